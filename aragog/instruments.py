@@ -53,8 +53,8 @@ class Observations:
     def read(self) -> dict[str, float]:
         """Part of a `Cell` to its number; parts that are 0 are left out."""
         with self._lock:
-            found: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
-            return found | {SUM: self._sum} if found else {}
+            counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
+            return counts | {SUM: self._sum} if counts else {}
 
 
 class Count:
@@ -167,14 +167,14 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 
 def measured() -> dict[Measurement, float]:
     """All numbers of this process that are not 0, since its start."""
-    found: dict[Measurement, float] = {}
+    result: dict[Measurement, float] = {}
     for instrument in INSTRUMENTS:
         children: Mapping[str, Observations | Count] = instrument.children
         for label, child in list(children.items()):
-            found |= {
+            result |= {
                 Measurement(instrument.name, label, part): n for part, n in child.read().items()
             }
-    return found
+    return result
 
 
 @contextmanager

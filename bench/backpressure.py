@@ -93,10 +93,10 @@ def system(port: int, folder: Path, options: argparse.Namespace):
 
 def until(fact, *, every_s: float = 0.2) -> float:
     """How long it took until `fact()` was true."""
-    began_s = time.monotonic()
+    started_at_s = time.monotonic()
     while not fact():
         time.sleep(every_s)
-    return time.monotonic() - began_s
+    return time.monotonic() - started_at_s
 
 
 def urls(port: int, count: int, domains: int, name: str) -> list[str]:
@@ -151,7 +151,7 @@ def main(options: argparse.Namespace) -> None:
             server.config_resetstat()
             given = urls(web.port, options.urls, options.domains, "crawl")
             cpu_s = cpu_s_by_role(origin=True)
-            began_s = time.monotonic()
+            started_at_s = time.monotonic()
             client.enqueue(given)
             spool_most = closings = 0
             closed = False
@@ -165,8 +165,8 @@ def main(options: argparse.Namespace) -> None:
                 most_memory = max(most_memory, server.info("memory")["used_memory"])
                 if options.verbose:
                     now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
-                    print(f"{time.monotonic() - began_s:6.1f}s", now, int(used or 0), closed)
-            seconds = time.monotonic() - began_s
+                    print(f"{time.monotonic() - started_at_s:6.1f}s", now, int(used or 0), closed)
+            seconds = time.monotonic() - started_at_s
             cpu_s = cpu_s_by_role(origin=True) - cpu_s
             now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
             total, most = web.asked()

@@ -50,14 +50,14 @@ def write_pages(settings: Settings, commands: Connection) -> None:
     while command := commands.recv():
         first, count = command
         pages = pages_of(count, seed=first, first=first)
-        began_s = time.process_time()
+        started_at_s = time.process_time()
         for at in range(0, count, BATCH):
             some = pages[at : at + BATCH]
             store.get_many([page.url for page in some], fields=[])
             store.write_pages(some)
         while (report := store.maintenance.compact_links(1000)).left and report.journal_rows:
             pass
-        commands.send(time.process_time() - began_s)
+        commands.send(time.process_time() - started_at_s)
     store.close()
 
 

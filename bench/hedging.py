@@ -81,9 +81,9 @@ def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
     def work() -> None:
         for _ in range(reads // threads):
             asked = (random.choice(pages),)
-            began_s = time.perf_counter()
+            started_at_s = time.perf_counter()
             read(lambda store, asked=asked: store.pages.values(asked, FIELDS))
-            found.append((time.perf_counter() - began_s) * 1000)
+            found.append((time.perf_counter() - started_at_s) * 1000)
 
     before_s = time.process_time()
     workers = [threading.Thread(target=work) for _ in range(threads)]

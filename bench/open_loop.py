@@ -133,14 +133,14 @@ class _Run:
         with select.epoll() as poll:
             for number in self._socks:
                 poll.register(number, select.EPOLLIN)
-            began_s = woke_s = next_s = time.perf_counter()
+            started_at_s = woke_s = next_s = time.perf_counter()
             while woke_s < end_s or self._flying or self._late:
                 next_s = self._send_due(next_s, end_s)
                 self._wait(poll, next_s, end_s)
                 woke_s = time.perf_counter()
                 for number, _ in poll.poll(0):
                     self._receive(number, woke_s)
-        self._found.took_s = time.perf_counter() - began_s
+        self._found.took_s = time.perf_counter() - started_at_s
         return self._found
 
     def _send_due(self, next_s: float, end_s: float) -> float:

@@ -208,19 +208,19 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
         pass
     enqueued = memory.look()
     calls = script_calls(limiting)
-    began_s, cpu_s = time.monotonic(), time.process_time()
+    started_at_s, cpu_s = time.monotonic(), time.process_time()
     memory.start()
-    queue.work(pipeline, began_s + args.seconds, args.threads)
+    queue.work(pipeline, started_at_s + args.seconds, args.threads)
     memory.ended.set()
     memory.join()
-    took_s = time.monotonic() - began_s
+    took_s = time.monotonic() - started_at_s
     cpu_s = time.process_time() - cpu_s
     calls_per_s = (script_calls(limiting) - calls) / took_s
     slots = limiting.keys("*slot:*")
     per_domain = sum(limiting.memory_usage(key) for key in slots) / max(1, len(slots))
-    span = began_s, began_s + took_s
+    span = started_at_s, started_at_s + took_s
     # Enqueueing takes its time, so by then some domains wait for their first request.
-    warm_s = began_s + min(1 / args.qps, args.seconds / 2)
+    warm_s = started_at_s + min(1 / args.qps, args.seconds / 2)
     facts = politeness(args.qps, origins.asked, urls, span, warm_s)
     seen = queue.visits.values()
     requests = sum(map(len, origins.asked.values()))

@@ -72,13 +72,13 @@ async def load(port: int, requests: int, connections: int) -> list[float]:
         for _ in left:
             page = quote(url(random.randrange(PAGES)), safe="")
             target = f"/v1/urls?url={page}&fields={','.join(FIELDS)}&include="
-            began_s = time.perf_counter()
+            started_at_s = time.perf_counter()
             writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200"), head
             length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
             await reader.readexactly(length)
-            found.append(time.perf_counter() - began_s)
+            found.append(time.perf_counter() - started_at_s)
         writer.close()
 
     await asyncio.gather(*(one() for _ in range(connections)))
@@ -94,9 +94,9 @@ def measure(name: str, folder: Path, requests: int, connections: int) -> tuple[f
     try:
         wait_for(port)
         uvloop.run(load(port, requests // 10, connections))
-        before_s, began_s = cpu_s(server.pid), time.perf_counter()
+        before_s, started_at_s = cpu_s(server.pid), time.perf_counter()
         latencies = uvloop.run(load(port, requests, connections))
-        took_s = time.perf_counter() - began_s
+        took_s = time.perf_counter() - started_at_s
         cpu = (cpu_s(server.pid) - before_s) / requests * 1e6
     finally:
         server.kill()

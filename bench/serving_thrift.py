@@ -100,9 +100,9 @@ def serving(name: str, folder: Path, core: int) -> Iterator[tuple[int, int]]:
 
 def measure(port: int, pid: int, load: Load, rate: float, seconds: float) -> Row:
     """Run the load against a server."""
-    before, began_s, own_s = busy_s(), cpu_s(pid), time.process_time()
+    before, started_at_s, own_s = busy_s(), cpu_s(pid), time.process_time()
     found = run(port, *load[:2], rate=rate, seconds=seconds, connections=load.connections)
-    used_s, own_s = cpu_s(pid) - began_s, time.process_time() - own_s
+    used_s, own_s = cpu_s(pid) - started_at_s, time.process_time() - own_s
     busy, total = (now - then for now, then in zip(busy_s(), before, strict=True))
     count = len(found.latencies_s)
     return Row(

@@ -43,19 +43,19 @@ class Stand:
         return [f"http://{name}{n}.test:{self.port}/{name}/{n}" for n in range(count)]
 
     def enqueue(self, urls: Iterator[str]) -> None:
-        began_s = time.monotonic()
+        started_at_s = time.monotonic()
         count = sum(1 for _ in self.client.enqueue_all(urls))
-        print(f"{count:,} URLs enqueued in {time.monotonic() - began_s:.0f} s", flush=True)
+        print(f"{count:,} URLs enqueued in {time.monotonic() - started_at_s:.0f} s", flush=True)
 
     def seconds(self, urls: list[str], priority: int = 5) -> list[float]:
         """Seconds from enqueue until each URL had left the in-flight set, shortest first."""
-        began_s = time.monotonic()
+        started_at_s = time.monotonic()
         self.client.enqueue(urls, priority=priority)
         took_s, left = [], set(urls)
-        while left and time.monotonic() - began_s < WITHIN_S:
+        while left and time.monotonic() - started_at_s < WITHIN_S:
             gone = {url for url in left if not self.in_flight.contains(url)}
             left -= gone
-            took_s += [time.monotonic() - began_s] * len(gone)
+            took_s += [time.monotonic() - started_at_s] * len(gone)
             time.sleep(0.02)
         return took_s + [float("inf")] * len(left)
 

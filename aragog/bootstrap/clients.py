@@ -37,7 +37,7 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
             max_age_s: float,
             request_id: str,
         ) -> FetchedPage:
-            found = fetches.fetch_now(
+            fetched = fetches.fetch_now(
                 FetchRequest(
                     url=url,
                     fields=fields,
@@ -47,13 +47,13 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
                 )
             )
             return FetchedPage(
-                url=found.url,
-                state=found.state.value,
-                record=found.record,
-                age_s=found.age_s,
-                fetching=found.fetching,
-                reason=found.reason,
-                report=store.pages.fetch_report(found.url),
+                url=fetched.url,
+                state=fetched.state.value,
+                record=fetched.record,
+                age_s=fetched.age_s,
+                fetching=fetched.fetching,
+                reason=fetched.reason,
+                report=store.pages.fetch_report(fetched.url),
             )
 
         yield Client(DirectBackend(store, producer, fetch))

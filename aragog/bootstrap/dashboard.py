@@ -88,9 +88,9 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
         *broker,
         *settings.broker.shards,
     )
-    found: dict[str, redis.Redis] = {}
+    result: dict[str, redis.Redis] = {}
     for url in named:
         name = server_name(url)
-        if name not in found:
-            found[name] = glance(url)
-    return found
+        if name not in result:
+            result[name] = glance(url)
+    return result

@@ -40,10 +40,10 @@ class LazyGroup(click.Group):
         lazy = self.lazy_commands.get(cmd_name)
         if lazy is None:
             return super().get_command(ctx, cmd_name)
-        found = getattr(import_module(lazy.module), lazy.attribute)
-        if not isinstance(found, click.Command):
+        command = getattr(import_module(lazy.module), lazy.attribute)
+        if not isinstance(command, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is not a click command")
-        return found
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

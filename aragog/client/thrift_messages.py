@@ -56,30 +56,30 @@ def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], 
         error.read(protocol)
         raise BadInput(f"{where}: {error.message}")
     protocol.read_struct(result)
-    for name, found in vars(result).items():
-        if name != "success" and found is not None:
-            if isinstance(found, idl.NotFound):
+    for name, value in vars(result).items():
+        if name != "success" and value is not None:
+            if isinstance(value, idl.NotFound):
                 return None
-            raise _ours(found, arguments, where)
+            raise _ours(value, arguments, where)
     return getattr(result, "success", None)
 
 
-def _ours(found: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
+def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
     """The error of this project for an exception of the contract."""
-    match type(found).__name__:
+    match type(raised).__name__:
         case "BadInput":
-            return BadInput(found.message)
+            return BadInput(raised.message)
         case "Conflict":
             expected = arguments["options"].if_version or ""
-            return VersionConflict(arguments["url"], expected, found.found_version)
+            return VersionConflict(arguments["url"], expected, raised.found_version)
         case "Unauthorized":
-            return AccessDenied(found.message)
+            return AccessDenied(raised.message)
         case "Unavailable":
-            return ServiceUnavailable(where, found.message, found.retry_after_ms / 1000)
+            return ServiceUnavailable(where, raised.message, raised.retry_after_ms / 1000)
         case "DeadlineExceeded":
-            return ServiceUnavailable(where, found.message)
+            return ServiceUnavailable(where, raised.message)
         case _:
-            return PermanentError(f"{where}: {found.message}")
+            return PermanentError(f"{where}: {raised.message}")
 
 
 def refuse(result: Any) -> None:
@@ -89,34 +89,34 @@ def refuse(result: Any) -> None:
     raise BadInput(result.message)
 
 
-def record_of(found: Any) -> Record:
+def record_of(record: Any) -> Record:
     """A record of the contract as one of the store."""
-    facts = {name: orjson.loads(value) for name, value in (found.facts or {}).items()}
+    facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
     return Record(
-        found.url,
-        found.canonical_url,
-        found.fields,
+        record.url,
+        record.canonical_url,
+        record.fields,
         facts,
-        found.version,
-        content_hash=found.content_hash,
-        content_bytes=found.content_bytes,
-        due_at_ms=found.due_at_ms,
+        record.version,
+        content_hash=record.content_hash,
+        content_bytes=record.content_bytes,
+        due_at_ms=record.due_at_ms,
     )
 
 
-def without_fields(found: Record | None) -> Record | None:
+def without_fields(record: Record | None) -> Record | None:
     """The record for a caller who asked for no fields: to the contract, none means all."""
-    if found is not None:
-        found.fields.clear()
-    return found
+    if record is not None:
+        record.fields.clear()
+    return record
 
 
-def report_of(found: Any) -> FetchReport:
+def report_of(report: Any) -> FetchReport:
     """A fetch report of the contract as one of the store."""
-    plain = {name: value for name, value in vars(found).items() if name not in ("headers", "hops")}
-    hops = [HopReport(**{**vars(hop), "headers": _headers(hop.headers)}) for hop in found.hops]
-    return FetchReport(**plain, headers=_headers(found.headers), hops=tuple(hops))
+    plain = {name: value for name, value in vars(report).items() if name not in ("headers", "hops")}
+    hops = [HopReport(**{**vars(hop), "headers": _headers(hop.headers)}) for hop in report.hops]
+    return FetchReport(**plain, headers=_headers(report.headers), hops=tuple(hops))
 
 
-def _headers(found: Sequence[Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((header.name, header.value) for header in found)
+def _headers(headers: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((header.name, header.value) for header in headers)

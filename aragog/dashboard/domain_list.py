@@ -83,13 +83,13 @@ class DomainList:
             BadInput: the cursor is none of this list.
         """
         cursor = cursor or f"{_RANKED}0"
-        found: list[str] = []
+        result: list[str] = []
         if cursor.startswith(_RANKED):
             matching = [key for key in ranked if search in key]
             at = _offset(cursor)
-            found = matching[at : at + self._size]
+            result = matching[at : at + self._size]
             if at + self._size < len(matching):
-                return DomainPage(found, f"{_RANKED}{at + self._size}")
+                return DomainPage(result, f"{_RANKED}{at + self._size}")
             cursor = _NAME
         if not cursor.startswith(_NAME):
             raise BadInput(f"cursor: {cursor!r} does not continue this list")
@@ -97,10 +97,14 @@ class DomainList:
         for read, (key, position) in enumerate(self._by_name(cursor.removeprefix(_NAME))):
             cursor = _NAME + position
             if search in key and key not in seen:
-                found.append(key)
-            if len(found) >= self._size or read >= self._most_read or self._stopwatch_s() > until_s:
-                return DomainPage(found, cursor)
-        return DomainPage(found, None)
+                result.append(key)
+            if (
+                len(result) >= self._size
+                or read >= self._most_read
+                or self._stopwatch_s() > until_s
+            ):
+                return DomainPage(result, cursor)
+        return DomainPage(result, None)
 
     def _by_name(self, beyond: str) -> Iterator[tuple[str, str]]:
         """(key, position after it) of all domains after a position, without repetitions."""

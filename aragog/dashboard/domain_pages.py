@@ -25,8 +25,8 @@ class DomainsPage(DashboardPage):
     async def get(self) -> None:
         one, search = self.query("domain").strip(), self.query("q").strip()
         sort, cursor = self.query("sort", "backlog"), self.query("cursor") or None
-        found, problem = await self.read(lambda: self._read(one, search, sort, cursor))
-        rows, following, changes = found or ([], None, [])
+        contents, problem = await self.read(lambda: self._read(one, search, sort, cursor))
+        rows, following, changes = contents or ([], None, [])
         if self.as_json:
             data = {"domains": [asdict(row) for row in rows], "cursor": following}
             self.show("", data, problem)

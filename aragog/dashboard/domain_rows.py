@@ -170,11 +170,11 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
     return f"its rate, {facts.qps:.3g} requests/s ({set_by})"
 
 
-def _robots_text(found: CachedRules) -> str:
-    if found.rules is None:
+def _robots_text(cached: CachedRules) -> str:
+    if cached.rules is None:
         return "not known"
-    status = "no answer" if found.status is None else str(found.status)
-    stale = ", stale" if found.state is RulesState.STALE else ""
+    status = "no answer" if cached.status is None else str(cached.status)
+    stale = ", stale" if cached.state is RulesState.STALE else ""
     return f"{status}{stale}"
 
 

@@ -30,8 +30,8 @@ def _by_rate(components: Components) -> list[str]:
     """Domains with an override or a backoff: stopped ones first, then the slowest."""
     limiter = components.limiter()
     keys = {*_overridden(components), *_by_errors(components)}
-    found = limiter.describe(sorted(keys))
-    ranked = sorted(found, key=lambda key: (not found[key].stopped, found[key].qps, key))
+    reports = limiter.describe(sorted(keys))
+    ranked = sorted(reports, key=lambda key: (not reports[key].stopped, reports[key].qps, key))
     return ranked[:MOST_RANKED]
 
 

@@ -122,20 +122,20 @@ def _operator(url: str, components: Components) -> Iterator[Line]:
 
 
 def _robots(url: str, components: Components) -> Iterator[Line]:
-    found, now_ms = components.robots.get(origin(url)), components.clock.now_ms()
-    if found.rules is None:
+    cached, now_ms = components.robots.get(origin(url)), components.clock.now_ms()
+    if cached.rules is None:
         yield Line(
             "robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL is"
         )
         return
-    yield Line("robots.txt", found.rules.explain(components.user_agent, url))
-    status = "no answer" if found.status is None else f"status {found.status}"
-    yield Line("rules", f"{found.state.value}, from {status}")
-    if found.fetched_at_ms is not None:
-        yield Line("fetched", moment(found.fetched_at_ms, now_ms))
-    if found.retry_at_ms is not None:
-        yield Line("asked for again", moment(found.retry_at_ms, now_ms))
-    delay_s = found.rules.crawl_delay_s(components.user_agent)
+    yield Line("robots.txt", cached.rules.explain(components.user_agent, url))
+    status = "no answer" if cached.status is None else f"status {cached.status}"
+    yield Line("rules", f"{cached.state.value}, from {status}")
+    if cached.fetched_at_ms is not None:
+        yield Line("fetched", moment(cached.fetched_at_ms, now_ms))
+    if cached.retry_at_ms is not None:
+        yield Line("asked for again", moment(cached.retry_at_ms, now_ms))
+    delay_s = cached.rules.crawl_delay_s(components.user_agent)
     if delay_s is not None:
         yield Line("Crawl-delay", f"{delay_s:g} s")
 
@@ -183,12 +183,12 @@ def _waits_for(url: str, components: Components) -> str:
     """What a URL in flight waits for now: the first objection, in the order of the pipeline."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
-    found = components.robots.get(origin(url))
-    if row.stopped or found.unreachable:
+    cached = components.robots.get(origin(url))
+    if row.stopped or cached.unreachable:
         return row.cause
     if components.admin is not None and components.admin.status(Queue.FETCH).paused:
         return f"queue {Queue.FETCH}, which is paused"
-    if found.rules is None:
+    if cached.rules is None:
         return f"robots.txt of {origin(url)}, which is fetched first"
     if row.backlog_ms:
         return f"its slot, within {row.backlog}; {row.cause}"
@@ -201,21 +201,21 @@ def _waits_for(url: str, components: Components) -> str:
 
 def _stored(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
-    found = store.get(url, ())
-    if found is None:
+    record = store.get(url, ())
+    if record is None:
         yield Line("stored", "nothing is known of it")
         return
-    note = "provisional: not fetched itself yet" if found.provisional else ""
-    yield Line("canonical", found.canonical_url, note)
+    note = "provisional: not fetched itself yet" if record.provisional else ""
+    yield Line("canonical", record.canonical_url, note)
     for reason in store.aliases.reasons(url):
-        if found.provisional or not reason.startswith(PROVISIONAL):
+        if record.provisional or not reason.startswith(PROVISIONAL):
             yield Line("because", reason)
     yield from _redirect(url, components)
-    first = [name for name in FIRST if name in found.facts]
-    for name in first + sorted(found.facts.keys() - set(first)):
-        yield _fact(name, found.facts[name], now_ms)
-    yield from _content(found)
-    due = found.due_at_ms
+    first = [name for name in FIRST if name in record.facts]
+    for name in first + sorted(record.facts.keys() - set(first)):
+        yield _fact(name, record.facts[name], now_ms)
+    yield from _content(record)
+    due = record.due_at_ms
     yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
 
 
@@ -235,17 +235,17 @@ def _fact(name: str, value: object, now_ms: int) -> Line:
     return Line(name.replace("_", " "), str(value))
 
 
-def _content(found: Record) -> Iterator[Line]:
-    if found.content_key:
-        yield Line("content", f"{found.content_bytes or 0:,} bytes", f"as {found.content_key}")
+def _content(record: Record) -> Iterator[Line]:
+    if record.content_key:
+        yield Line("content", f"{record.content_bytes or 0:,} bytes", f"as {record.content_key}")
     else:
         yield Line("content", "none")
 
 
 def _fields(url: str, components: Components) -> Iterator[Line]:
-    found, now_ms = components.store().get(url, info=True), components.clock.now_ms()
-    for name, value in sorted(found.fields.items()) if found else ():
-        info = found.info.get(name) if found else None
+    record, now_ms = components.store().get(url, info=True), components.clock.now_ms()
+    for name, value in sorted(record.fields.items()) if record else ():
+        info = record.info.get(name) if record else None
         source = f", from {info.provenance}" if info and info.provenance else ""
         note = f"{span(now_ms - info.at_ms)} old{source}" if info else ""
         yield Line(name, plain(value.decode("utf-8", "replace")), note)

@@ -25,6 +25,7 @@ from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.proxy import Proxy
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.http1.tls import tls_context
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.requests_errors import faults_as_requests_errors
 from aragog.fetcher.ssrf.filter import Denied, Unresolved, Vetted
@@ -100,7 +101,7 @@ class PinnedAdapter(BaseAdapter):
         body = body.encode() if isinstance(body, str) else body
         if method not in METHODS or not isinstance(body, bytes) or (body and method != "POST"):
             raise TransportError(
-                "protocol",
+                UnreachableKind.PROTOCOL,
                 f"cannot send {method} with this body; use GET, HEAD, or POST with bytes",
             )
         return PoliteRequest(
@@ -160,7 +161,7 @@ class PinnedAdapter(BaseAdapter):
             head = connection.reader.head(self._settings.max_header_bytes)
         except TransportError as error:
             connection.close()
-            if reused and error.kind == "reset":
+            if reused and error.kind is UnreachableKind.RESET:
                 raise _StaleConnection from error
             raise
         except BaseException:
@@ -204,13 +205,13 @@ class PinnedAdapter(BaseAdapter):
                     peer, to_proxy, deadline, tls=tls, tunnel=proxy.connect_request(address)
                 )
             except TransportError as error:
-                if error.kind != "connect":
+                if error.kind is not UnreachableKind.CONNECT:
                     raise
                 last_error = error
             else:
                 connection.address = address[0]
                 return connection
-        raise last_error or TransportError("dns", "the host has no address")
+        raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -242,6 +243,6 @@ def vetted_addresses(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequen
         case Denied(reason=reason):
             raise TargetBlocked(reason)
         case Unresolved(reason=reason):
-            raise TransportError("dns", reason)
+            raise TransportError(UnreachableKind.DNS, reason)
         case _:
             assert_never(resolution)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, assert_never
+from typing import assert_never
 
 from aragog.fetcher.admission import Deny, Gate, Go, Later
 from aragog.fetcher.cookies import Cookies
@@ -17,11 +16,13 @@ from aragog.fetcher.faults import (
 from aragog.fetcher.headers.media import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.headers.redirects import as_sent, location_of, target_of
 from aragog.fetcher.headers.retry_after import retry_at_ms
+from aragog.fetcher.http1.framing import Delimiter
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
+    CommonFacts,
     Fetched,
     Gone,
     Hop,
@@ -32,6 +33,7 @@ from aragog.fetcher.outcome import (
     Timing,
     TooLarge,
     Unreachable,
+    UnreachableKind,
     Unreadable,
 )
 from aragog.fetcher.request import PoliteRequest
@@ -39,9 +41,6 @@ from aragog.fetcher.request_defaults import RequestDefaults
 
 # Temporary client errors: request timeout, misdirected connection, too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
-
-
-_OutcomeT = TypeVar("_OutcomeT")
 
 
 class FetchAttempt:
@@ -97,18 +96,20 @@ class FetchAttempt:
         except TransportError as fault:
             # A 200 whose body never arrived must not look like an empty page or an empty
             # robots.txt.
-            status: dict[str, Any] = {} if fault.kind == "redirect" else {"status": None}
-            return self._outcome(Unreachable, kind=fault.kind, reason=fault.reason, **status)
+            facts = self._facts()
+            if fault.kind is not UnreachableKind.REDIRECT:
+                facts["status"] = None
+            return Unreachable(**facts, kind=fault.kind, reason=fault.reason)
         except LimitExceeded as fault:
-            return self._outcome(TooLarge, reason=fault.reason)
+            return TooLarge(**self._facts(), reason=fault.reason)
         except UnsupportedContent as fault:
-            return self._outcome(Unreadable, reason=fault.reason)
+            return Unreadable(**self._facts(), reason=fault.reason)
         except TargetBlocked as fault:
-            return self._outcome(Blocked, reason=fault.reason)
+            return Blocked(**self._facts(), reason=fault.reason)
         except Deferred as fault:
             at_ms = fault.retry_at_ms
-            return self._outcome(
-                Redirected,
+            return Redirected(
+                **self._facts(),
                 target=self._url,
                 given=self._given,
                 retry_at_ms=at_ms,
@@ -155,7 +156,7 @@ class FetchAttempt:
         latency_ms = None if self._response is None else self._response.first_byte_ms
         hop = Hop(self._url, head.status, target, head.headers, latency_ms)
         if len(self._hops) >= self._defaults.settings.max_redirects:
-            raise TransportError("redirect", f"more than {len(self._hops)} redirects")
+            raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)
         spelling = self._spelling_of(target, location)
         if reason := self._defaults.ssrf_filter.vet_url(spelling):
@@ -171,10 +172,10 @@ class FetchAttempt:
                 return None
             case Deny(reason=reason):
                 self._url = target
-                return self._outcome(Refused, reason=reason)
+                return Refused(**self._facts(), reason=reason)
             case Later(retry_at_ms=at_ms, reason=reason):
-                return self._outcome(
-                    Redirected, target=target, given=given, retry_at_ms=at_ms, reason=reason
+                return Redirected(
+                    **self._facts(), target=target, given=given, retry_at_ms=at_ms, reason=reason
                 )
             case _:
                 assert_never(admission)
@@ -190,7 +191,7 @@ class FetchAttempt:
             return target
         spelling = as_sent(location, self._spelling)
         if spelling in self._requested:
-            raise TransportError("redirect", f"redirect loop: {target[:200]}")
+            raise TransportError(UnreachableKind.REDIRECT, f"redirect loop: {target[:200]}")
         return spelling
 
     def _outcome_of(self, response: HttpResponse) -> Outcome:
@@ -201,8 +202,8 @@ class FetchAttempt:
             response.discard()
             if not self._conditional:
                 reason = f"{status_line}, although the request had no condition"
-                return self._outcome(Unreachable, kind="status", reason=reason)
-            return self._outcome(NotModified)
+                return Unreachable(**self._facts(), kind=UnreachableKind.STATUS, reason=reason)
+            return NotModified(**self._facts())
         if status in (429, 503):
             after = next(iter(head.values("retry-after")), None)
             date = next(iter(head.values("date")), None)
@@ -211,13 +212,13 @@ class FetchAttempt:
             # Reported before the body is read: other workers are about to request this domain.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             response.discard()
-            return self._outcome(Busy, retry_at_ms=at_ms, reason=status_line)
+            return Busy(**self._facts(), retry_at_ms=at_ms, reason=status_line)
         if 400 <= status < 500 and status not in TEMPORARY:
             response.discard()
-            return self._outcome(Gone, reason=status_line)
+            return Gone(**self._facts(), reason=status_line)
         if status >= 400:
             response.discard()
-            return self._outcome(Unreachable, kind="status", reason=status_line)
+            return Unreachable(**self._facts(), kind=UnreachableKind.STATUS, reason=status_line)
         return self._read(response)
 
     def _read(self, response: HttpResponse) -> Outcome:
@@ -225,10 +226,11 @@ class FetchAttempt:
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
-        empty = framing.kind == "none" or (framing.kind == "length" and framing.length == 0)
+        has_length = framing.delimiter is Delimiter.LENGTH
+        empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
         if not empty and (reason := refused_by_type(content_type, settings.content_types)):
             raise UnsupportedContent(reason)
-        if framing.kind == "length" and framing.length > settings.max_wire_bytes:
+        if has_length and framing.length > settings.max_wire_bytes:
             raise LimitExceeded(
                 f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
             )
@@ -238,8 +240,8 @@ class FetchAttempt:
                 raise UnsupportedContent(reason)
 
         body = response.read_body(self._defaults.bounds, sniff)
-        return self._outcome(
-            Fetched,
+        return Fetched(
+            **self._facts(),
             body=body.data,
             content_type=content_type,
             truncated=body.truncated_why is not None,
@@ -247,27 +249,32 @@ class FetchAttempt:
             wire_bytes=body.wire_bytes,
         )
 
-    def _outcome(self, kind: Callable[..., _OutcomeT], /, **more: Any) -> _OutcomeT:
-        """Build the outcome `kind` with the fields that all outcomes share."""
+    def _facts(self) -> CommonFacts:
+        """The arguments that all outcomes share: from the request and the last response."""
         response = self._response
-        facts: dict[str, Any] = {
-            "url": self._first_url,
-            "final_url": self._url,
-            "hops": self._hops,
-            "fetched_at_ms": self._started_at_ms,
-        }
-        timing = Timing(total_ms=(self._defaults.clock.monotonic_s() - self._started_s) * 1000)
+        total_ms = (self._defaults.clock.monotonic_s() - self._started_s) * 1000
+        facts = CommonFacts(
+            url=self._first_url,
+            final_url=self._url,
+            hops=self._hops,
+            fetched_at_ms=self._started_at_ms,
+            status=None,
+            headers=(),
+            address=None,
+            tls=None,
+            timing=Timing(total_ms=total_ms),
+        )
         if response is not None:
             facts |= {
                 "status": response.head.status,
                 "headers": response.head.headers,
                 "address": response.address,
                 "tls": response.tls,
+                "timing": Timing(
+                    response.dns_ms, response.connect_ms, response.first_byte_ms, total_ms
+                ),
             }
-            timing = Timing(
-                response.dns_ms, response.connect_ms, response.first_byte_ms, timing.total_ms
-            )
-        return kind(**(facts | {"timing": timing} | more))
+        return facts
 
 
 def _one_line(value: str | None) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from aragog.clock import Clock
 from aragog.fetcher.faults import TransportError
+from aragog.fetcher.outcome import UnreachableKind
 
 # The minimum rate applies after this long, so that a slow start is tolerated.
 RATE_AFTER_S = 5.0
@@ -82,7 +83,9 @@ class Deadline:
             elapsed_s = self._clock.monotonic_s() - self._body_started_s
             required_bytes = self._min_bytes_per_s * elapsed_s
             if elapsed_s > RATE_AFTER_S and self._body_bytes < required_bytes:
-                raise TransportError("timeout", f"slower than {self._min_bytes_per_s} bytes/s")
+                raise TransportError(
+                    UnreachableKind.TIMEOUT, f"slower than {self._min_bytes_per_s} bytes/s"
+                )
         return min(self._read_s, left_s)
 
     def start_body(self) -> None:
@@ -100,5 +103,7 @@ class Deadline:
     def _left_s(self) -> float:
         left_s = self._ends_s - self._clock.monotonic_s()
         if left_s <= 0:
-            raise TransportError("timeout", f"the fetch took longer than {self._deadline_s:g} s")
+            raise TransportError(
+                UnreachableKind.TIMEOUT, f"the fetch took longer than {self._deadline_s:g} s"
+            )
         return left_s

@@ -7,6 +7,8 @@ them into the exceptions of requests.
 
 from __future__ import annotations
 
+from aragog.fetcher.outcome import UnreachableKind
+
 
 class Fault(Exception):
     """The base class; `reason` is one line that states the reason."""
@@ -17,9 +19,9 @@ class Fault(Exception):
 
 
 class TransportError(Fault):
-    """There is no usable response. `kind` is one of the kinds of `outcome.Unreachable`."""
+    """There is no usable response."""
 
-    def __init__(self, kind: str, reason: str) -> None:
+    def __init__(self, kind: UnreachableKind, reason: str) -> None:
         super().__init__(reason)
         self.kind = kind
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypedDict
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -58,6 +59,24 @@ class OutcomeKind(StrEnum):
     UNREADABLE = "Unreadable"
 
 
+class UnreachableKind(StrEnum):
+    """Why there is no usable response."""
+
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    RESET = "reset"
+    PROTOCOL = "protocol"
+    """The response is not valid HTTP/1.1."""
+    REDIRECT = "redirect"
+    """Too many redirects, a loop, or an invalid target."""
+    STATUS = "status"
+    """A 5xx, or another status that is no answer to the request."""
+    INTERNAL = "internal"
+    """The pipeline's own code failed on the response."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Milliseconds for the last request; `total_ms` for the whole fetch. None: not measured."""
@@ -66,6 +85,20 @@ class Timing:
     connect_ms: float | None = None
     first_byte_ms: float | None = None
     total_ms: float = 0.0
+
+
+class CommonFacts(TypedDict):
+    """The arguments that all outcomes take."""
+
+    url: str
+    final_url: str
+    hops: tuple[Hop, ...]
+    fetched_at_ms: int
+    status: int | None
+    headers: Headers
+    address: str | None
+    tls: str | None
+    timing: Timing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +193,9 @@ class Busy(BaseOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Failure):
-    """
-    There is no usable response.
+    """There is no usable response."""
 
-    `kind` is dns, connect, tls, timeout, reset, protocol, redirect or status; `internal` where the
-    pipeline's own code failed on the response.
-    """
-
-    kind: str
+    kind: UnreachableKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from requests.structures import CaseInsensitiveDict
 from aragog.fetcher.admission import Later
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.hosts import split_port
 
 
@@ -55,7 +56,7 @@ class Target:
     def __init__(self, url: str) -> None:
         self.scheme, _, rest = url.partition("://")
         if self.scheme not in ("http", "https"):
-            raise TransportError("protocol", f"not an http(s) URL: {url[:100]!r}")
+            raise TransportError(UnreachableKind.PROTOCOL, f"not an http(s) URL: {url[:100]!r}")
         rest = rest.partition("#")[0]
         end = min((i for c in "/?" if (i := rest.find(c)) >= 0), default=len(rest))
         self.host_header = rest[:end].rpartition("@")[2]

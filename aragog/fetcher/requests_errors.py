@@ -14,6 +14,7 @@ from aragog.fetcher.faults import (
     TransportError,
     UnsupportedContent,
 )
+from aragog.fetcher.outcome import UnreachableKind
 
 
 @contextlib.contextmanager
@@ -32,7 +33,9 @@ def _requests_error(fault: Fault) -> type[requests.RequestException]:
         return requests.exceptions.InvalidHeader
     if isinstance(fault, UnsupportedContent):
         return requests.exceptions.ContentDecodingError
-    kind = fault.kind if isinstance(fault, TransportError) else ""
-    if kind == "timeout":
+    kind = fault.kind if isinstance(fault, TransportError) else None
+    if kind is UnreachableKind.TIMEOUT:
         return requests.exceptions.Timeout
-    return requests.exceptions.SSLError if kind == "tls" else requests.exceptions.ConnectionError
+    if kind is UnreachableKind.TLS:
+        return requests.exceptions.SSLError
+    return requests.exceptions.ConnectionError

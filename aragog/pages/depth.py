@@ -76,22 +76,22 @@ def without_depth(
     kept: list[bytes] = []
     stack = _Stack()
     seen = left_out = start = 0
-    for found in TOKEN.finditer(body):
-        name = found[2]
+    for match in TOKEN.finditer(body):
+        name = match[2]
         if name is None:
             continue
         seen += 1
         if seen > max_tags or stack.steps > MAX_STEPS:
             problems.append(f"more than {max_tags} tags, or too tangled: the rest unread")
-            kept.append(body[start : found.start()])
+            kept.append(body[start : match.start()])
             start = len(body)
             break
         name = name.lower()
         if name.startswith(b"/"):
             stack.end(name[1:])
-        elif is_too_much(found[1]) or not stack.start(name, found[1]):
-            kept.append(body[start : found.start()])
-            start = found.end()
+        elif is_too_much(match[1]) or not stack.start(name, match[1]):
+            kept.append(body[start : match.start()])
+            start = match.end()
             left_out += 1
     if left_out:
         problems.append(f"{left_out} tags left out: nested too deep, or of too many attributes")

@@ -75,11 +75,11 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
     white space separates the parts; `url=` is optional; a quote ends at the next quote of the same
     kind.
     """
-    found = _REFRESH_TIME.match(content)
-    if not found:
+    match = _REFRESH_TIME.match(content)
+    if not match:
         return None
-    delay_s = float(min(int(found[1][:12]), _MAX_REFRESH_S)) if found[1] else 0.0
-    rest = content[found.end() :].lstrip(_SPACE)
+    delay_s = float(min(int(match[1][:12]), _MAX_REFRESH_S)) if match[1] else 0.0
+    rest = content[match.end() :].lstrip(_SPACE)
     rest = rest[1:].lstrip(_SPACE) if rest[:1] in {";", ","} else rest
     if not rest:
         return delay_s, None
@@ -134,10 +134,10 @@ def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
     """Return the page's first refresh, as browsers do, if its target is valid."""
     for attributes in document.metas:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
-            found = meta_refresh(attributes.get("content") or "")
-            if found:
-                target = targets.one("meta refresh", found[1])
-                return (found[0], target) if target else None
+            refresh = meta_refresh(attributes.get("content") or "")
+            if refresh:
+                target = targets.one("meta refresh", refresh[1])
+                return (refresh[0], target) if target else None
     return None
 
 

@@ -71,7 +71,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
             fails.
     """
     declared = {point.name: point for point in points}
-    found: dict[str, Extractor] = {}
+    result: dict[str, Extractor] = {}
     for name in names:
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
@@ -82,10 +82,10 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
                 f"declared: {there}"
             )
         try:
-            found[name] = declared[name].load()
+            result[name] = declared[name].load()
         except Exception as error:
             raise ConfigError(f"pipeline.extractors: {name!r} cannot be loaded: {error}") from error
-    return found
+    return result
 
 
 def to_fields(name: str, extracted: Extracted) -> dict[str, bytes]:

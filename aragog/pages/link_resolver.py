@@ -48,8 +48,8 @@ class LinkResolver:
             href = _without_fragment(href)
         if href in self._known:
             return self._known[href]
-        self._known[href] = found = self._resolve(href)
-        return found
+        self._known[href] = url = self._resolve(href)
+        return url
 
     def _resolve(self, href: str) -> str | None:
         """
@@ -65,10 +65,10 @@ class LinkResolver:
         known = self._fronts.get(front)
         if known is not None:
             return known + path if len(known) + len(path) <= MAX_URL_CHARS else None
-        found = self._normalized(href)
-        if found is not None and found.endswith(path):
-            self._fronts[front] = found.removesuffix(path)
-        return found
+        url = self._normalized(href)
+        if url is not None and url.endswith(path):
+            self._fronts[front] = url.removesuffix(path)
+        return url
 
     def _normalized(self, href: str) -> str | None:
         stripped = href.strip(_WHITESPACE)

@@ -119,7 +119,7 @@ def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:
 def _has_long_tag(body: bytes) -> bool:
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
-    return any(_is_too_much(found[0]) for found in TOKEN.findall(body))
+    return any(_is_too_much(tag[0]) for tag in TOKEN.findall(body))
 
 
 def _is_too_much(tag: bytes) -> bool:
@@ -153,5 +153,5 @@ def _hides_long_tag(body: bytes) -> bool:
     """
     if len(body) <= _LONG_BODY_BYTES:
         return False
-    ends = (found.end() for found in _HIDDEN_END.finditer(body))
+    ends = (match.end() for match in _HIDDEN_END.finditer(body))
     return sum(end - body.rfind(b">", 0, end - 1) for end in ends) > MAX_TAG_BYTES

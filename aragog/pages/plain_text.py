@@ -45,8 +45,8 @@ def lines(text: str) -> list[str]:
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_comments(text)))
-    found = (_SPACES.sub(" ", line).strip() for line in _LINE_END.split(text))
-    return [line for line in found if line][:MAX_LINES]
+    result = (_SPACES.sub(" ", line).strip() for line in _LINE_END.split(text))
+    return [line for line in result if line][:MAX_LINES]
 
 
 def lines_of(element: LexborNode) -> list[str]:

@@ -59,13 +59,13 @@ def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse X-Robots-Tag headers: `noindex`, or `googlebot: noindex` for one agent."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
-    found = PageRobots()
+    robots = PageRobots()
     for name, value in headers:
         if name.lower() == "x-robots-tag":
             for whom, directives in _by_agent(value):
                 if whom in names:
-                    found = stricter(found, _read(directives, "x-robots-tag"))
-    return found
+                    robots = stricter(robots, _read(directives, "x-robots-tag"))
+    return robots
 
 
 def stricter(one: PageRobots, other: PageRobots) -> PageRobots:
@@ -115,31 +115,31 @@ def _in_a_date(parts: list[tuple[str, str]]) -> bool:
 
 
 def _read(directives: str, source: str) -> PageRobots:
-    found = PageRobots(sources=(source,))
+    robots = PageRobots(sources=(source,))
     for piece in directives.split(","):
         name, _, value = piece.partition(":")
         name, value = name.strip().lower(), value.strip()
         for flag in _ALIASES.get(name, (name,)):
             if flag in _FLAGS:
-                found = replace(found, **{flag: True})  # type: ignore[arg-type]
+                robots = replace(robots, **{flag: True})  # type: ignore[arg-type]
         if name in _WITH_VALUE:
-            found = _with_value(found, name, value)
-    return found
+            robots = _with_value(robots, name, value)
+    return robots
 
 
-def _with_value(found: PageRobots, name: str, value: str) -> PageRobots:
+def _with_value(robots: PageRobots, name: str, value: str) -> PageRobots:
     if name == "unavailable_after":
-        return replace(found, unavailable_after=value or None)
+        return replace(robots, unavailable_after=value or None)
     if name == "max-image-preview":
         known = value.lower() in _PREVIEWS
-        return replace(found, max_image_preview=value.lower()) if known else found
+        return replace(robots, max_image_preview=value.lower()) if known else robots
     number = value.removeprefix("-")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
-        return found
+        return robots
     limit = int(value)
     if name == "max-snippet":
-        return replace(found, max_snippet=limit)
-    return replace(found, max_video_preview=limit)
+        return replace(robots, max_snippet=limit)
+    return replace(robots, max_video_preview=limit)
 
 
 _PREVIEWS = ("none", "standard", "large")

@@ -149,14 +149,14 @@ class Admin:
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""
         pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
-        found = [
+        infos = [
             replace(job, job_id=f"{name}-{job.job_id}")
             for name, page in pages.items()
             for job in page
         ]
         late = state in (JobState.SUCCEEDED, JobState.FAILED)
-        found.sort(key=lambda job: (job.priority * (not late), job.at_ms), reverse=late)
-        return found[:limit]
+        infos.sort(key=lambda job: (job.priority * (not late), job.at_ms), reverse=late)
+        return infos[:limit]
 
     def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
         """
@@ -265,10 +265,10 @@ class Admin:
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
         """Return queues as Flower lists them: name, and ready and unacknowledged messages."""
-        found: list[dict[str, str | int]] = []
+        result: list[dict[str, str | int]] = []
         for queue in queues:
             sizes = self.status(queue).sizes
-            found.append(
+            result.append(
                 {
                     "name": queue,
                     "messages": sizes.pending + sizes.running,
@@ -278,7 +278,7 @@ class Admin:
                     "messages_unacknowledged": sizes.running,
                 }
             )
-        return found
+        return result
 
 
 def delete_some(
@@ -287,11 +287,11 @@ def delete_some(
     """Delete up to `most` (1 to 200) jobs in a state other than RUNNING; returns their number."""
     if before_delete is None:
         return shard.delete(queue, state, limit=most)
-    found = shard.jobs(queue, state, limit=most)
-    if not found:
+    deleted = shard.jobs(queue, state, limit=most)
+    if not deleted:
         return 0
-    before_delete(queue, found)
-    return shard.delete(queue, state, ids=[job.job_id for job in found])
+    before_delete(queue, deleted)
+    return shard.delete(queue, state, ids=[job.job_id for job in deleted])
 
 
 def count_of(sizes: Sizes, state: JobState) -> int:

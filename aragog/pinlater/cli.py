@@ -230,15 +230,15 @@ def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> 
 @click.pass_context
 def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json: bool) -> None:
     """List the jobs of one state."""
-    found = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
+    infos = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
     if as_json:
-        _print_json([job_as_dict(job) for job in found])
+        _print_json([job_as_dict(job) for job in infos])
         return
     table = Table(box=None)
     table.add_column("job", no_wrap=True)  # what `retry` and `delete` take, on one line
     for column in ("what", "key", "priority", "attempts", "when", "worker", "problem"):
         table.add_column(column)
-    for job in found:
+    for job in infos:
         when = datetime.fromtimestamp(job.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
         table.add_row(
             job.job_id, job.name, job.key, str(job.priority), str(job.attempts), when,

@@ -181,16 +181,16 @@ class Cluster:
         known = self._settings.get(queue)
         if known and now_s - known[0] < SETTINGS_FRESH_S:
             return known[1]
-        found = known[1] if known else {}
+        result = known[1] if known else {}
         for shard in self.healthy():
             try:
                 with self.watched(shard):
-                    found = shard.settings(queue)
+                    result = shard.settings(queue)
                 break
             except BrokerUnavailable:
                 continue
-        self._settings[queue] = (now_s, found)
-        return found
+        self._settings[queue] = (now_s, result)
+        return result
 
     def find(self, name: str) -> Shard | None:
         """Return the shard with this name, or None."""

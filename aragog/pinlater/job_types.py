@@ -126,11 +126,11 @@ def _problems(name: str, section: Any) -> list[str]:
     if not isinstance(section, dict):
         return [f"{name}: must be a section"]
     known = {field.name for field in fields(JobType)}
-    found = [f"{name}.{key}: is not a setting of a job type" for key in section.keys() - known]
+    problems = [f"{name}.{key}: is not a setting of a job type" for key in section.keys() - known]
     if not isinstance(section.get("queue"), str):
-        found.append(f"{name}.queue: must be the name of a queue")
+        problems.append(f"{name}.queue: must be the name of a queue")
     for key in (section.keys() & known) - {"queue"}:
         value = section[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            found.append(f"{name}.{key}: must be a number above 0, got {value!r}")
-    return found
+            problems.append(f"{name}.{key}: must be a number above 0, got {value!r}")
+    return problems

@@ -41,14 +41,14 @@ def urls_in(message: Any) -> list[str]:
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
         entries = [*_list(message, "urls"), *_list(message, "results")]
-    found = []
+    result = []
     for entry in entries:
         job = entry.get("job", entry) if isinstance(entry, Mapping) else entry
         url = job.get("url") if isinstance(job, Mapping) else job
         if isinstance(url, str):
             with suppress(InvalidUrl):
-                found.append(normalize(url))
-    return found
+                result.append(normalize(url))
+    return result
 
 
 def _list(message: Mapping[str, Any], name: str) -> list[Any]:

@@ -86,7 +86,7 @@ class InFlightSet:
         flags = bytearray(len(urls))
         with _our_errors():
             for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-                found = load_script("aragog.pipeline", "mark").run(
+                result = load_script("aragog.pipeline", "mark").run(
                     client,
                     in_flight=self._key,
                     unconfirmed_s=UNCONFIRMED_S,
@@ -94,7 +94,7 @@ class InFlightSet:
                     insist_s=takes_s,
                     url_keys=b"".join(url_key(urls[at]) for at in places),
                 )
-                for at, flag in zip(places, found, strict=True):
+                for at, flag in zip(places, result, strict=True):
                     flags[at] = flag
         return flags
 
@@ -140,8 +140,8 @@ class InFlightSet:
     def _sweep(self, client: redis.Redis) -> int:
         script, cursor, dropped = load_script("aragog.pipeline", "sweep"), "0", 0
         while True:
-            cursor, found = script.run(client, in_flight=self._key, cursor=cursor)
-            dropped += found
+            cursor, result = script.run(client, in_flight=self._key, cursor=cursor)
+            dropped += result
             cursor = cursor.decode() if isinstance(cursor, bytes) else cursor
             if cursor == "0":
                 return int(dropped)

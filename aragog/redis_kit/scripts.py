@@ -79,16 +79,16 @@ class LuaScript:
 
 
 def _in_order(script: LuaScript, names: Sequence[str], values: Mapping[str, Any]) -> list[Any]:
-    found: list[Any] = []
+    result: list[Any] = []
     for name in names:
         try:
             if name.endswith(REST):
-                found.extend(values[name.removesuffix(REST)])
+                result.extend(values[name.removesuffix(REST)])
             else:
-                found.append(values[name])
+                result.append(values[name])
         except KeyError:
             raise TypeError(f"{script.name}.lua needs {name}") from None
-    return found
+    return result
 
 
 def _declared(kind: str, source: str) -> tuple[str, ...]:

@@ -31,9 +31,9 @@ class Durations:
 
     def metric(self, name: str, text: str, label_name: str) -> HistogramMetricFamily:
         """The histogram now."""
-        found = HistogramMetricFamily(name, text, labels=[label_name])
+        family = HistogramMetricFamily(name, text, labels=[label_name])
         bounds = [floatToGoString(bound) for bound in BOUNDS_S]  # type: ignore[no-untyped-call]
         for label, counts in list(self._counts.items()):
             buckets = list(zip(bounds, accumulate(counts), strict=True))
-            found.add_metric([label], buckets, self._sums_s[label])
-        return found
+            family.add_metric([label], buckets, self._sums_s[label])
+        return family

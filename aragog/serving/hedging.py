@@ -59,14 +59,14 @@ class Latencies:
 
     def quantiles(self, *shares: float) -> list[float]:
         """The upper bounds, in seconds, of these shares of the latencies; shares ascend."""
-        found: list[float] = []
+        result: list[float] = []
         seen, bound_s = 0.0, _FINEST_S
         for count in self._counts:
             seen += count
-            while len(found) < len(shares) and seen >= shares[len(found)] * self._total:
-                found.append(bound_s)
+            while len(result) < len(shares) and seen >= shares[len(result)] * self._total:
+                result.append(bound_s)
             bound_s *= _RATIO
-        return found
+        return result
 
     @property
     def enough(self) -> bool:
@@ -205,11 +205,11 @@ class HedgedReads:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _timed(self, call: Callable[[UrlStore], T]) -> T:
-        began_s = time.monotonic()
+        started_at_s = time.monotonic()
         value = call(self._stores[0])
         self._answered_s = ended_s = time.monotonic()
         with self._lock:
-            self.policy.answered(ended_s - began_s)
+            self.policy.answered(ended_s - started_at_s)
         return value
 
     def _after_answer(self, first: Future[T], call: Callable[[UrlStore], T]) -> HedgedAnswer:

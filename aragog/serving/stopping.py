@@ -42,8 +42,8 @@ async def stop_listening(
 
 
 def _accepted(listener: socket.socket) -> list[socket.socket]:
-    found = []
+    result = []
     with suppress(OSError):  # BlockingIOError: there are no more
         while True:
-            found.append(listener.accept()[0])
-    return found
+            result.append(listener.accept()[0])
+    return result

@@ -59,15 +59,15 @@ class Workers(Generic[T]):
 
         Those that wait longest, as long as they fit, up to `most`.
         """
-        found: list[T] = []
+        result: list[T] = []
         with suppress(IndexError):
-            while len(found) < most:
+            while len(result) < most:
                 item = self._waiting.popleft()
                 if not fits(item):
                     self._waiting.appendleft(item)
                     break
-                found.append(item)
-        return found
+                result.append(item)
+        return result
 
     def help_if_stuck(self) -> None:
         """Wake another thread if items wait and none was finished since the last call."""

@@ -82,8 +82,8 @@ class Snapshot:
 
     def outcomes(self) -> str:
         """What became of the others."""
-        found = [f"{self.counts[name]} {text}" for name, text in SHOWN if self.counts.get(name)]
-        return ", ".join(found)
+        texts = [f"{self.counts[name]} {text}" for name, text in SHOWN if self.counts.get(name)]
+        return ", ".join(texts)
 
 
 class Bar:

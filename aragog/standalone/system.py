@@ -141,24 +141,24 @@ def memory_bytes() -> int:
 
 def silent(settings: Settings) -> list[str]:
     """The setting and address of each server (read API, Flower) that does not listen yet."""
-    found = []
+    result = []
     for name, host, port in _listeners(settings):
         try:
             socket.create_connection((_reached_at(host), port), 1.0).close()
         except OSError:
-            found.append(f"serving.{name}: nothing listens on {host}:{port} yet")
-    return found
+            result.append(f"serving.{name}: nothing listens on {host}:{port} yet")
+    return result
 
 
 def _listeners(settings: Settings) -> list[tuple[str, str, int]]:
     """(setting of the port, host, port) of each server of the system."""
     serving = settings.serving
-    found = [("http_port", serving.host, serving.http_port)]
+    listeners = [("http_port", serving.host, serving.http_port)]
     if has("thrift") and serving.thrift_port:
-        found.append(("thrift_port", serving.host, serving.thrift_port))
+        listeners.append(("thrift_port", serving.host, serving.thrift_port))
     if has("flower"):
-        found.append(("flower_port", serving.flower_host, serving.flower_port))
-    return found
+        listeners.append(("flower_port", serving.flower_host, serving.flower_port))
+    return listeners
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -23,7 +23,7 @@ def waiting_for(admin: Admin) -> Counter[str]:
 
     Where more than `SAMPLED_MESSAGES` wait in a queue, its numbers are projected from them.
     """
-    found: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):
         for queue in (Queue.FETCH, Queue.ROBOTS):
             pending = admin.status(queue).sizes.pending
@@ -33,8 +33,8 @@ def waiting_for(admin: Admin) -> Counter[str]:
                 with suppress(InvalidMessage):
                     sampled.update(_causes(queue, arguments(job.body)))
             factor = max(1.0, pending / len(jobs)) if jobs else 1.0
-            found.update({cause: round(count * factor) for cause, count in sampled.items()})
-    return found
+            causes.update({cause: round(count * factor) for cause, count in sampled.items()})
+    return causes
 
 
 def _causes(queue: Queue, messages: list[object]) -> list[str]:

@@ -45,8 +45,8 @@ _SPELLINGS = {
 }
 
 
-def _spelling(found: re.Match[str]) -> str:
-    return _SPELLINGS[found[0]]
+def _spelling(match: re.Match[str]) -> str:
+    return _SPELLINGS[match[0]]
 
 
 def escapes(text: str) -> str:

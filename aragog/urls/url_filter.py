@@ -77,8 +77,8 @@ def matches(pattern: str, url: str) -> bool:
         return False
     at, end = len(first), len(url) - len(last)
     for part in middle:
-        found = url.find(part, at, end)
-        if found < 0:
+        position = url.find(part, at, end)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     return True

@@ -68,11 +68,11 @@ class Maintenance:
         With `cached_s` the last result is returned again while it is no older than that.
         """
         now_ms = self.clock.clock.now_ms()
-        at_ms, found = self._freshness
+        at_ms, result = self._freshness
         if not 0 <= now_ms - at_ms < cached_s * 1000:
-            found = freshness(self.zen, now_ms, sample)
-            self._freshness = (now_ms, found)
-        return found
+            result = freshness(self.zen, now_ms, sample)
+            self._freshness = (now_ms, result)
+        return result
 
     def bookmark(self, name: str) -> str | None:
         """The stored position of a long walk of that name; None: at its beginning."""

@@ -161,10 +161,10 @@ class Zen:
         columns = (
             None if names is None else [_SENTINEL, CANONICAL_COLUMN, *map(property_column, names)]
         )
-        found = self.tables["n"].get_many(node_ids, columns)
+        rows = self.tables["n"].get_many(node_ids, columns)
         return {
             key: _node_properties(row, names)
-            for key, row in found.items()
+            for key, row in rows.items()
             if _SENTINEL in row or CANONICAL_COLUMN in row
         }
 
@@ -309,11 +309,11 @@ class Zen:
         edges = self.tables["e"]
         out = edge_key(source, OUT, edge_type, score, target)
         into = edge_key(target, IN, edge_type, score, source)
-        found = edges.get_many([out, into])
+        rows = edges.get_many([out, into])
         for key in (out, into):
-            if key in found:
-                edges.delete(key, at_ms=newest_ms(found[key]))
-        if out in found and edge_type in self.schema.counted:
+            if key in rows:
+                edges.delete(key, at_ms=newest_ms(rows[key]))
+        if out in rows and edge_type in self.schema.counted:
             self._count(source, OUT, edge_type, -1)
             self._count(target, IN, edge_type, -1)
 

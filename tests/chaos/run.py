@@ -18,7 +18,7 @@ WITHIN_S = 300.0
 def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
     """Run the scenario with that many URLs; never raises for a law that is broken."""
     plan = dataclasses.replace(scenario.plan, urls=urls, domains=domains)
-    began_s = time.monotonic()
+    started_at_s = time.monotonic()
     with world(plan, seed) as here:
         _crawl(here, scenario)
         verdict = judge(here, moved_domains=scenario.moved_domains)
@@ -27,7 +27,7 @@ def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
         verdict = dataclasses.replace(
             verdict, violations=(*verdict.violations, f"processes left: {left}")
         )
-    return Row(scenario, verdict, faults, recovered_s, time.monotonic() - began_s)
+    return Row(scenario, verdict, faults, recovered_s, time.monotonic() - started_at_s)
 
 
 def _crawl(here: World, scenario: Scenario) -> None:

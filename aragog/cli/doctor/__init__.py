@@ -49,18 +49,18 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
     findings = [finding for check in checks for finding in _guarded(check, system)]
     if as_json:
-        echo_json([found._asdict() for found in findings])
+        echo_json([result._asdict() for result in findings])
     else:
         _print(findings)
-    if not all(found.ok for found in findings):
+    if not all(result.ok for result in findings):
         sys.exit(1)
 
 
 def _print(findings: list[Finding]) -> None:
     console = SafeConsole()
-    for found in findings:
-        console.print("[green]ok[/]  " if found.ok else "[red]fail[/]", end=" ")
-        line = f"{found.part}: {found.text}"
+    for finding in findings:
+        console.print("[green]ok[/]  " if finding.ok else "[red]fail[/]", end=" ")
+        line = f"{finding.part}: {finding.text}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

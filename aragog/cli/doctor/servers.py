@@ -51,12 +51,12 @@ def redis_servers(resolved: Settings) -> dict[str, list[str]]:
     elif kind == "redis":
         named.append(("broker.url", resolved.broker.url))
     named += [("broker.shards", url) for url in resolved.broker.shards]
-    found: dict[str, tuple[str, list[str]]] = {}
+    result: dict[str, tuple[str, list[str]]] = {}
     for setting, url in named:
-        _, settings = found.setdefault(server_name(url), (reveal(url), []))
+        _, settings = result.setdefault(server_name(url), (reveal(url), []))
         if setting not in settings:
             settings.append(setting)
-    return dict(found.values())
+    return dict(result.values())
 
 
 def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
     app.conf.update(broker_connection_timeout=REPLY_WITHIN_S)
     try:
-        found = app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
+        result = app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         yield Finding(
             "workers", ok=False, text=f"the workers cannot be asked: {type(error).__name__}"
@@ -32,7 +32,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
         return
     finally:
         app.close()
-    served = {queue["name"] for queues in found.values() for queue in queues}
+    served = {queue["name"] for queues in result.values() for queue in queues}
     missing = [queue for queue in tuple(Queue) if queue not in served]
     if missing:
         text = (
@@ -41,7 +41,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
         )
         yield Finding("workers", ok=False, text=text)
     else:
-        yield Finding("workers", ok=True, text=", ".join(sorted(found)))
+        yield Finding("workers", ok=True, text=", ".join(sorted(result)))
 
 
 def check_beat(system: CheckedSystem) -> Iterator[Finding]:

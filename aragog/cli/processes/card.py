@@ -30,8 +30,8 @@ LOOKED_AT = 25
 
 def best_of(store: UrlStore, urls: Iterable[str]) -> Record | None:
     """The page with the most fields among the first `LOOKED_AT` URLs; None: no page is stored."""
-    found = [store.get(url, info=True) for url, _ in zip(urls, range(LOOKED_AT), strict=False)]
-    pages = [record for record in found if record is not None and record.fields]
+    records = [store.get(url, info=True) for url, _ in zip(urls, range(LOOKED_AT), strict=False)]
+    pages = [record for record in records if record is not None and record.fields]
     return max(pages, key=lambda record: len(record.fields), default=None)
 
 

@@ -7,6 +7,7 @@ import can_ada
 from aragog.errors import InvalidUrl
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.head import ResponseHead
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.urls import normalize
 
 # 304 answers a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
@@ -22,7 +23,7 @@ def location_of(head: ResponseHead) -> str | None:
     """
     locations = {value for value in head.values("location") if value}
     if len(locations) > 1:
-        raise TransportError("redirect", "several Location headers that differ")
+        raise TransportError(UnreachableKind.REDIRECT, "several Location headers that differ")
     return locations.pop() if locations and head.status in FOLLOWED else None
 
 
@@ -37,7 +38,7 @@ def target_of(location: str, base: str) -> str:
         return normalize(location, base)
     except InvalidUrl as error:
         raise TransportError(
-            "redirect", f"the redirect target is not an http(s) URL: {error}"
+            UnreachableKind.REDIRECT, f"the redirect target is not an http(s) URL: {error}"
         ) from error
 
 
@@ -47,7 +48,7 @@ def as_sent(location: str, base: str) -> str:
         url = can_ada.parse(base) + location
     except ValueError as error:
         raise TransportError(
-            "redirect", f"the redirect target is not a URL: {location[:200]!r}"
+            UnreachableKind.REDIRECT, f"the redirect target is not a URL: {location[:200]!r}"
         ) from error
     url.hash = url.username = url.password = ""
     href: str = url.href

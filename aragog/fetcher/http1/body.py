@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from aragog.fetcher.faults import LimitExceeded, TransportError
 from aragog.fetcher.http1.decoders import Decoder
+from aragog.fetcher.outcome import UnreachableKind
 
 # HTML rarely compresses better than 30:1; a higher ratio is an attack.
 BOMB_RATIO = 100
@@ -85,7 +86,7 @@ class _Collector:
             else:
                 drained = True
         except TransportError as error:
-            if error.kind == "timeout" or not self._wire:
+            if error.kind is UnreachableKind.TIMEOUT or not self._wire:
                 raise
             reason = error.reason
         self._peek(final=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.reader import ResponseReader
+from aragog.fetcher.outcome import UnreachableKind
 
 READ_BYTES = 65_536
 
@@ -151,16 +152,18 @@ def _first_open(addresses: Sequence[Address], deadline: Deadline) -> tuple[socke
             sock.connect((ip, port))
         except TimeoutError:
             sock.close()
-            last_error = TransportError("connect", f"{ip} port {port} did not answer")
+            last_error = TransportError(UnreachableKind.CONNECT, f"{ip} port {port} did not answer")
         except OSError as error:
             sock.close()
-            last_error = TransportError("connect", f"{ip} port {port}: {error.strerror or error}")
+            last_error = TransportError(
+                UnreachableKind.CONNECT, f"{ip} port {port}: {error.strerror or error}"
+            )
         except BaseException:
             sock.close()
             raise
         else:
             return sock, ip
-    raise last_error or TransportError("dns", "the host has no address")
+    raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
 
 def _wrapped(
@@ -170,14 +173,16 @@ def _wrapped(
     try:
         return tls.wrap_socket(sock, server_hostname=host.strip("[]"))
     except ssl.SSLCertVerificationError as error:
-        raise TransportError("tls", f"certificate refused: {error.verify_message}") from error
+        raise TransportError(
+            UnreachableKind.TLS, f"certificate refused: {error.verify_message}"
+        ) from error
     except TimeoutError as error:
-        raise TransportError("tls", "the TLS handshake took too long") from error
+        raise TransportError(UnreachableKind.TLS, "the TLS handshake took too long") from error
     except ssl.SSLError as error:
-        raise TransportError("tls", f"TLS failed: {error.reason or error}") from error
+        raise TransportError(UnreachableKind.TLS, f"TLS failed: {error.reason or error}") from error
     except (OSError, ValueError) as error:
         raise TransportError(
-            "tls", f"the connection broke during the TLS handshake: {error}"
+            UnreachableKind.TLS, f"the connection broke during the TLS handshake: {error}"
         ) from error
 
 
@@ -193,7 +198,7 @@ def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
         status = ResponseReader(receive).head(16_384).status
     if not 200 <= status < 300:
         raise TransportError(
-            "connect",
+            UnreachableKind.CONNECT,
             f"the proxy answered CONNECT with {status}; allow CONNECT to the URL's port there",
         )
 
@@ -204,8 +209,10 @@ def _socket_errors(action: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise TransportError("timeout", f"{action}: timed out") from error
+        raise TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out") from error
     except ssl.SSLError as error:
-        raise TransportError("reset", f"{action}: {error.reason or error}") from error
+        raise TransportError(UnreachableKind.RESET, f"{action}: {error.reason or error}") from error
     except OSError as error:
-        raise TransportError("reset", f"{action}: {error.strerror or error}") from error
+        raise TransportError(
+            UnreachableKind.RESET, f"{action}: {error.strerror or error}"
+        ) from error

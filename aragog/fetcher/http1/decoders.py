@@ -17,6 +17,7 @@ import zstandard
 
 from aragog.fetcher.faults import TransportError, UnsupportedContent
 from aragog.fetcher.http1.framing import MAX_CODINGS
+from aragog.fetcher.outcome import UnreachableKind
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -263,6 +264,7 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
         raise UnsupportedContent(f"unknown content coding {unknown[0][:60]!r}")
     if len(names) > MAX_CODINGS:
         raise TransportError(
-            "protocol", f"{len(names)} nested content codings; {MAX_CODINGS} are supported"
+            UnreachableKind.PROTOCOL,
+            f"{len(names)} nested content codings; {MAX_CODINGS} are supported",
         )
     return [_DECODERS[name]() for name in reversed(names)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from enum import Enum, auto
 
 from aragog.fetcher.faults import TransportError, UnsupportedContent
 from aragog.fetcher.http1.head import ResponseHead
+from aragog.fetcher.outcome import UnreachableKind
 
 # The same limit as curl; more layers are an attack.
 MAX_CODINGS = 5
@@ -17,13 +18,23 @@ TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 NO_LENGTH = 1 << 63
 
 
+class Delimiter(Enum):
+    """What ends a body."""
+
+    NO_BODY = auto()
+    LENGTH = auto()
+    LAST_CHUNK = auto()
+    CLOSE = auto()
+    """The end of the connection."""
+
+
 @dataclass(frozen=True, slots=True)
 class Framing:
     """How the body is delimited."""
 
-    kind: Literal["none", "length", "chunked", "close"]
+    delimiter: Delimiter
     length: int = 0
-    """Bytes, where `kind` is `length`."""
+    """Bytes, with the delimiter LENGTH."""
     codings: tuple[str, ...] = ()
     """Transfer codings inside the chunks, in the order they were applied."""
     persistent: bool = False
@@ -40,18 +51,18 @@ def framing_of(head: ResponseHead) -> Framing:
     """
     persistent = _persistent(head)
     if head.status in (204, 304):
-        return Framing("none", persistent=persistent)
+        return Framing(Delimiter.NO_BODY, persistent=persistent)
     if codings := head.tokens("transfer-encoding"):
         return _transferred(codings, persistent=persistent and head.minor == 1)
     lengths = {
         _length(part) for value in head.values("content-length") for part in value.split(",")
     }
     if len(lengths) > 1:
-        raise TransportError("protocol", "several Content-Length headers that differ")
+        raise TransportError(UnreachableKind.PROTOCOL, "several Content-Length headers that differ")
     length = lengths.pop() if lengths else NO_LENGTH
     if length >= NO_LENGTH:
-        return Framing("close")
-    return Framing("length", length, persistent=persistent)
+        return Framing(Delimiter.CLOSE)
+    return Framing(Delimiter.LENGTH, length, persistent=persistent)
 
 
 def _transferred(codings: list[str], *, persistent: bool) -> Framing:
@@ -60,24 +71,29 @@ def _transferred(codings: list[str], *, persistent: bool) -> Framing:
     while names[-2:] == ["chunked", "chunked"]:
         names.pop()  # curl and browsers treat a repeated `chunked` as one
     if "chunked" in names[:-1]:
-        raise TransportError("protocol", "Transfer-Encoding: chunked is not the last coding")
+        raise TransportError(
+            UnreachableKind.PROTOCOL, "Transfer-Encoding: chunked is not the last coding"
+        )
     chunked = names[-1] == "chunked"
     under = [name for name in names[: -1 if chunked else None] if name != "identity"]
     if unknown := [name for name in under if name not in TRANSFER_CODINGS]:
         raise UnsupportedContent(f"unknown transfer coding {unknown[0][:60]!r}")
     if len(under) > MAX_CODINGS:
         raise TransportError(
-            "protocol", f"{len(under)} nested transfer codings; {MAX_CODINGS} are supported"
+            UnreachableKind.PROTOCOL,
+            f"{len(under)} nested transfer codings; {MAX_CODINGS} are supported",
         )
     if chunked:
-        return Framing("chunked", codings=tuple(under), persistent=persistent)
-    return Framing("close", codings=tuple(under))
+        return Framing(Delimiter.LAST_CHUNK, codings=tuple(under), persistent=persistent)
+    return Framing(Delimiter.CLOSE, codings=tuple(under))
 
 
 def _length(text: str) -> int:
     digits = text.strip(" \t")
     if not (digits.isascii() and digits.isdigit()):
-        raise TransportError("protocol", f"Content-Length is not a number: {text[:40]!r}")
+        raise TransportError(
+            UnreachableKind.PROTOCOL, f"Content-Length is not a number: {text[:40]!r}"
+        )
     digits = digits.lstrip("0") or "0"
     return int(digits) if len(digits) < 20 else NO_LENGTH
 

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 
 from aragog.fetcher.faults import TransportError
-from aragog.fetcher.outcome import Headers
+from aragog.fetcher.outcome import Headers, UnreachableKind
 
 # Three digits; the reason phrase may be missing (RFC 9112 section 4).
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
@@ -53,14 +53,16 @@ def parse_head(block: bytes) -> ResponseHead:
         TransportError: kind `protocol`; the response must not be used.
     """
     if b"\0" in block:
-        raise TransportError("protocol", "NUL byte in the headers")
+        raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the headers")
     text = _text(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
     if "\r" in text:
-        raise TransportError("protocol", "a carriage return inside a header line")
+        raise TransportError(UnreachableKind.PROTOCOL, "a carriage return inside a header line")
     lines = text.split("\n")
     status_line = STATUS_LINE.match(lines[0].rstrip(_BLANK))
     if status_line is None:
-        raise TransportError("protocol", f"not an HTTP/1 status line: {lines[0][:60]!r}")
+        raise TransportError(
+            UnreachableKind.PROTOCOL, f"not an HTTP/1 status line: {lines[0][:60]!r}"
+        )
     headers = _headers(lines)
     fields: dict[str, list[str]] = {}
     for name, value in headers:
@@ -79,7 +81,9 @@ def _headers(lines: list[str]) -> Headers:
             continue
         name, colon, value = line.partition(":")
         if not colon:
-            raise TransportError("protocol", f"a header line without a colon: {line[:60]!r}")
+            raise TransportError(
+                UnreachableKind.PROTOCOL, f"a header line without a colon: {line[:60]!r}"
+            )
         if name := name.strip(_BLANK):
             headers.append((name, value.strip(_BLANK)))
     return tuple(headers)

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from aragog.errors import ConfigError
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.connection import Address
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import basic_auth_header
 from aragog.secret import reveal, without_password
 
@@ -45,7 +46,7 @@ class Proxy:
             infos = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise TransportError(
-                "connect", f"cannot resolve the proxy {self._host}: {error.strerror}"
+                UnreachableKind.CONNECT, f"cannot resolve the proxy {self._host}: {error.strerror}"
             ) from error
         return [(str(address[0]), self._port) for *_, address in infos]
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from aragog.fetcher.faults import LimitExceeded, TransportError
-from aragog.fetcher.http1.framing import Framing
+from aragog.fetcher.http1.framing import Delimiter, Framing
 from aragog.fetcher.http1.head import ResponseHead, parse_head
+from aragog.fetcher.outcome import UnreachableKind
 
 # Interim responses (1xx) before the final one; more would only delay the fetch.
 MAX_INTERIM = 16
@@ -59,9 +60,9 @@ class ResponseReader:
             if head.status >= 200:
                 return head
             if head.status == 101:
-                raise TransportError("protocol", "unexpected 101 Switching Protocols")
+                raise TransportError(UnreachableKind.PROTOCOL, "unexpected 101 Switching Protocols")
             room -= len(block)
-        raise TransportError("protocol", f"more than {MAX_INTERIM} interim responses")
+        raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _block(self, max_bytes: int) -> bytes:
         """Read up to the next empty line, which is consumed."""
@@ -69,7 +70,8 @@ class ResponseReader:
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
                 raise TransportError(
-                    "protocol", f"not HTTP/1: the response begins with {buffer[:40]!r}"
+                    UnreachableKind.PROTOCOL,
+                    f"not HTTP/1: the response begins with {buffer[:40]!r}",
                 )
             end, after = _empty_line(buffer, searched)
             if max(end, 0 if after else len(buffer)) > max_bytes:
@@ -88,7 +90,8 @@ class ResponseReader:
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             if len(self._buffer) - self._at > max_bytes:
                 raise TransportError(
-                    "protocol", f"a line of more than {max_bytes} bytes between chunks"
+                    UnreachableKind.PROTOCOL,
+                    f"a line of more than {max_bytes} bytes between chunks",
                 )
             more = self._receive()
             if not more:
@@ -122,8 +125,10 @@ def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
 
 def _closed_early(started: bool) -> TransportError:
     if started:
-        return TransportError("protocol", "the connection was closed inside the headers")
-    return TransportError("reset", "the connection was closed without a response")
+        return TransportError(
+            UnreachableKind.PROTOCOL, "the connection was closed inside the headers"
+        )
+    return TransportError(UnreachableKind.RESET, "the connection was closed without a response")
 
 
 def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
@@ -133,11 +138,11 @@ def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
     Raises:
         TransportError: the body ended early or has invalid chunks; the pieces so far are valid.
     """
-    if framing.kind == "length":
+    if framing.delimiter is Delimiter.LENGTH:
         yield from _exactly(reader, framing.length, "Content-Length declares")
-    elif framing.kind == "chunked":
+    elif framing.delimiter is Delimiter.LAST_CHUNK:
         yield from _chunks(reader)
-    elif framing.kind == "close":
+    elif framing.delimiter is Delimiter.CLOSE:
         while piece := reader.some(1 << 20):
             yield piece
 
@@ -147,7 +152,9 @@ def _exactly(reader: ResponseReader, length: int, what: str) -> Iterator[bytes]:
     while left:
         piece = reader.some(left)
         if not piece:
-            raise TransportError("reset", f"closed {left} bytes before the {length} that {what}")
+            raise TransportError(
+                UnreachableKind.RESET, f"closed {left} bytes before the {length} that {what}"
+            )
         left -= len(piece)
         yield piece
 
@@ -158,21 +165,22 @@ def _chunks(reader: ResponseReader) -> Iterator[bytes]:
         number, total = number + 1, total + size
         if number > MANY_CHUNKS and total < number * MIN_MEAN_CHUNK_BYTES:
             raise TransportError(
-                "protocol", f"{number} chunks of {total / number:.0f} bytes on average"
+                UnreachableKind.PROTOCOL,
+                f"{number} chunks of {total / number:.0f} bytes on average",
             )
         yield from _exactly(reader, size, "a chunk declares")
         if reader.line(2) != b"":
-            raise TransportError("protocol", "a chunk is not followed by CRLF")
+            raise TransportError(UnreachableKind.PROTOCOL, "a chunk is not followed by CRLF")
     _trailers(reader)
 
 
 def _chunk_size(reader: ResponseReader) -> int:
     line = reader.line(MAX_CHUNK_LINE_BYTES)
     if line is None:
-        raise TransportError("reset", "closed before the last chunk")
+        raise TransportError(UnreachableKind.RESET, "closed before the last chunk")
     digits = line.partition(b";")[0].strip(b" \t")
     if not digits or len(digits.lstrip(b"0")) > 15 or digits.strip(b"0123456789abcdefABCDEF"):
-        raise TransportError("protocol", f"not a chunk size: {line[:40]!r}")
+        raise TransportError(UnreachableKind.PROTOCOL, f"not a chunk size: {line[:40]!r}")
     return int(digits, 16)
 
 
@@ -181,7 +189,9 @@ def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
     room = max_bytes
     while (line := reader.line(room)) is not None and line:
         if b"\0" in line:
-            raise TransportError("protocol", "NUL byte in the trailers")
+            raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the trailers")
         room -= len(line)
         if room < 0:
-            raise TransportError("protocol", f"more than {max_bytes} bytes of trailers")
+            raise TransportError(
+                UnreachableKind.PROTOCOL, f"more than {max_bytes} bytes of trailers"
+            )

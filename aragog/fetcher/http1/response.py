@@ -12,9 +12,10 @@ from aragog.fetcher.faults import Fault, TransportError
 from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.connection import HttpConnection
 from aragog.fetcher.http1.decoders import decoders_for
-from aragog.fetcher.http1.framing import Framing, framing_of
+from aragog.fetcher.http1.framing import Delimiter, Framing, framing_of
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.http1.reader import content
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.requests_errors import faults_as_requests_errors
 
 # A short body that is not needed is read to its end, because that is cheaper than a new connection.
@@ -61,7 +62,7 @@ class HttpResponse:
         if self._framing is None:
             framing = framing_of(self.head)
             if self.bodiless:
-                framing = Framing("none", persistent=framing.persistent)
+                framing = Framing(Delimiter.NO_BODY, persistent=framing.persistent)
             self._framing = framing
         return self._framing
 
@@ -76,7 +77,7 @@ class HttpResponse:
         """
         connection = self._connection
         if connection is None:
-            raise TransportError("protocol", "the body was already read")
+            raise TransportError(UnreachableKind.PROTOCOL, "the body was already read")
         reusable = False
         try:
             framing = self.framing
@@ -143,7 +144,7 @@ class HttpResponse:
             with faults_as_requests_errors(self._request):
                 body = self.read_body(self._bounds)
                 if body.truncated_why:
-                    raise TransportError("reset", body.truncated_why)
+                    raise TransportError(UnreachableKind.RESET, body.truncated_why)
             yield body.data
 
     def close(self) -> None:

@@ -217,8 +217,8 @@ class SsrfFilter:
         rest = host
         while rest:
             rest = rest.partition(".")[2]
-            if found := self._map.get("*." + rest):
-                return found
+            if mapped := self._map.get("*." + rest):
+                return mapped
         return None
 
     def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:

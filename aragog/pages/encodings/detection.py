@@ -82,9 +82,9 @@ def _declared_late(body: bytes) -> str | None:
     for node in parse_tree(markup_limits.limit_markup(text, [])).css(
         "meta[charset],meta[http-equiv]"
     ):
-        found = _declared_by(node.attributes)
-        if found:
-            return prescan.as_declared_inside(found)
+        result = _declared_by(node.attributes)
+        if result:
+            return prescan.as_declared_inside(result)
     return None
 
 
@@ -120,10 +120,10 @@ def _detected(body: bytes) -> str:
         compat_names=False,
         no_match_encoding="cp1252",
     )
-    found = (guess["encoding"] or "").lower()
+    result = (guess["encoding"] or "").lower()
     if (guess["confidence"] or 0.0) < _DETECTION_CONFIDENCE:
         return labels.FALLBACK
-    return _DETECTED_NAMES.get(found) or labels.name_of(found) or labels.FALLBACK
+    return _DETECTED_NAMES.get(result) or labels.name_of(result) or labels.FALLBACK
 
 
 _NEVER_UTF8 = frozenset(
@@ -153,8 +153,8 @@ _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
 
 def _first_high_byte(body: bytes) -> int:
-    found = _HIGH_BYTE.search(body)
-    return found.start() if found else 0
+    match = _HIGH_BYTE.search(body)
+    return match.start() if match else 0
 
 
 def _is_utf8(body: bytes) -> bool:

@@ -33,8 +33,8 @@ def from_header(content_type: str | None) -> str | None:
     """Return the encoding that a Content-Type header names, or None if it names no known one."""
     if not content_type or "charset" not in content_type.lower():
         return None
-    found = _HEADER_CHARSET.search(content_type)
-    return labels.name_of((found[1] or found[2] or "").strip("'")) if found else None
+    match = _HEADER_CHARSET.search(content_type)
+    return labels.name_of((match[1] or match[2] or "").strip("'")) if match else None
 
 
 def from_bytes(body: bytes) -> str | None:
@@ -45,18 +45,18 @@ def from_bytes(body: bytes) -> str | None:
     if head.startswith(b"\0<\0?\0x"):
         return "utf-16be"
     try:
-        found = _scan(head)
+        rows = _scan(head)
     except _EndOfBytes:
-        found = None
-    return found or _from_xml_declaration(head)
+        rows = None
+    return rows or _from_xml_declaration(head)
 
 
 def from_meta_content(content: str) -> str | None:
     """Return the encoding in a `content` attribute such as `text/html; charset=utf-8`."""
-    for found in _META_CHARSET.finditer(content):
-        if not found[1]:
+    for match in _META_CHARSET.finditer(content):
+        if not match[1]:
             continue
-        value = content[found.end() :].lstrip("\t\n\f\r ")
+        value = content[match.end() :].lstrip("\t\n\f\r ")
         if value[:1] in {'"', "'"}:
             end = value.find(value[0], 1)
             return None if end < 0 else labels.name_of(value[1:end])
@@ -81,9 +81,9 @@ def _scan(head: bytes) -> str | None:
             # "<!-->" is a complete comment: its opening dashes may also close it.
             at = _past(head, b"-->", at + 2)
         elif head[at : at + 5].lower() == b"<meta" and head[at + 5 : at + 6] in _SPACE_OR_SLASH:
-            found, at = _meta(head, at + 5)
-            if found:
-                return found
+            encoding, at = _meta(head, at + 5)
+            if encoding:
+                return encoding
         elif head[at + 1 : at + 2].isalpha() or (
             head[at + 1 : at + 2] == b"/" and head[at + 2 : at + 3].isalpha()
         ):
@@ -194,5 +194,5 @@ def _from_xml_declaration(head: bytes) -> str | None:
     if not head.startswith(b"<?xml"):
         return None
     end = head.find(b">")
-    found = _XML_ENCODING.match(head[: max(end, 0)])
-    return as_declared_inside(labels.name_of(found[2].decode("latin-1"))) if found else None
+    match = _XML_ENCODING.match(head[: max(end, 0)])
+    return as_declared_inside(labels.name_of(match[2].decode("latin-1"))) if match else None

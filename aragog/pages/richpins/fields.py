@@ -64,10 +64,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, date | PartialDate):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        found = {each.name: plain(getattr(value, each.name)) for each in fields_of(value)}
+        result = {each.name: plain(getattr(value, each.name)) for each in fields_of(value)}
         if isinstance(value, Yield):
-            found["text"] = str(value)
-        return {name: each for name, each in found.items() if each is not None}
+            result["text"] = str(value)
+        return {name: each for name, each in result.items() if each is not None}
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, tuple | list):

@@ -20,8 +20,8 @@ def instant_ms(text: str) -> int | None:
     """
     text = text.strip()[:100]
     try:
-        if found := _W3C_DATE.match(text):
-            *numbers, zone = found.groups()
+        if match := _W3C_DATE.match(text):
+            *numbers, zone = match.groups()
             year, month, day, hour, minute, second = (
                 int(n or default) for n, default in zip(numbers, (1, 1, 1, 0, 0, 0), strict=True)
             )

@@ -38,38 +38,38 @@ def parse(body: bytes, url: str) -> Sitemap:
     Takes about 20 µs per entry. The file is decompressed and read in chunks, so memory grows with
     the number of entries and not with the decompressed size.
     """
-    unpacked, found = Unpacked(body), FoundEntries(url)
+    unpacked, entries = Unpacked(body), FoundEntries(url)
     pieces = iter(unpacked)
     first = next(pieces, b"")
     start = first[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\0\xff\xfe")
     read = read_xml if start.startswith(b"<") else _read_lines
-    whole = read(chain((first,), pieces), found)
+    whole = read(chain((first,), pieces), entries)
     return Sitemap(
-        tuple(found.urls.values()),
-        tuple(found.children.values()),
-        found.invalid,
-        unpacked.complete and whole and not found.full,
+        tuple(entries.urls.values()),
+        tuple(entries.children.values()),
+        entries.invalid,
+        unpacked.complete and whole and not entries.full,
     )
 
 
-def _read_lines(pieces: Iterable[bytes], found: FoundEntries) -> bool:
+def _read_lines(pieces: Iterable[bytes], entries: FoundEntries) -> bool:
     """Read a text file with one URL per line; a line too long for a URL counts as invalid."""
     rest, mark = b"", b"\xef\xbb\xbf"
     for piece in pieces:
         text, mark = rest + piece.removeprefix(mark).replace(b"\r", b"\n"), b""
         *lines, rest = text.split(b"\n")
         for line in lines:
-            _line(line, found)
-        if found.full:
+            _line(line, entries)
+        if entries.full:
             return False
         if len(rest) > PIECE_BYTES:
             rest = rest[:PIECE_BYTES]
-    _line(rest, found)
+    _line(rest, entries)
     return True
 
 
-def _line(line: bytes, found: FoundEntries) -> None:
+def _line(line: bytes, entries: FoundEntries) -> None:
     for text in line[: LINE_BYTES + 1].decode("utf-8", "replace").splitlines():
         if text.strip():
             absolute = text.strip().lower().startswith(("http://", "https://"))
-            found.add(found.urls, text if absolute and len(line) <= LINE_BYTES else None)
+            entries.add(entries.urls, text if absolute and len(line) <= LINE_BYTES else None)

@@ -24,14 +24,14 @@ _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
 
 
-def read_xml(pieces: Iterable[bytes], found: FoundEntries) -> bool:
+def read_xml(pieces: Iterable[bytes], result: FoundEntries) -> bool:
     """
-    Add the entries of a file in XML to `found`.
+    Add the entries of a file in XML to `result`.
 
     Return False if the file ends before its root element, is not XML, or exceeds the limits of a
     sitemap.
     """
-    entries = _Entries(found)
+    entries = _Entries(result)
     from lxml import etree  # noqa: PLC0415 - few messages carry a sitemap
 
     parser = etree.XMLParser(
@@ -45,7 +45,7 @@ def read_xml(pieces: Iterable[bytes], found: FoundEntries) -> bool:
             if unclosed > _TAG_BYTES or room > MAX_BYTES:
                 return False
             parser.feed(piece)
-            if found.full or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
+            if result.full or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
                 return False
         # An entry that is still open at the end was cut off, perhaps inside a URL: ignore it.
         parser.close()
@@ -95,8 +95,8 @@ def _before_reference(data: bytes) -> int:
 class _Entries:
     """A target for lxml's parser that collects the entries and builds no tree."""
 
-    def __init__(self, found: FoundEntries) -> None:
-        self._found = found
+    def __init__(self, entries: FoundEntries) -> None:
+        self._found = entries
         self._kind = ""
         self._entry_depth = 0
         self._child = ""
@@ -139,14 +139,14 @@ class _Entries:
         self.depth -= 1
 
     def close(self) -> None:
-        """Do nothing: the entries are in `found`."""
+        """Do nothing: the entries are in `entries`."""
 
 
-def _entry(kind: str, texts: Mapping[str, str], found: FoundEntries) -> None:
+def _entry(kind: str, texts: Mapping[str, str], entries: FoundEntries) -> None:
     location = texts.get("loc") or (texts.get("link") if kind == "item" else None)
     modified = next((t for n in _DATES if (t := texts.get(n))), None)
-    found.add(
-        found.children if kind == "sitemap" else found.urls,
+    entries.add(
+        entries.children if kind == "sitemap" else entries.urls,
         location,
         lastmod_ms=instant_ms(modified) if modified else None,
     )

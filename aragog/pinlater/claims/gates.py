@@ -57,8 +57,8 @@ def put(queue: str, gate: Gate | None) -> None:
 def opening(queue: str) -> Opening:
     """Return what may be claimed now."""
     gate = _gates.get(queue)
-    found = EVERYTHING if gate is None else gate()
-    return found if isinstance(found, Opening) else Opening(found)
+    opened = EVERYTHING if gate is None else gate()
+    return opened if isinstance(opened, Opening) else Opening(opened)
 
 
 class Openings:

@@ -69,8 +69,8 @@ def install() -> None:
         return
 
     def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
-        found = broker_for(broker_url, kwargs.get("broker_options"))
-        return stock(cls, broker_url, *args, **kwargs) if found is None else found
+        broker = broker_for(broker_url, kwargs.get("broker_options"))
+        return stock(cls, broker_url, *args, **kwargs) if broker is None else broker
 
     new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
     Broker.__new__ = new

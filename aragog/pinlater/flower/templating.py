@@ -35,5 +35,5 @@ class Loader(template.Loader):
 
 def with_links(navigation: str, links: str) -> str:
     """Flower's navigation with our items added; unchanged if its markup is not as expected."""
-    before, found, after = navigation.partition(BEHIND)
-    return f"{before}{found}{links}{after}" if found else navigation
+    before, parts, after = navigation.partition(BEHIND)
+    return f"{before}{parts}{links}{after}" if parts else navigation

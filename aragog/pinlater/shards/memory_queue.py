@@ -75,9 +75,9 @@ class MemoryQueue:
 
     def of(self, state: JobState) -> list[StoredJob]:
         """Return the jobs of a state, soonest first."""
-        found = [j for j in self.jobs.values() if j.state is state]
+        jobs = [j for j in self.jobs.values() if j.state is state]
         priority = state is JobState.PENDING
-        return sorted(found, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
+        return sorted(jobs, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
 
     def named(self, state: JobState, ids: Sequence[str], limit: int) -> list[StoredJob]:
         """Return the jobs of a state with these ids, or the first `limit` if there are no ids."""

@@ -180,17 +180,17 @@ class RedisShard:
     def jobs(
         self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
     ) -> list[models.JobInfo]:
-        found: list[models.JobInfo] = []
+        result: list[models.JobInfo] = []
         with redis_errors(f"shard {self.name}"):
             for key in self.keys(queue).of(state):
-                room = limit - len(found)
+                room = limit - len(result)
                 if room <= 0:
                     break
-                found += self._page(queue, state, key, offset, room)
+                result += self._page(queue, state, key, offset, room)
                 if state is models.JobState.PENDING:
                     size: Any = self.client.zcard(key)
                     offset = max(0, offset - size)
-        return found
+        return result
 
     def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
         with redis_errors(f"shard {self.name}"):
@@ -225,15 +225,15 @@ class RedisShard:
         ids = [row[0] for row in rows]
         bodies: Any = self.client.hmget(keys.bodies, ids)
         lines: Any = self.client.hmget(keys.ended if last else keys.claims, ids)
-        found: list[models.JobInfo] = []
+        result: list[models.JobInfo] = []
         for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
             place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
             # A job that is missing here changed its state between the reads.
             if last and line is not None:
-                found.append(job_codec.ended(place, line, body))
+                result.append(job_codec.ended(place, line, body))
             elif not last and body is not None:
-                found.append(job_codec.waiting(place, body, line))
-        return found
+                result.append(job_codec.waiting(place, body, line))
+        return result
 
     def settings(self, queue: str) -> dict[str, float]:
         with redis_errors(f"shard {self.name}"):

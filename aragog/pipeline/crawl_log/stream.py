@@ -48,8 +48,8 @@ class CrawlLogStream:
     def first(self) -> bytes | None:
         """The id of the oldest row; None: there are none."""
         with redis_errors("crawl log"):
-            found = cast("list[Any]", self._redis.xrange(self._key, count=1))
-        return found[0][0] if found else None
+            entries = cast("list[Any]", self._redis.xrange(self._key, count=1))
+        return entries[0][0] if entries else None
 
     def has(self, row_id: bytes) -> bool:
         """Whether the row is still in the stream."""
@@ -61,14 +61,14 @@ class CrawlLogStream:
         start = from_id.decode()
         while True:
             with redis_errors("crawl log"):
-                found = cast(
+                entries = cast(
                     "list[Any]",
                     self._redis.xrange(self._key, start, str(until_ms - 1), count=PAGE_ROWS),
                 )
-            if not found:
+            if not entries:
                 return
-            yield [(at_ms(row_id), row[b"r"]) for row_id, row in found]
-            start = f"({found[-1][0].decode()}"
+            yield [(at_ms(row_id), row[b"r"]) for row_id, row in entries]
+            start = f"({entries[-1][0].decode()}"
 
     def forget(self, until_ms: int) -> None:
         """Remove the rows before an instant, all at once. Safe to repeat."""

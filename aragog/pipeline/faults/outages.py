@@ -76,8 +76,8 @@ class OutageBoard:
         Raises:
             redis.RedisError: Redis does not answer.
         """
-        found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        noted = {name.decode(): int(value) for name, value in found.items()}
+        cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        noted = {name.decode(): int(value) for name, value in cells.items()}
         read = {}
         for part in PARTS.values():
             failed_ms = noted.get(f"{part}:failed_ms", 0)
@@ -91,7 +91,7 @@ class OutageBoard:
 class _Outage:
     """An outage of one part as this process sees it."""
 
-    began_s: float
+    started_at_s: float
     failed_s: float
     noted_s: float
     failures: int = 0
@@ -147,7 +147,7 @@ class Outages:
         for part, outage in over.items():
             log.warning(
                 "%s answers again: it failed %d task runs in %.0f s",
-                part, outage.failures, now_s - outage.began_s,
+                part, outage.failures, now_s - outage.started_at_s,
             )  # fmt: skip
             self._note(part, failures=outage.unnoted, over=True)
 

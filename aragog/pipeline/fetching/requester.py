@@ -20,6 +20,7 @@ from aragog.fetcher.outcome import (
     Redirected,
     Refused,
     Unreachable,
+    UnreachableKind,
 )
 from aragog.pipeline.fetch_results import PackedBody, pack
 from aragog.pipeline.fetching.selection import StoredValidators
@@ -132,7 +133,7 @@ class Requester:
                 url=job.url,
                 final_url=job.next_url,
                 fetched_at_ms=self.clock.now_ms(),
-                kind="internal",
+                kind=UnreachableKind.INTERNAL,
                 reason=f"{type(error).__name__}: {error}",
             )
 
@@ -144,9 +145,9 @@ def _answered_well(outcome: Outcome) -> bool | None:
     A domain whose redirects lead nowhere has answered: asking it less often would change nothing.
     """
     match outcome:
-        case Refused() | Blocked() | Redirected() | Unreachable(kind="internal"):
+        case Refused() | Blocked() | Redirected() | Unreachable(kind=UnreachableKind.INTERNAL):
             return None
-        case Unreachable(kind="redirect"):
+        case Unreachable(kind=UnreachableKind.REDIRECT):
             return True
         case _:
             return not isinstance(outcome, Busy | Unreachable)

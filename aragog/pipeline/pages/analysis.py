@@ -114,11 +114,11 @@ class _Parts:
         pin = self.get("rich pin", lambda: richpins.extract_from(page), None)
         if pin is None:
             return AnalyzedFields()
-        found = self.get("rich pin", lambda: _pin_fields(pin), AnalyzedFields())
+        result = self.get("rich pin", lambda: _pin_fields(pin), AnalyzedFields())
         for name, extractor in extractors.items():
-            run = partial(_with, found, name, extractor, ExtractorPage(page, pin))
-            found = self.get(f"extractor {name}", run, replace(found, complete=False))
-        return found
+            run = partial(_with, result, name, extractor, ExtractorPage(page, pin))
+            result = self.get(f"extractor {name}", run, replace(result, complete=False))
+        return result
 
 
 def _log_once(name: str, error: Exception, url: str) -> None:
@@ -189,15 +189,15 @@ def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
     return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.hops)
 
 
-def candidates(found: Evidence) -> set[str]:
+def candidates(facts: Evidence) -> set[str]:
     """The other URLs whose stored results matter for the decision."""
-    named = {*found.link_header, *found.link_canonical, found.final_url}
-    named |= {found.og_url} if found.og_url else set()
-    named |= {found.meta_refresh[1]} if found.meta_refresh else set()
-    return named - {found.url}
+    named = {*facts.link_header, *facts.link_canonical, facts.final_url}
+    named |= {facts.og_url} if facts.og_url else set()
+    named |= {facts.meta_refresh[1]} if facts.meta_refresh else set()
+    return named - {facts.url}
 
 
-def decided(found: Evidence, known: Mapping[str, KnownPage]) -> Decision:
+def decided(facts: Evidence, known: Mapping[str, KnownPage]) -> Decision:
     """The canonical URL, with what the store knows of the candidates."""
-    stored = {url: known[url] for url in candidates(found) if url in known}
-    return decision.decide(replace(found, known=stored))
+    stored = {url: known[url] for url in candidates(facts) if url in known}
+    return decision.decide(replace(facts, known=stored))

@@ -137,7 +137,7 @@ def report_of(result: FetchResult) -> FetchReport:
 def facts(result: FetchResult) -> dict[str, Any]:
     """What the fetch was like."""
     headers = {name.lower(): value for name, value in reversed(result.headers)}
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "outcome": result.outcome.value,
         "status": result.status,
         "reason": result.reason,
@@ -152,10 +152,10 @@ def facts(result: FetchResult) -> dict[str, Any]:
         "attempts": result.job.attempt + 1,
     }
     if result.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
-        found |= {
+        results |= {
             n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
         }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in results.items() if value is not None}
 
 
 def _out_link(link: Link) -> OutLink:

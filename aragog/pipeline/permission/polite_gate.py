@@ -138,11 +138,11 @@ class GateRules:
 
     def refusals(self, urls: Sequence[str]) -> dict[str, str]:
         """Which of the normalized URLs were taken down or have a blocked host, with the reason."""
-        found = dict.fromkeys(self.takedowns.refused(urls), TAKEN_DOWN)
+        reasons = dict.fromkeys(self.takedowns.refused(urls), TAKEN_DOWN)
         for url in urls:
-            if url not in found and (blocked := self.overrides.blocked(host(url))):
-                found[url] = blocked
-        return found
+            if url not in reasons and (blocked := self.overrides.blocked(host(url))):
+                reasons[url] = blocked
+        return reasons
 
 
 class PoliteGate(RobotsGate):

@@ -33,7 +33,7 @@ class SiteBlocks:
             with self._redis.pipeline(transaction=False) as pipe:
                 for entry in entries:
                     pipe.sismember(self._key, entry)
-                there = {e for e, found in zip(entries, pipe.execute(), strict=True) if found}
+                there = {e for e, blocked in zip(entries, pipe.execute(), strict=True) if blocked}
         return {url for url in urls if there & names[host(url)]}
 
     def replace(self, sites: Iterable[tuple[str, str]]) -> None:

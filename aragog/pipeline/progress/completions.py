@@ -129,17 +129,17 @@ class Completions:
 
     def _wake(self, keys: bytes) -> None:
         with self._lock:
-            found = [
+            woken = [
                 waiter
                 for at in range(0, len(keys), KEY_BYTES)
                 for waiter in self._waiters.get(keys[at : at + KEY_BYTES], ())
             ]
-        for waiter in found:
+        for waiter in woken:
             waiter.wake(done=True)
 
     def wake_all(self) -> None:
         """Wake everybody who waits, to look again."""
         with self._lock:
-            found = [waiter for waiters in self._waiters.values() for waiter in waiters]
-        for waiter in found:
+            result = [waiter for waiters in self._waiters.values() for waiter in waiters]
+        for waiter in result:
             waiter.wake(done=False)

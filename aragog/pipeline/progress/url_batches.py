@@ -103,13 +103,13 @@ class UrlBatches:
         return BatchState(total, in_flight, not_before_ms)
 
     def _in_flight(self, keys: list[bytes]) -> int:
-        found = 0
+        count = 0
         with redis_errors(WHERE):
             now_s = self._redis.time()[0]
             for at in range(0, len(keys), _SLICE):
                 until = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
-                found += sum(1 for until_s in until if until_s and float(until_s) > now_s)
-        return found
+                count += sum(1 for until_s in until if until_s and float(until_s) > now_s)
+        return count
 
 
 def checked_id(batch: str) -> str:

@@ -198,11 +198,11 @@ def _jobs(message: Any) -> list[UrlJob]:
     if not isinstance(message, Mapping):
         return []
     items = [*(message.get("urls") or ()), *(message.get("results") or ())]
-    found = []
+    result = []
     for item in items:
         with suppress(InvalidMessage, TypeError):
-            found.append(UrlJob.read(item.get("job", item) if isinstance(item, Mapping) else item))
-    return found
+            result.append(UrlJob.read(item.get("job", item) if isinstance(item, Mapping) else item))
+    return result
 
 
 def _urls(value: Any) -> Iterator[str]:

@@ -44,7 +44,7 @@ class WaitingJobs:
         self._admin = admin
 
     def tokens(self) -> set[str] | None:
-        found: set[str] = set()
+        result: set[str] = set()
         for queue, state in _WHERE:
             status = self._admin.status(queue)
             if status.missing_shards:
@@ -52,8 +52,8 @@ class WaitingJobs:
             most = status.sizes.pending if state is JobState.PENDING else status.sizes.running
             # More than were counted, because others may arrive in the meantime.
             for job in self._admin.jobs(queue, state, limit=most + STEP):
-                found.update(tokens_of(job))
-        return found
+                result.update(tokens_of(job))
+        return result
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
@@ -96,7 +96,7 @@ def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
     if named is None:
         return 0
     freed = 0
-    while found := spool.idle(idle_s, STEP):
-        spool.touch([token for token in found if token in named])
-        freed += spool.free_idle([token for token in found if token not in named], idle_s)
+    while tokens := spool.idle(idle_s, STEP):
+        spool.touch([token for token in tokens if token in named])
+        freed += spool.free_idle([token for token in tokens if token not in named], idle_s)
     return freed

@@ -135,7 +135,7 @@ class Spool:
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
         """The blobs, in order; None for a freed token. Reading a blob resets its idle time."""
-        found: list[bytes | None] = [None] * len(tokens)
+        result: list[bytes | None] = [None] * len(tokens)
         placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
         with _our_errors():
             for client, pairs in self._nodes.group(placed):
@@ -147,8 +147,8 @@ class Spool:
                     )
                     blobs, _ = pipe.execute()
                 for (at, _), blob in zip(pairs, blobs, strict=True):
-                    found[at] = blob
-        return found
+                    result[at] = blob
+        return result
 
     def free(self, tokens: Sequence[str]) -> None:
         """Delete the blobs; unknown tokens are ignored."""
@@ -182,18 +182,18 @@ class Spool:
 
     def idle(self, for_s: float, limit: int) -> list[str]:
         """Tokens that nobody has written or read for `for_s`; of a server the longest idle."""
-        found: list[bytes] = []
+        result: list[bytes] = []
         with _our_errors():
             for client in self._nodes.clients:
-                found += _script("idle").run(
+                result += _script("idle").run(
                     client,
                     index=self._index_key,
                     idle_ms=int(for_s * 1000),
-                    limit=limit - len(found),
+                    limit=limit - len(result),
                 )
-                if len(found) >= limit:
+                if len(result) >= limit:
                     break
-        return [token.decode() for token in found]
+        return [token.decode() for token in result]
 
     def touch(self, tokens: Sequence[str]) -> None:
         """Reset the idle time of the tokens."""

@@ -157,11 +157,13 @@ def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
         return "content"
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            found = _fields(content, limits)
+            result = _fields(content, limits)
     except (PageTooExpensive, MemoryError):
         return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
-    changed = store.fields.replace(content.url, found.fields, found.provenance, at_ms=fetched_at_ms)
+    changed = store.fields.replace(
+        content.url, result.fields, result.provenance, at_ms=fetched_at_ms
+    )
     return "changed" if changed - {_MARK} else "read"
 
 

@@ -22,6 +22,7 @@ from aragog.fetcher.outcome import (
     Refused,
     TooLarge,
     Unreachable,
+    UnreachableKind,
     Unreadable,
 )
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
@@ -194,7 +195,7 @@ def status_of(outcome: Outcome) -> int | None:
         # No connection is made to this origin; the SSRF filter refuses each page by itself, and
         # gives a better reason than "robots.txt is unreachable".
         return UNAVAILABLE
-    if isinstance(outcome, Unreachable) and outcome.kind == "redirect":
+    if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
     if isinstance(outcome, TooLarge | Unreadable | Redirected | Refused):
         # Redirected: the next hop's domain is booked out; the redirect is no answer yet.

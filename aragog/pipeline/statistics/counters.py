@@ -58,10 +58,10 @@ class Counters:
     def read(self) -> dict[str, int]:
         """All counters; empty when Redis does not answer."""
         try:
-            found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+            cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         except redis.RedisError:
             return {}
-        return {name.decode(): int(number) for name, number in found.items()}
+        return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
         """Record that a periodic task ran now, which shows that beat and its worker are up."""

@@ -47,8 +47,8 @@ class MetricTotals:
         Raises:
             redis.RedisError: the server does not answer.
         """
-        found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        return {Measurement(*orjson.loads(name)): float(amount) for name, amount in found.items()}
+        cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        return {Measurement(*orjson.loads(name)): float(amount) for name, amount in cells.items()}
 
 
 class MetricShipper:

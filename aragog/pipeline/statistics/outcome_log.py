@@ -74,11 +74,11 @@ class OutcomeLog:
         if not keys:
             return {}
         with redis_errors("last outcomes"):
-            found: Any = self._redis.mget([self._prefix + key for key in keys])
+            texts: Any = self._redis.mget([self._prefix + key for key in keys])
         return {
             key: LastOutcomes(
                 int(_AT.unpack_from(value)[0]), tuple(_KINDS[code] for code in value[_AT.size :])
             )
-            for key, value in zip(keys, found, strict=True)
+            for key, value in zip(keys, texts, strict=True)
             if value
         }

@@ -82,11 +82,11 @@ class AllowedHosts:
         """Where a connection to `host` may go."""
         if host.lower().strip("[]") not in self._hosts:
             return self._guard.resolve(host, port)
-        found = self._resolver.find(host.strip("[]"))
-        if not found.addresses:
-            return Unresolved(f"{host}: {found.reason}")
+        resolved = self._resolver.find(host.strip("[]"))
+        if not resolved.addresses:
+            return Unresolved(f"{host}: {resolved.reason}")
         # IPv4 first: a service of one's own network often listens there alone.
-        ordered = sorted(found.addresses, key=lambda address: ":" in address)
+        ordered = sorted(resolved.addresses, key=lambda address: ":" in address)
         return Vetted(tuple((address, port) for address in ordered))
 
 

@@ -19,7 +19,7 @@ class Backlogs:
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """Return the state of domains; one round trip per node."""
-        found: dict[str, DomainReport] = {}
+        reports: dict[str, DomainReport] = {}
         for node, group in self._nodes.group((key, key) for key in keys):
             states = node.get_many([node.key("slot", key) for key in group])
             now_us = node.now_us()
@@ -29,7 +29,7 @@ class Backlogs:
                 interval_us = self._rates.interval_us(key) * backoff_factor
                 next_us = state.planned_us + interval_us
                 ahead_us = max(0.0, next_us - now_us)
-                found[key] = DomainReport(
+                reports[key] = DomainReport(
                     key=key,
                     qps=1e6 / interval_us,
                     next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
@@ -40,7 +40,7 @@ class Backlogs:
                     stopped=self._rates.stopped(key),
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),
                 )
-        return found
+        return reports
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
         """
@@ -48,8 +48,8 @@ class Backlogs:
 
         A node keeps the 1,000 with the longest ones.
         """
-        found = [one for one in self._listed("backlog", count) if one.backlog_ms]
-        return sorted(found, key=lambda one: -one.backlog_ms)[:count]
+        reports = [one for one in self._listed("backlog", count) if one.backlog_ms]
+        return sorted(reports, key=lambda one: -one.backlog_ms)[:count]
 
     def failing(self, count: int = 20) -> list[DomainReport]:
         """
@@ -57,12 +57,12 @@ class Backlogs:
 
         Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
         """
-        found = [
+        reports = [
             one
             for one in self._listed("failing", count)
             if one.errors_in_a_row or one.backoff_factor > 1
         ]
-        return sorted(found, key=lambda one: (-one.errors_in_a_row, -one.backoff_factor))[:count]
+        return sorted(reports, key=lambda one: (-one.errors_in_a_row, -one.backoff_factor))[:count]
 
     def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
         named = [

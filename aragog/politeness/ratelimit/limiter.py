@@ -96,19 +96,19 @@ class Limiter:
 
         Safe to repeat: an unused slot costs its domain one interval.
         """
-        found: list[Slot | RateExceeded | None] = [None] * len(asks)
+        result: list[Slot | RateExceeded | None] = [None] * len(asks)
         stopped = {key for key in {ask.key for ask in asks} if self.rates.stopped(key)}
         for number, ask in enumerate(asks):
             if ask.key in stopped:
-                found[number] = self._not_now(ask.key)
+                result[number] = self._not_now(ask.key)
         numbered = (
             (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
         )
         for node, group in self._nodes.group(numbered):
             slots = self._reserve_at(node, [ask for _, ask in group])
             for (number, _), slot in zip(group, slots, strict=True):
-                found[number] = slot
-        return [slot for slot in found if slot is not None]
+                result[number] = slot
+        return [slot for slot in result if slot is not None]
 
     def _not_now(self, key: str) -> RateExceeded:
         """No slot while an operator stops the domain; spread, so that not all ask at once."""

@@ -97,8 +97,8 @@ class Matcher:
             TooCostly: the path is too long for the number of wildcards.
         """
         path = comparable_path(path)
-        found, priority = self._longest_prefix(path)
-        allow = found.allow if found else False
+        rule, priority = self._longest_prefix(path)
+        allow = rule.allow if rule else False
         for wild in self._candidates(path):
             if wild.priority < priority or (
                 wild.priority == priority and (allow or not wild.allow)
@@ -106,7 +106,7 @@ class Matcher:
                 break
             if _matches(path, wild):
                 return wild.rule
-        return found
+        return rule
 
     def _candidates(self, path: str) -> list[_Wild]:
         """Return the rules whose longest part is in the path, highest priority first."""
@@ -117,11 +117,11 @@ class Matcher:
         if not self._grams:
             _bound(path, self._others)
             return [w for w in self._others if w.needle in path]
-        found = self._others.copy()
+        rules = self._others.copy()
         for gram in self._grams & {path[at : at + 3] for at in range(len(path) - 2)}:
-            found += self._by_gram[gram]
-        _bound(path, found)
-        return sorted([w for w in found if w.needle in path], key=_order)
+            rules += self._by_gram[gram]
+        _bound(path, rules)
+        return sorted([w for w in rules if w.needle in path], key=_order)
 
     def _longest_prefix(self, path: str) -> tuple[Rule | None, int]:
         prefixes, lengths = self._prefixes, self._lengths
@@ -173,10 +173,10 @@ def _matches(path: str, wild: _Wild) -> bool:
     if len(parts) == 1:
         return not wild.anchored or at == len(path)
     for part in parts[1:-1]:
-        found = path.find(part, at)
-        if found < 0:
+        position = path.find(part, at)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     if wild.anchored:
         return len(path) - at >= len(parts[-1]) and path.endswith(parts[-1])
     return path.find(parts[-1], at) >= 0

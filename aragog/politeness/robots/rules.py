@@ -218,8 +218,8 @@ def product_token(user_agent: str) -> str:
     Both `aragog/1.0 (+https://example.org/bot)` and `Mozilla/5.0 (compatible; aragog/1.0; …)` have
     the token `aragog`.
     """
-    if user_agent.startswith("Mozilla/") and (found := _COMPATIBLE.search(user_agent)):
-        return found.group(1).lower()
+    if user_agent.startswith("Mozilla/") and (match := _COMPATIBLE.search(user_agent)):
+        return match.group(1).lower()
     return _PRODUCT_END.split(user_agent.strip(), maxsplit=1)[0].rstrip().lower()
 
 

@@ -53,8 +53,8 @@ def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     return pattern.replace("$", DOLLAR), anchored
 
 
-def _spelled(found: re.Match[str]) -> str:
-    text = found.group()
+def _spelled(match: re.Match[str]) -> str:
+    text = match.group()
     if len(text) == 3:
         char = chr(int(text[1:], 16))
         if char == "*":

@@ -46,9 +46,9 @@ class FieldWriters:
             Problem: 403, it may not.
             TransientError: the store does not answer.
         """
-        if self._declared and (found := store.get(url)) is not None:
-            self.check(token, found.fields)
+        if self._declared and (record := store.get(url)) is not None:
+            self.check(token, record.fields)
 
     def _of(self, field: str) -> frozenset[str] | None:
-        found = (self._declared.get(pattern) for pattern in patterns(field))
-        return next((writers for writers in found if writers is not None), None)
+        declared = (self._declared.get(pattern) for pattern in patterns(field))
+        return next((writers for writers in declared if writers is not None), None)

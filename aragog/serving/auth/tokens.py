@@ -100,20 +100,20 @@ class Tokens:
         if not self._tokens:
             return None
         scheme, _, token = (authorization or "").strip().partition(" ")
-        found = self._tokens.get(_hash(token.strip())) if scheme.lower() == "bearer" else None
-        if found is None:
+        entry = self._tokens.get(_hash(token.strip())) if scheme.lower() == "bearer" else None
+        if entry is None:
             raise Problem(
                 401, "needs a bearer token", {"WWW-Authenticate": 'Bearer realm="aragog"'}
             )
-        if scope not in found.scopes and ADMIN not in found.scopes:
+        if scope not in entry.scopes and ADMIN not in entry.scopes:
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
             raise Problem(
                 403, f"this token lacks the scope {scope}", {"WWW-Authenticate": challenge}
             )
-        wait_s = found.bucket.take(self._now_s()) if found.bucket and counts else 0.0
+        wait_s = entry.bucket.take(self._now_s()) if entry.bucket and counts else 0.0
         if wait_s:
             raise TokenRateExceeded(wait_s)
-        return found.name
+        return entry.name
 
 
 def check_exposure(settings: ServingSettings) -> None:

@@ -11,10 +11,12 @@ import asyncio
 import gzip
 import re
 from collections.abc import Callable
+from functools import partial
 
-import zstandard
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aragog.zen import zstd
 
 LEAST_BYTES = 1024
 INLINE_BYTES = 65_536
@@ -23,15 +25,14 @@ _TAG = re.compile(r'-(?:zstd|gzip)"$')
 _ZERO = re.compile(r"q=0(?:\.0{0,3})?$")
 
 
-def _zstd(body: bytes) -> bytes:
-    return zstandard.ZstdCompressor(level=3).compress(body)
-
-
 def _gzip(body: bytes) -> bytes:
     return gzip.compress(body, compresslevel=4, mtime=0)
 
 
-_ENCODERS: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gzip": _gzip}
+_ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "zstd": partial(zstd.compress, level=3),
+    "gzip": _gzip,
+}
 """The codings that this server offers, the best first."""
 
 

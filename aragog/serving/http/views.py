@@ -18,23 +18,23 @@ def probe(store: UrlStore) -> None:
     store.get(PROBE_URL, ())
 
 
-def record(store: UrlStore, found: Record) -> dict[str, Any]:
+def record(store: UrlStore, stored: Record) -> dict[str, Any]:
     """A record as JSON; the value of each field follows its declared format."""
     return {
-        "url": found.url,
-        "canonical_url": found.canonical_url,
-        "version": found.version,
-        "fields": {name: store.formats.to_json(name, data) for name, data in found.fields.items()},
-        "facts": dict(found.facts),
-        "content_bytes": found.content_bytes,
-        "content_hash": found.content_hash,
-        "due_at_ms": found.due_at_ms,
+        "url": stored.url,
+        "canonical_url": stored.canonical_url,
+        "version": stored.version,
+        "fields": {name: store.formats.to_json(name, data) for name, data in stored.fields.items()},
+        "facts": dict(stored.facts),
+        "content_bytes": stored.content_bytes,
+        "content_hash": stored.content_hash,
+        "due_at_ms": stored.due_at_ms,
     }
 
 
-def link(found: LinkRecord) -> dict[str, Any]:
+def link(link_record: LinkRecord) -> dict[str, Any]:
     """A link as JSON."""
-    return {"url": found.url, "text": found.text, "rel": found.rel.split()}
+    return {"url": link_record.url, "text": link_record.text, "rel": link_record.rel.split()}
 
 
 EXTRAS = ("aliases", "inlinks", "fetch")
@@ -56,10 +56,10 @@ def read_url(
         fields: the fields to return; None: all.
         include: those of `EXTRAS` to add.
     """
-    found = store.get(url, fields)
-    if found is None:
+    result = store.get(url, fields)
+    if result is None:
         return None
-    return record(store, found) | extras(store, url, include)
+    return record(store, result) | extras(store, url, include)
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:

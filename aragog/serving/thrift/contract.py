@@ -77,7 +77,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     Args:
         services: name to an object with a method for each call of that service.
     """
-    found: dict[bytes, Method] = {}
+    result: dict[bytes, Method] = {}
     for service, handler in services.items():
         kind = getattr(idl, service)
         for name in kind.thrift_services:
@@ -99,10 +99,10 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
                 getattr(handler, f"{name}_together", None),
                 getattr(handler, f"{name}_shares", None),
             )
-            found[f"{service}:{name}".encode()] = method
+            result[f"{service}:{name}".encode()] = method
             if service == "UrlStore":
-                found[name.encode()] = method
-    return found
+                result[name.encode()] = method
+    return result
 
 
 def session_call(name: bytes) -> bytes | None:

@@ -22,27 +22,27 @@ def listen(settings: ServingSettings, processes: int = 1) -> list[socket.socket]
     """
     host, port = settings.host, settings.thrift_port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found: list[socket.socket] = []
+    sockets: list[socket.socket] = []
     try:
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
         for _ in range(processes):
             sock = socket.socket(family)
-            found.append(sock)
+            sockets.append(sock)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if processes > 1:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            sock.bind((host, port or found[0].getsockname()[1]))
+            sock.bind((host, port or sockets[0].getsockname()[1]))
             sock.listen(1024)
     except OSError as error:
-        for sock in found:
+        for sock in sockets:
             sock.close()
         raise ConfigError(
             f"serving.thrift_port: cannot listen on {host}:{port} ({error.strerror or error}); "
             "set ARAGOG_SERVING__THRIFT_PORT to a free port, or to 0 to serve no Thrift"
         ) from error
-    return found
+    return sockets
 
 
 def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:

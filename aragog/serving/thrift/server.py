@@ -206,7 +206,7 @@ class ThriftServer:
         self._in_flight.discard(call)
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data)
-        took_s = time.monotonic() - call.began_s
+        took_s = time.monotonic() - call.started_at_s
         self.durations.add(call.method.name, took_s)
         if self._log.takes(failed=outcome in _FAILURES):
             what = {"service": call.method.service, "method": call.method.name}
@@ -234,7 +234,7 @@ class ThriftServer:
         self._flush()
         now_s = time.monotonic()
         for call in self._in_flight:
-            if call.began_s < now_s - _TICK_S:
+            if call.started_at_s < now_s - _TICK_S:
                 call.read_ahead()
         for call in [call for call in self._in_flight if call.deadline_s <= now_s]:
             self._answer(call, call.raised(too_late()), "DeadlineExceeded")

@@ -81,9 +81,9 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
     if split is None:
         return _read(method.arguments, frame[at:])
     first, rest = split
-    found = method.arguments()
-    found.__dict__.update(cached(method.arguments, rest), **{method.first: first})
-    return found
+    value = method.arguments()
+    value.__dict__.update(cached(method.arguments, rest), **{method.first: first})
+    return value
 
 
 def _after_string(frame: bytes, at: int) -> tuple[str, bytes] | None:
@@ -138,14 +138,14 @@ def cached(kind: Any, data: bytes) -> dict[str, Any]:
 def _read(kind: Any, data: bytes) -> Any:
     if _skip_struct(data, 0, 0) != len(data):
         raise BadArguments("the frame is longer than its message")
-    found = kind()
+    value = kind()
     try:
-        TCyBinaryProtocol(TCyMemoryBuffer(data), strict_decode=True).read_struct(found)
+        TCyBinaryProtocol(TCyMemoryBuffer(data), strict_decode=True).read_struct(value)
     except UnicodeDecodeError as error:
         raise BadArguments("a string is not UTF-8") from error
     except Exception as error:
         raise BadArguments("the arguments cannot be read") from error
-    return found
+    return value
 
 
 def reply(method: Method, number: bytes, value: Any) -> bytes:

@@ -102,14 +102,14 @@ def web() -> Web:
 
 def seeds() -> list[str]:
     """The URLs of the first run: every page, some in other spellings, and some that fail."""
-    found = [
+    urls = [
         f"http://{host}{path}"
         for host, pages in web().items()
         for path in pages
         if path not in NOT_PAGES
     ]
     return [
-        *found,
+        *urls,
         "HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter",
         "http://www.shop.test/p/brass-lamp?sessionid=8f14e45fceea167a5a36dedd4bea2543",
         "http://kitchen.test/./r/../r/shakshuka#comments",

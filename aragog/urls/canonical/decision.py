@@ -46,23 +46,27 @@ def decide(evidence: Evidence) -> Decision:
     Never raises for normalized URLs. Each fetch decides again, so a page that drops its canonical
     tag becomes its own canonical URL.
     """
-    found = _Findings()
-    redirected = _through_redirects(evidence, found)
-    found.rejected += [("body_canonical", u, "outside the head") for u in evidence.body_canonical]
-    found.rejected += [(s, text, "not an http(s) URL") for s, text in evidence.unparsable]
+    findings = _Findings()
+    redirected = _through_redirects(evidence, findings)
+    findings.rejected += [
+        ("body_canonical", u, "outside the head") for u in evidence.body_canonical
+    ]
+    findings.rejected += [(s, text, "not an http(s) URL") for s, text in evidence.unparsable]
     if evidence.status >= 400:
-        found.reasons.append(f"the status was {evidence.status}: tags of an error page are ignored")
-        return _decision(evidence, evidence.url, "self", found, aliases=())
+        findings.reasons.append(
+            f"the status was {evidence.status}: tags of an error page are ignored"
+        )
+        return _decision(evidence, evidence.url, "self", findings, aliases=())
     if redirected != evidence.final_url:
-        return _behind(evidence, redirected, found)
-    chosen = _declared(evidence, found)
+        return _behind(evidence, redirected, findings)
+    chosen = _declared(evidence, findings)
     if chosen is not None:
         source, url = chosen
-        return _decision(evidence, url, source, found, aliases=_fetched(evidence))
+        return _decision(evidence, url, source, findings, aliases=_fetched(evidence))
     rule = "redirect" if redirected != evidence.url else "self"
     if rule == "self":
-        found.reasons.append("no evidence for another URL")
-    return _decision(evidence, redirected, rule, found, aliases=_fetched(evidence))
+        findings.reasons.append("no evidence for another URL")
+    return _decision(evidence, redirected, rule, findings, aliases=_fetched(evidence))
 
 
 def _fetched(evidence: Evidence) -> tuple[str, ...]:
@@ -70,23 +74,23 @@ def _fetched(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _decision(
-    evidence: Evidence, url: str, rule: str, found: _Findings, *, aliases: tuple[str, ...]
+    evidence: Evidence, url: str, rule: str, findings: _Findings, *, aliases: tuple[str, ...]
 ) -> Decision:
     fetched = url in _fetched(evidence)
     provisional = not fetched and not guards.is_confirmed(url, evidence.known.get(url))
     if provisional:
-        found.reasons.append(f"{PROVISIONAL}{url} is fetched")
+        findings.reasons.append(f"{PROVISIONAL}{url} is fetched")
     return Decision(
         canonical_url=url,
         provisional=provisional,
         rule=rule,
-        reasons=tuple(found.reasons),
-        rejected=tuple(found.rejected),
+        reasons=tuple(findings.reasons),
+        rejected=tuple(findings.rejected),
         aliases=tuple(alias for alias in dict.fromkeys(aliases) if alias != url),
     )
 
 
-def _through_redirects(evidence: Evidence, found: _Findings) -> str:
+def _through_redirects(evidence: Evidence, findings: _Findings) -> str:
     """Follow the permanent redirects from the requested URL."""
     current = evidence.url
     for hop in evidence.redirects:
@@ -94,12 +98,12 @@ def _through_redirects(evidence: Evidence, found: _Findings) -> str:
             break
         why_not = _not_moved(current, hop)
         if why_not:
-            found.reasons.append(f"{current} is kept: {why_not}")
-            found.rejected.append(("redirect", hop.target, why_not))
+            findings.reasons.append(f"{current} is kept: {why_not}")
+            findings.rejected.append(("redirect", hop.target, why_not))
             break
         kind = "permanently" if hop.permanent else "to another spelling of itself,"
-        found.reasons.append(f"{current} redirects {kind} to {hop.target}")
-        found.moved.append(current)
+        findings.reasons.append(f"{current} redirects {kind} to {hop.target}")
+        findings.moved.append(current)
         current = hop.target
     return current
 
@@ -114,7 +118,7 @@ def _not_moved(url: str, hop: Redirect) -> str | None:
     return None
 
 
-def _behind(evidence: Evidence, redirected: str, found: _Findings) -> Decision:
+def _behind(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
     """
     Decide for a page that was reached by a redirect that is not permanent.
 
@@ -123,15 +127,15 @@ def _behind(evidence: Evidence, redirected: str, found: _Findings) -> Decision:
     rule = "redirect" if redirected != evidence.url else "self"
     for source, urls in _sources(evidence):
         if urls == (redirected,):
-            found.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
+            findings.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
             rule = source
         else:
             reason = f"it describes {evidence.final_url}, which is another page"
-            found.rejected += [(source, url, reason) for url in urls]
-    found.reasons.append(
+            findings.rejected += [(source, url, reason) for url in urls]
+    findings.reasons.append(
         f"{redirected} does not redirect permanently to {evidence.final_url}, which has the page"
     )
-    return _decision(evidence, redirected, rule, found, aliases=tuple(found.moved))
+    return _decision(evidence, redirected, rule, findings, aliases=tuple(findings.moved))
 
 
 def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
@@ -147,35 +151,35 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
     return [(source, tuple(dict.fromkeys(urls))) for source, urls in listed if urls]
 
 
-def _declared(evidence: Evidence, found: _Findings) -> tuple[str, str] | None:
+def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
     """Return the first source whose only URL passes the guards, and the URL it leads to."""
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
         if len(urls) > 1:
-            found.rejected += [
+            findings.rejected += [
                 (source, url, "several different values: all are ignored") for url in urls
             ]
             continue
-        url, why_not = _checked(evidence, urls[0], found)
+        url, why_not = _checked(evidence, urls[0], findings)
         if chosen is not None:
-            _compare(source, url, chosen, found)
+            _compare(source, url, chosen, findings)
         elif why_not:
-            found.rejected.append((source, urls[0], why_not))
+            findings.rejected.append((source, urls[0], why_not))
         else:
             chosen = source, url
             whom = "this page itself" if url == evidence.final_url else url
-            found.reasons.append(f"{_SOURCE_NAMES[source]} names {whom}")
+            findings.reasons.append(f"{_SOURCE_NAMES[source]} names {whom}")
     return chosen
 
 
-def _compare(source: str, url: str, chosen: tuple[str, str], found: _Findings) -> None:
+def _compare(source: str, url: str, chosen: tuple[str, str], findings: _Findings) -> None:
     if url == chosen[1]:
-        found.reasons.append(f"{_SOURCE_NAMES[source]} agrees")
+        findings.reasons.append(f"{_SOURCE_NAMES[source]} agrees")
     else:
-        found.rejected.append((source, url, f"{_SOURCE_NAMES[chosen[0]]} has precedence"))
+        findings.rejected.append((source, url, f"{_SOURCE_NAMES[chosen[0]]} has precedence"))
 
 
-def _checked(evidence: Evidence, target: str, found: _Findings) -> tuple[str, str | None]:
+def _checked(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
     """Return where `target` leads, and why it may not be the canonical URL, or None."""
     if target == evidence.final_url:
         return target, None
@@ -183,5 +187,5 @@ def _checked(evidence: Evidence, target: str, found: _Findings) -> tuple[str, st
     for url in chain:
         why_not = guards.refusal(evidence, url) or why_not
     if why_not is None and len(chain) > 1:
-        found.reasons.append(f"{' leads on to '.join(chain)}")
+        findings.reasons.append(f"{' leads on to '.join(chain)}")
     return chain[-1], why_not

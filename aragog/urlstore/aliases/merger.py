@@ -128,15 +128,15 @@ class AliasMerger:
         if nodes.CONTENT_KEY in own:
             self._content.delete(own[nodes.CONTENT_KEY].value.decode())
         fields = facts_of(own, nodes.PROVENANCE)
-        found = {of(name) for name in fields for of in (nodes.field_column, nodes.history_column)}
-        found |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
-        if not any(c.startswith(b"m:") and c not in found for c in own.keys() - {nodes.SENTINEL}):
-            found.add(nodes.SENTINEL)
-        there = [column for column in found if column in own]
+        columns = {of(name) for name in fields for of in (nodes.field_column, nodes.history_column)}
+        columns |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
+        if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
+            columns.add(nodes.SENTINEL)
+        there = [column for column in columns if column in own]
         if there:
             self._properties.delete(node_id(alias), there, at_ms=now_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
-        return {column: cell for column, cell in own.items() if column not in found}
+        return {column: cell for column, cell in own.items() if column not in columns}
 
     def has_own(self, alias: str, row: Row) -> bool:
         """True if there is anything for `settle` to move."""

@@ -82,8 +82,8 @@ def check_body(key: str, body: bytes, sha256: str) -> None:
     Raises:
         CorruptContent: it is not.
     """
-    found = digest(body)
-    if found != sha256:
+    actual = digest(body)
+    if actual != sha256:
         raise CorruptContent(
-            key, f"{len(body)} bytes hash to {found[:12]}…, stored as {sha256[:12]}…"
+            key, f"{len(body)} bytes hash to {actual[:12]}…, stored as {sha256[:12]}…"
         )

@@ -22,8 +22,8 @@ class MemoryContent:
             self.put(*put)
 
     def get(self, key: str) -> StoredContent | None:
-        found = self._objects.get(check_key(key))
-        return found and StoredContent(found.body, dict(found.meta))
+        stored = self._objects.get(check_key(key))
+        return stored and StoredContent(stored.body, dict(stored.meta))
 
     def delete(self, key: str) -> None:
         self._objects.pop(check_key(key), None)

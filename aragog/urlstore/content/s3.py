@@ -134,10 +134,10 @@ class S3Content:
     def get(self, key: str) -> StoredContent | None:
         name = self._name(key)
         with self._our_errors():
-            found = self._read(name)
-        if found is None:
+            stored = self._read(name)
+        if stored is None:
             return None
-        body, metadata = found
+        body, metadata = stored
         if FRAMED in metadata:
             return unframe(key, body)
         try:

@@ -94,18 +94,18 @@ class Changes:
         Raises:
             BadInput: the cursor is not one of this feed.
         """
-        found: list[Change] = []
+        result: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
         for looked, change in enumerate(self._after(_opened(last), now_ms)):
-            if len(found) == limit or looked == 10_000:
+            if len(result) == limit or looked == 10_000:
                 break
             last = change.cursor
             if owner is not None and owner not in change.owners:
                 continue
             if host is not None and host_of(change.url) != host:
                 continue
-            found.append(change)
-        return ListPage(found, last)
+            result.append(change)
+        return ListPage(result, last)
 
     def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
         stop = now_ms - SETTLE_MS + 1

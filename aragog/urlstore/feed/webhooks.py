@@ -72,10 +72,10 @@ class WebhookRegistry:
     def remove(self, name: str, now_ms: int) -> bool:
         """Stop deliveries to a webhook; False: there is none of that name."""
         row = _PREFIX + name.encode()
-        found = self._registry.get(row)
-        if found:
-            self._registry.delete(row, at_ms=max(now_ms, *(cell.at_ms for cell in found.values())))
-        return _WEBHOOK in found
+        rows = self._registry.get(row)
+        if rows:
+            self._registry.delete(row, at_ms=max(now_ms, *(cell.at_ms for cell in rows.values())))
+        return _WEBHOOK in rows
 
     def get(self, name: str) -> Webhook | None:
         """The webhook of that name."""

@@ -51,13 +51,13 @@ class LinkReader:
         `aliased` is False if the node of `url` has no aliases, which saves three round trips.
         """
         limit = min(limit, MAX_LIMIT)
-        found: list[LinkRecord] = []
+        result: list[LinkRecord] = []
         for target, line in self._postings(url, cursor, aliased=aliased):
-            if len(found) == limit:
-                last = found[-1]
-                return ListPage(found, _encoded([last.target, last.url]))
-            found.append(record(line, target))
-        return ListPage(found)
+            if len(result) == limit:
+                last = result[-1]
+                return ListPage(result, _encoded([last.target, last.url]))
+            result.append(record(line, target))
+        return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
         """Exact, except for changes that still await compaction; one read per alias."""
@@ -105,12 +105,12 @@ def _position(cursor: str) -> int:
 def _decoded(cursor: str, parts: int) -> list[str]:
     try:
         place = orjson.loads(base64.urlsafe_b64decode(cursor))
-        found = [str(part) for part in place]
+        texts = [str(part) for part in place]
     except (ValueError, TypeError) as error:
         raise _unknown(cursor) from error
-    if len(found) != parts:
+    if len(texts) != parts:
         raise _unknown(cursor)
-    return found
+    return texts
 
 
 def _unknown(cursor: str) -> BadInput:

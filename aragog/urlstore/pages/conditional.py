@@ -41,9 +41,9 @@ class Conditional:
         if token is None:
             raise VersionConflict(url, expected, "one that is being written")
         try:
-            found = text(self._properties.get(row, [nodes.VERSION]), nodes.VERSION) or ""
-            if found != expected:
-                raise VersionConflict(url, expected, found)
+            version = text(self._properties.get(row, [nodes.VERSION]), nodes.VERSION) or ""
+            if version != expected:
+                raise VersionConflict(url, expected, version)
             self._zen.mutate(puts)
         finally:
             self._lock.release(row, token)

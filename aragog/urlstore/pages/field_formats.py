@@ -75,8 +75,8 @@ class FieldFormats:
 
     def _of(self, name: str) -> Format:
         """The format of a field: its own, else that of its longest declared prefix, else text."""
-        found = (self._declared.get(pattern) for pattern in patterns(name))
-        return cast("Format", next(filter(None, found), "text"))
+        formats = (self._declared.get(pattern) for pattern in patterns(name))
+        return cast("Format", next(filter(None, formats), "text"))
 
     def to_json(self, name: str, value: bytes) -> Any:
         """What `orjson.dumps` shows of a field's bytes; see the table above."""

@@ -30,15 +30,15 @@ class Hosts:
     def page(self, site: str, cursor: str | None, limit: int) -> ListPage[str]:
         """Up to `limit` URLs of one host, in no particular order."""
         label = reversed_host(site.lower().rstrip(".")).encode()
-        found: list[str] = []
+        result: list[str] = []
         last = b""
         for key, url in self._rows([label + b"\0"], bytes.fromhex(cursor or "")):
-            if len(found) == limit:
-                return ListPage(found, last.hex())
+            if len(result) == limit:
+                return ListPage(result, last.hex())
             last = key
             if self._nodes.get(node_id(url), [URL]):
-                found.append(url)
-        return ListPage(found)
+                result.append(url)
+        return ListPage(result)
 
     def walk(self, beyond: str = "") -> HostWalk:
         """Walk over the distinct hosts after a text of reversed labels."""

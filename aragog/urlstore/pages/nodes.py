@@ -141,8 +141,8 @@ class Nodes:
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
         """The node of each URL; an empty one for a URL that has none."""
         ids = {url: node_id(url) for url in urls}
-        found = self._properties.get_many(list(ids.values()), columns)
-        return {url: found.get(key, {}) for url, key in ids.items()}
+        rows = self._properties.get_many(list(ids.values()), columns)
+        return {url: rows.get(key, {}) for url, key in ids.items()}
 
     def follow(
         self,

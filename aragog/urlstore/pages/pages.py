@@ -60,11 +60,11 @@ class Pages:
         """`UrlStore.get_many`."""
         asked = [normalize(url) for url in urls]
         columns = columns_of(fields, info=info)
-        found = self._nodes.follow(asked, columns)
+        rows = self._nodes.follow(asked, columns)
         return [
             record_of(url, canonical, row, fields, info=info)
             for url in asked
-            for canonical, row in [found[url]]
+            for canonical, row in [rows[url]]
         ]
 
     def values(
@@ -79,11 +79,11 @@ class Pages:
         ids = list(map(node_id, urls))
         rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
         end = BEFORE_VALUES + len(fields)
-        found: list[FieldValues | None] = []
+        records: list[FieldValues | None] = []
         for url, key in zip(urls, ids, strict=True):
             row = rows(key)
             if row is None:
-                found.append(None)
+                records.append(None)
                 continue
             sentinel, stored, canonical, version = row[:BEFORE_VALUES]
             own = url.encode()
@@ -91,11 +91,11 @@ class Pages:
                 # Nearly all: not an alias, and not removed.
                 its = (url, url, version or b"", row[BEFORE_VALUES:end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
-                found.append(_new(FieldValues, its + (row[end:] if facts else _NO_FACTS)))
+                records.append(_new(FieldValues, its + (row[end:] if facts else _NO_FACTS)))
             else:
                 record = self.get(url, fields)
-                found.append(None if record is None else values_of(record, fields))
-        return found
+                records.append(None if record is None else values_of(record, fields))
+        return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
         """(value, at_ms) of the last changes of a field in `store.history`, newest first."""
@@ -143,17 +143,17 @@ class Pages:
         None for a page without content. One multi-get, and one more where there are aliases.
         """
         asked = [normalize(url) for url in urls]
-        found = self._nodes.follow(asked, _SEEN)
+        rows = self._nodes.follow(asked, _SEEN)
         return [
             page_seen_at_ms(row) if text(row, nodes.CONTENT_KEY) else None
             for url in asked
-            for _, row in [found[url]]
+            for _, row in [rows[url]]
         ]
 
     def urls(self, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
         """URLs of pages, without aliases, in the order of their keys, which are hashes."""
         start = bytes.fromhex(cursor or "")
-        found: list[str] = []
+        result: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
         last, looked = b"", 0
         with closing(self._properties.scan(start, names=columns, limit=limit)) as rows:
@@ -161,8 +161,8 @@ class Pages:
                 last, looked = key, looked + 1
                 url = text(row, nodes.URL)
                 if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
-                    found.append(url)
-        return ListPage(found, (last + b"\0").hex() if looked == limit else None)
+                    result.append(url)
+        return ListPage(result, (last + b"\0").hex() if looked == limit else None)
 
     def urls_of_host(
         self, host: str, cursor: str | None = None, limit: int = 1000

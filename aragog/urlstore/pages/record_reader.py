@@ -85,35 +85,35 @@ def record_of(
         return None
     nodes.check_url(row, canonical)
     if fields is None:
-        found = {
+        result = {
             column[2:].decode(): cell.value
             for column, cell in row.items()
             if column.startswith(b"m:") and column != nodes.SENTINEL
         }
     else:
-        found = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
+        result = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
     get = row.get
     version, key, digest = get(nodes.VERSION), get(nodes.CONTENT_KEY), get(nodes.CONTENT_HASH)
     facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
     return Record(
         asked,
         canonical,
-        found,
+        result,
         orjson.loads(facts[0]) if facts else {},
         version[0].decode() if version else "",
         key[0].decode() if key else None,
         digest[0].decode() if digest else None,
         int(length[0]) if length else None,
         int(due[0]) if due and due[0] else None,
-        _info(row, found) if info else {},
+        _info(row, result) if info else {},
         alias is not None and bool(text(alias, nodes.PROVISIONAL)) and nodes.OWN not in row,
     )
 
 
-def _info(row: Row, found: dict[str, bytes]) -> dict[str, FieldInfo]:
+def _info(row: Row, value: dict[str, bytes]) -> dict[str, FieldInfo]:
     sources = nodes.facts_of(row, nodes.PROVENANCE)
     result = {}
-    for name in found:
+    for name in value:
         cell, own = row[field_column(name)], row.get(from_column(name))
         if own is not None and own.at_ms == cell.at_ms:
             result[name] = FieldInfo(cell.at_ms, own.value.decode() or None)

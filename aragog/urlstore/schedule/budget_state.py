@@ -53,9 +53,9 @@ class BudgetState:
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
         """The budget of each domain; a new one for a domain that has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
-        found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
+        result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
-            domain: _budget(found[key][_VALUE].value) if key in found else Budget()
+            domain: _budget(result[key][_VALUE].value) if key in result else Budget()
             for key, domain in rows.items()
         }
 

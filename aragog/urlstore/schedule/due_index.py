@@ -59,16 +59,16 @@ class DueIndex:
 
     def oldest_ms(self, now_ms: int) -> int | None:
         """When the oldest row that is due and not claimed became due; None: there is none."""
-        found = None
+        oldest = None
         for bucket in self._index.buckets:
             if not self._index.serves(bucket):
                 continue
-            with closing(self._index.until(bucket, found or now_ms + 1)) as entries:
+            with closing(self._index.until(bucket, oldest or now_ms + 1)) as entries:
                 for entry in entries:
                     if not _is_claimed(entry.kept, now_ms):
-                        found = entry.due_at_ms
+                        oldest = entry.due_at_ms
                         break
-        return found
+        return oldest
 
     def postpone(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
         """
@@ -101,13 +101,13 @@ class DueIndex:
         With `upto_ms` only those that were due by then. Approximately soonest first: each of the
         sixteen buckets contributes its share.
         """
-        found: list[Due] = []
+        result: list[Due] = []
         claim = (now_ms + int(lease_s * 1000)).to_bytes(8) + os.urandom(4)
         buckets = self._index.buckets
         for bucket in buckets:
-            share = -(-(limit - len(found)) // (len(buckets) - bucket))
-            found += self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
-        return sorted(found, key=lambda due: due.due_at_ms)
+            share = -(-(limit - len(result)) // (len(buckets) - bucket))
+            result += self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
+        return sorted(result, key=lambda due: due.due_at_ms)
 
     def _claim_in(
         self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int

@@ -89,13 +89,13 @@ def _sampled(zen: Zen, sample: int) -> Iterator[Row]:
     seen: set[bytes] = set()
     for start in [b"", *starts]:
         with closing(zen.nodes.scan(start, names=_COLUMNS, limit=share)) as rows:
-            found = list(rows)
-        if start == b"" and len(found) < share:
-            yield from (row for _, row in found)
+            sample_rows = list(rows)
+        if start == b"" and len(sample_rows) < share:
+            yield from (row for _, row in sample_rows)
             return
         if start == b"":
             continue
-        for key, row in found:
+        for key, row in sample_rows:
             if key not in seen:
                 seen.add(key)
                 yield row

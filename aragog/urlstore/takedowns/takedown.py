@@ -75,9 +75,9 @@ class Takedown:
         """
         self.tombstones.add(kind, name, now_ms)
         self.tombstones.current()
-        found = self.hosts.of_host(name) if kind == HOST else self.hosts.of_domain(name)
+        urls = self.hosts.of_host(name) if kind == HOST else self.hosts.of_domain(name)
         members: set[str] = set()
-        for url in found:
+        for url in urls:
             members.add(url)
             if alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url) is None:
                 members.update(self.aliases.of(url))

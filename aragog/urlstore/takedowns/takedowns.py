@@ -100,8 +100,8 @@ class Takedowns:
         asked = set(urls)
         self.tombstones.current()
         by_site = {url for url in asked if self.tombstones.refuses(url)}
-        found = self.nodes.read(filter(self.serves, asked - by_site), [nodes.REMOVED])
-        return by_site | {url for url, row in found.items() if nodes.is_taken_down(row)}
+        rows = self.nodes.read(filter(self.serves, asked - by_site), [nodes.REMOVED])
+        return by_site | {url for url, row in rows.items() if nodes.is_taken_down(row)}
 
     def count(self) -> int:
         """A number that changes with each takedown; take it before a write, for `recheck`."""

@@ -74,9 +74,9 @@ class Tombstones:
         count = self.count()
         if count != self._seen:
             with self._lock:
-                found = self.all()
-                self._hosts = frozenset(name for kind, name in found if kind == HOST)
-                self._domains = frozenset(name for kind, name in found if kind == DOMAIN)
+                entries = self.all()
+                self._hosts = frozenset(name for kind, name in entries if kind == HOST)
+                self._domains = frozenset(name for kind, name in entries if kind == DOMAIN)
                 self._seen = count
         return count
 
@@ -95,8 +95,8 @@ class Tombstones:
     def all(self) -> list[tuple[str, str]]:
         """(kind, name) of each, as stored."""
         prefix = self._row(_NAME)
-        found = self._registry.beginning_with(prefix)
-        keys = [name.removeprefix(prefix).decode() for name, _ in found]
+        rows = self._registry.beginning_with(prefix)
+        keys = [name.removeprefix(prefix).decode() for name, _ in rows]
         return [(kind, name) for kind, _, name in (key.partition("\0") for key in keys)]
 
     def add(self, kind: str, name: str, now_ms: int) -> None:
@@ -107,14 +107,14 @@ class Tombstones:
 
     def remove(self, kind: str, name: str, now_ms: int) -> bool:
         """Accept it again; False when it was not refused."""
-        found = False
+        removed = False
         for bucket in self._registry.buckets():
             key = _key(bucket, kind, name)
             if row := self._registry.get(key):
-                found = True
+                removed = True
                 self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
         self.changed()
-        return found
+        return removed
 
     def changed(self) -> None:
         """Make every process check again."""

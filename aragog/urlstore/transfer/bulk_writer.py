@@ -85,14 +85,14 @@ class BulkWriter:
     def _write_plain(
         self, plain: Sequence[tuple[int, str, UrlRecord]], now_ms: int, on_problem: OnProblem
     ) -> int:
-        found = self._nodes.follow([asked for _, asked, _ in plain], self._columns)
+        result = self._nodes.follow([asked for _, asked, _ in plain], self._columns)
         rows: dict[str, Row] = {}
         index: list[Mutation] = []
         puts: list[Mutation] = []
         overtaken: list[tuple[bytes, int, int]] = []
         written = 0
         for number, asked, record in plain:
-            canonical, row = found[asked]
+            canonical, row = result[asked]
             row = rows.setdefault(canonical, row)
             if nodes.is_taken_down(row) or self._store.takedowns.site_refused(asked, canonical):
                 on_problem(number, f"{canonical} was taken down")

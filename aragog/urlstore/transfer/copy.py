@@ -71,12 +71,12 @@ def copy_content(
         if key <= after:
             continue
         try:
-            found = source.get(key)
+            content = source.get(key)
         except CorruptContent as error:
             on_problem(key, error.reason)
             continue
-        if found is not None:
-            target.put(key, *found)
+        if content is not None:
+            target.put(key, *content)
             copied += 1
             on_progress(key, copied)
     return copied
@@ -87,8 +87,8 @@ def _copy_table(source: CellTable, target: CellTable, start: bytes) -> Iterator[
     items: list[tuple[bytes, dict[bytes, bytes], int]] = []
     size = rows = 0
     key = start
-    with closing(source.scan(start, None)) as found:
-        for key, row in found:
+    with closing(source.scan(start, None)) as scanned:
+        for key, row in scanned:
             for at_ms, cells in _by_time(row).items():
                 items.append((key, cells, at_ms))
                 size += sum(map(len, cells.values()))

@@ -119,17 +119,17 @@ def canonicals_of(page: PageWrite, known: dict[str, Row]) -> list[str]:
 
 def leaving(page: PageWrite, canonical: str, known: dict[str, Row]) -> list[str]:
     """URLs of the fetch whose canonical URL it no longer names, if that was never fetched."""
-    found = []
+    result = []
     for url in () if is_failed_fetch(page) else dict.fromkeys((page.url, page.final_url)):
         row = known.get(url, {})
         before = alias_of(row, url)
         if nodes.text(row, nodes.LEAVING):
-            found.append(url)
+            result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
             there = known.get(before, {})
             if nodes.OWN not in there and nodes.CANONICAL not in there:
-                found.append(url)
-    return found
+                result.append(url)
+    return result
 
 
 def has_own(row: Row) -> bool:

@@ -123,10 +123,10 @@ class WritePlanner:
         if not names:
             return
         columns = [of(name) for name in names for of in (nodes.field_column, nodes.from_column)]
-        found = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
+        rows = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
         for plan in plans:
             if plan.missing:
-                plan.row = {**plan.row, **found[plan.canonical]}
+                plan.row = {**plan.row, **rows[plan.canonical]}
                 plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _point(self, plan: PageWritePlan, known: Mapping[str, Row]) -> None:

@@ -175,7 +175,7 @@ class Compactor:
         Every returned row is older than every row that was left unread. Only if all rows are of
         the same millisecond are they returned in any order, to guarantee progress.
         """
-        found: list[_Candidate] = []
+        result: list[_Candidate] = []
         unread_ms = []
         pages = 0
         for bucket in range(BUCKETS):
@@ -188,18 +188,18 @@ class Compactor:
                         break
                     entries = list(journal.unpack(row[journal.COLUMN].value))
                     dead = self._dead(entries, _written_at_ms(key))
-                    found.append(_Candidate(key, {entry.source for entry in entries}, dead))
+                    result.append(_Candidate(key, {entry.source for entry in entries}, dead))
                     taken += 0 if dead is None else len(entries)
             pages += taken
-        read = {row.key for row in found}
-        found.sort(key=_order)
+        read = {row.key for row in result}
+        result.sort(key=_order)
         if unread_ms:
             cut_ms = min(unread_ms)
-            older = [row for row in found if _written_at_ms(row.key) < cut_ms]
-            found = older or [row for row in found if _written_at_ms(row.key) == cut_ms]
-        if found:
-            found = sorted([*found, *self._late_rows(found[-1].key, read)], key=_order)
-        return found, bool(unread_ms)
+            older = [row for row in result if _written_at_ms(row.key) < cut_ms]
+            result = older or [row for row in result if _written_at_ms(row.key) == cut_ms]
+        if result:
+            result = sorted([*result, *self._late_rows(result[-1].key, read)], key=_order)
+        return result, bool(unread_ms)
 
     def _late_rows(self, last: bytes, read: Container[bytes]) -> Iterator[_Candidate]:
         """
@@ -248,12 +248,12 @@ class Compactor:
 
     def _execute(self, plan: CompactionPlan) -> CompactionReport:
         keys = [row.key for row in plan.rows]
-        found = self._journal.get_many(keys, [journal.COLUMN])
+        rows = self._journal.get_many(keys, [journal.COLUMN])
         report = CompactionReport(journal_rows=len(keys), left=plan.left)
-        if len(found) == len(keys):
+        if len(rows) == len(keys):
             entries = []
             for row in plan.rows:
-                parts = journal.unpack(found[row.key][journal.COLUMN].value)
+                parts = journal.unpack(rows[row.key][journal.COLUMN].value)
                 entries += [entry for entry in parts if entry.change not in row.dead]
             lines, links = by_target(entries)
             changes = LinkChanges(plan.number, self._clock.now_ms(), lines, removals(entries))
@@ -262,7 +262,7 @@ class Compactor:
             )
         if plan.lists:
             self._lists.forget_removed(plan.lists, plan.number, self._clock.now_ms())
-        self._journal.delete_many([(key, None, newest_ms(row)) for key, row in found.items()])
+        self._journal.delete_many([(key, None, newest_ms(row)) for key, row in rows.items()])
         self._replace_plan(plan, plan.done())
         return report
 
@@ -279,16 +279,16 @@ def _written_at_ms(key: bytes) -> int:
 
 def removals(entries: Sequence[Entry]) -> dict[bytes, list[bytes]]:
     """The pages that removed a link, by the list id of its target."""
-    found: dict[bytes, list[bytes]] = defaultdict(list)
+    columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):
-            found[list_id(target)].append(entry.source.encode())
-    return found
+            columns[list_id(target)].append(entry.source.encode())
+    return columns
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
     """Posting lines, joined, by target URL, and their number. A hot loop: 0.4 µs a link."""
-    found: dict[bytes, bytes] = {}
+    result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         start = b"%s\t%013d\t" % (entry.source.encode(), entry.at_ms)
@@ -300,11 +300,11 @@ def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
             begin = start + middle
             for line in lines_of(blob):
                 target, _, rest = line.partition(b"\t")
-                if target in found:
+                if target in result:
                     more[target].append(begin + rest)
                 else:
-                    found[target] = begin + rest
-    links = len(found) + sum(map(len, more.values()))
+                    result[target] = begin + rest
+    links = len(result) + sum(map(len, more.values()))
     for target, lines in more.items():
-        found[target] = b"\n".join([found[target], *lines])
-    return found, links
+        result[target] = b"\n".join([result[target], *lines])
+    return result, links

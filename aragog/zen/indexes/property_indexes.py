@@ -78,19 +78,19 @@ class PropertyIndexes:
 
         One range scan a bucket, and one multi-get a call that checks the hits.
         """
-        found: list[bytes] = []
+        result: list[bytes] = []
         last = cursor or b""
         for bucket in range(last[0] if last else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
             start = last + b"\0" if last.startswith(prefix) else prefix
             with closing(self._tables["i"].scan(start, after(prefix))) as rows:
                 for key, row in rows:
-                    if len(found) == min(limit, MAX_LIMIT):
-                        return found, last
+                    if len(result) == min(limit, MAX_LIMIT):
+                        return result, last
                     last = key
                     if self._has(row[_ID].value, name, value):
-                        found.append(row[_ID].value)
-        return found, None
+                        result.append(row[_ID].value)
+        return result, None
 
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
         row = self._tables["n"].get(node_id, [property_column(name)])

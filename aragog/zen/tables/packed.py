@@ -96,7 +96,7 @@ def values_of_rows(
     Rows without any of the columns are left out. Rows of one shape, which are most of a batch, are
     read with the positions of the row before.
     """
-    found: dict[bytes, Values] = {}
+    result: dict[bytes, Values] = {}
     places: Places | None = None
     for key, data in rows:
         if places is None or not data.startswith(places.head):
@@ -105,10 +105,10 @@ def values_of_rows(
             _, ends_of, ends_at, values_at, spans = places
         if spans:
             ends, values = ends_of(data, ends_at), data[values_at:]
-            found[key] = tuple(
+            result[key] = tuple(
                 [None if end is None else values[ends[begin] : ends[end]] for begin, end in spans]
             )
-    return found
+    return result
 
 
 class Places(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aragog.fetcher import outcome as o
+from aragog.fetcher.outcome import UnreachableKind
 from tests.support.cases import cases
 
 
@@ -132,4 +133,4 @@ def test_a_port_that_nobody_listens_on_is_unreachable(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/"))
 
     assert isinstance(outcome, o.Unreachable)
-    assert outcome.kind == "connect"
+    assert outcome.kind is UnreachableKind.CONNECT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aragog.fetcher import outcome as o
+from aragog.fetcher.outcome import UnreachableKind
 from tests.support.origin import HELLO, Origin, page
 from tests.support.tls import client_context, expired_context, server_context, untrusted_context
 
@@ -69,4 +70,4 @@ def test_plain_http_where_tls_is_expected_is_unreachable(origin, fetcher_with):
     outcome = fetcher.fetch(f"https://{HOST}:{origin.port}/")
 
     assert isinstance(outcome, o.Unreachable)
-    assert outcome.kind == "tls"
+    assert outcome.kind is UnreachableKind.TLS

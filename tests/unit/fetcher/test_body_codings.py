@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
 from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.decoders import decoders_for
+from aragog.fetcher.outcome import UnreachableKind
 from tests.support.pieces import pieces_of
 
 TEXT = b"<p>hello, crawler</p>" * 500
@@ -157,7 +158,7 @@ def test_a_body_is_cut_at_its_cap_on_the_wire():
 def test_what_arrived_before_a_reset_stands():
     def broken():
         yield b"some"
-        raise TransportError("reset", "gone")
+        raise TransportError(UnreachableKind.RESET, "gone")
 
     assert collect(broken(), [], ROOMY) == DecodedBody(b"some", "gone", 4, drained=False)
 

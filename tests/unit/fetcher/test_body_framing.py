@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.faults import TransportError
-from aragog.fetcher.http1.framing import Framing
+from aragog.fetcher.http1.framing import Delimiter, Framing
 from aragog.fetcher.http1.reader import content
 from tests.support.pieces import channel_of
 
-CHUNKED = Framing("chunked")
+CHUNKED = Framing(Delimiter.LAST_CHUNK)
 
 
 def read(data: bytes, framing: Framing, size: int = 65_536) -> bytes:
@@ -73,14 +73,14 @@ def test_countless_tiny_chunks_are_refused():
 
 
 def test_a_length_is_kept_to_the_byte():
-    assert read(b"hello world", Framing("length", 5)) == b"hello"
+    assert read(b"hello world", Framing(Delimiter.LENGTH, 5)) == b"hello"
     with pytest.raises(TransportError, match="closed 4 bytes before the 9"):
-        read(b"hello", Framing("length", 9))
+        read(b"hello", Framing(Delimiter.LENGTH, 9))
 
 
 def test_without_framing_the_body_ends_with_the_connection():
-    assert read(b"hello", Framing("close"), 2) == b"hello"
-    assert read(b"hello", Framing("none")) == b""
+    assert read(b"hello", Framing(Delimiter.CLOSE), 2) == b"hello"
+    assert read(b"hello", Framing(Delimiter.NO_BODY)) == b""
 
 
 @given(st.lists(st.binary(min_size=1, max_size=50), max_size=6), st.integers(1, 40))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
-from aragog.fetcher.http1.framing import Framing, framing_of
+from aragog.fetcher.http1.framing import Delimiter, Framing, framing_of
 from aragog.fetcher.http1.head import parse_head
 from tests.support.pieces import channel_of
 
@@ -107,32 +107,47 @@ def test_headers_that_two_readers_could_read_in_two_ways_are_refused(lines, reas
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (b"", Framing("close")),
-        (b"Content-Length: 6\r\n", Framing("length", 6, persistent=True)),
-        (b"Content-Length: 6     \r\n", Framing("length", 6, persistent=True)),
-        (b"Content-Length: 6\r\nContent-Length: 6\r\n", Framing("length", 6, persistent=True)),
+        (b"", Framing(Delimiter.CLOSE)),
+        (b"Content-Length: 6\r\n", Framing(Delimiter.LENGTH, 6, persistent=True)),
+        (b"Content-Length: 6     \r\n", Framing(Delimiter.LENGTH, 6, persistent=True)),
+        (
+            b"Content-Length: 6\r\nContent-Length: 6\r\n",
+            Framing(Delimiter.LENGTH, 6, persistent=True),
+        ),
         (
             b"Content-Length: 6,06,6\r\nContent-Length: 6,  6\r\n",
-            Framing("length", 6, persistent=True),
+            Framing(Delimiter.LENGTH, 6, persistent=True),
         ),
-        (b"Content-Length: 6\r\nConnection: foo, Close\r\n", Framing("length", 6)),
-        (b"Content-Length: 36893488147419103232\r\n", Framing("close")),
-        (b"Transfer-Encoding: chunked\r\n", Framing("chunked", persistent=True)),
+        (b"Content-Length: 6\r\nConnection: foo, Close\r\n", Framing(Delimiter.LENGTH, 6)),
+        (b"Content-Length: 36893488147419103232\r\n", Framing(Delimiter.CLOSE)),
+        (b"Transfer-Encoding: chunked\r\n", Framing(Delimiter.LAST_CHUNK, persistent=True)),
         (
             b"Transfer-Encoding: Chunked\r\nContent-Length: 7\r\n",
-            Framing("chunked", persistent=True),
+            Framing(Delimiter.LAST_CHUNK, persistent=True),
         ),
         (
             b"Transfer-Encoding: chunked\r\nContent-Length: x\r\n",
-            Framing("chunked", persistent=True),
+            Framing(Delimiter.LAST_CHUNK, persistent=True),
         ),
-        (b"Transfer-Encoding: chunked, chunked\r\n", Framing("chunked", persistent=True)),
-        (b"Transfer-Encoding: identity, chunked\r\n", Framing("chunked", persistent=True)),
-        (b"Transfer-Encoding: identity, identity\r\nContent-Length: 9\r\n", Framing("close")),
-        (b"Transfer-Encoding: gzip\r\nContent-Length: 9\r\n", Framing("close", codings=("gzip",))),
+        (
+            b"Transfer-Encoding: chunked, chunked\r\n",
+            Framing(Delimiter.LAST_CHUNK, persistent=True),
+        ),
+        (
+            b"Transfer-Encoding: identity, chunked\r\n",
+            Framing(Delimiter.LAST_CHUNK, persistent=True),
+        ),
+        (
+            b"Transfer-Encoding: identity, identity\r\nContent-Length: 9\r\n",
+            Framing(Delimiter.CLOSE),
+        ),
+        (
+            b"Transfer-Encoding: gzip\r\nContent-Length: 9\r\n",
+            Framing(Delimiter.CLOSE, codings=("gzip",)),
+        ),
         (
             b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
-            Framing("chunked", codings=("gzip",), persistent=True),
+            Framing(Delimiter.LAST_CHUNK, codings=("gzip",), persistent=True),
         ),
     ],
 )
@@ -146,7 +161,7 @@ def test_204_and_304_have_no_body_whatever_they_say(status):
 
     found = framing_of(head(said, b"HTTP/1.1 " + status + b"\r\n"))
 
-    assert found == Framing("none", persistent=True)
+    assert found == Framing(Delimiter.NO_BODY, persistent=True)
 
 
 def test_http_1_0_keeps_a_connection_only_when_it_says_so():

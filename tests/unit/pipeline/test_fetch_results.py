@@ -29,7 +29,7 @@ def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
         o.Refused(url=URL, reason="why"),
         o.Blocked(url=URL, reason="why"),
         o.Gone(url=URL, status=404, reason="why"),
-        o.Unreachable(url=URL, kind="dns", reason="why"),
+        o.Unreachable(url=URL, kind=o.UnreachableKind.DNS, reason="why"),
         o.TooLarge(url=URL, reason="why"),
     ],
     ids=lambda outcome: type(outcome).__name__,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from aragog.fetcher.admission import Go
-from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable
+from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable, UnreachableKind
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import FetchBatch, UrlJob
@@ -189,7 +189,7 @@ def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
 def test_a_domain_that_redirects_has_answered_whatever_its_target_does(stage, ports):
     def redirects(gate):
         assert isinstance(gate.admit(B, B), Go)
-        return Unreachable(url=A, final_url=B, kind="connect", reason="refused")
+        return Unreachable(url=A, final_url=B, kind=UnreachableKind.CONNECT, reason="refused")
 
     ports.web.outcomes[A] = redirects
 
@@ -231,7 +231,7 @@ def test_a_defect_of_our_own_slows_no_domain_down(stage, ports):
 
 
 def test_the_last_attempt_is_the_result(stage, ports):
-    ports.web.outcomes[A] = Unreachable(url=A, kind="dns", reason="no such host")
+    ports.web.outcomes[A] = Unreachable(url=A, kind=UnreachableKind.DNS, reason="no such host")
     last = ports.settings.pipeline.max_attempts - 1
 
     (result,) = results(run(stage, UrlJob(url=A, attempt=last)))

@@ -2,7 +2,15 @@
 
 import pytest
 
-from aragog.fetcher.outcome import Blocked, Fetched, Redirected, Refused, TooLarge, Unreachable
+from aragog.fetcher.outcome import (
+    Blocked,
+    Fetched,
+    Redirected,
+    Refused,
+    TooLarge,
+    Unreachable,
+    UnreachableKind,
+)
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.robots import ASK_AGAIN_MS, UNAVAILABLE, RobotsStage, status_of
@@ -75,9 +83,9 @@ def test_a_booked_out_domain_is_asked_later_without_a_claim(stage, ports):
     ("outcome", "status"),
     [
         (Blocked(url="", reason="private"), UNAVAILABLE),
-        (Unreachable(url="", kind="redirect", reason="six hops"), UNAVAILABLE),
-        (Unreachable(url="", kind="dns", reason="no such host"), None),
-        (Unreachable(url="", kind="status", reason="500", status=500), 500),
+        (Unreachable(url="", kind=UnreachableKind.REDIRECT, reason="six hops"), UNAVAILABLE),
+        (Unreachable(url="", kind=UnreachableKind.DNS, reason="no such host"), None),
+        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="500", status=500), 500),
         (TooLarge(url="", reason="headers", status=200), None),
         (Redirected(url="", target="", status=301), None),
         (Refused(url="", reason="politeness.blocked_hosts has b.example", status=301), None),

@@ -84,27 +84,27 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     If no known caption is found, the total is the duration next to a bare `Time`, else a duration
     at `behind`: the end of the words for servings (`4 servings - 30 min`).
     """
-    found: dict[str, tuple[int, str]] = {}
+    result: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):
         for name, lasts, start, end in _pairs(run):
             if len(run) < _LEAST_RUN and _IN_A_STEP.match(shown, start, end):
                 continue
-            found.setdefault(name, (lasts, shown[start:end].strip()))
-    if not found:
+            result.setdefault(name, (lasts, shown[start:end].strip()))
+    if not result:
         bare = next(_bare(shown), None)
         if bare is None and behind is not None:
             bare = _BEHIND.match(shown, behind)
         lasts_minutes = durations.minutes(bare[1].strip()) if bare else None
         if bare and lasts_minutes is not None:
-            found["total_minutes"] = lasts_minutes, bare[0].strip()
-    return found
+            result["total_minutes"] = lasts_minutes, bare[0].strip()
+    return result
 
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
     """Find a bare `Time` in capitals; the pattern starts with its letter, so the search is fast."""
-    for found in _BARE.finditer(shown):
-        if found.start() == 0 or not shown[found.start() - 1].isalnum():
-            yield found
+    for match in _BARE.finditer(shown):
+        if match.start() == 0 or not shown[match.start() - 1].isalnum():
+            yield match
 
 
 _BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
@@ -124,7 +124,7 @@ def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
 
 def _tokens(shown: str) -> list[_CaptionToken]:
     """Find durations, which are few, then the captions next to them, which cost more."""
-    found: dict[int, _CaptionToken] = {}
+    result: dict[int, _CaptionToken] = {}
     behind = 0
     for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
         at = digits.start()
@@ -132,9 +132,9 @@ def _tokens(shown: str) -> list[_CaptionToken]:
         if lasts is None or (at and shown[at - 1] in ".,"):
             continue
         start, behind = lasts.span()
-        if len(found) >= _MAX_TOKENS:
+        if len(result) >= _MAX_TOKENS:
             break
-        found[start] = _CaptionToken("lasts", start, behind, durations.minutes(lasts[1].strip()))
+        result[start] = _CaptionToken("lasts", start, behind, durations.minutes(lasts[1].strip()))
         first = max(0, start - _MAX_CAPTION_CHARS)
         for caption, offset in (
             (_caption_in(shown[first:start]), first),
@@ -143,8 +143,8 @@ def _tokens(shown: str) -> list[_CaptionToken]:
             if caption is not None:
                 name = caption.lastgroup or ""
                 begins, ends = caption.span(name)
-                found[begins + offset] = _CaptionToken(name, begins + offset, ends + offset, None)
-    return [found[start] for start in sorted(found)]
+                result[begins + offset] = _CaptionToken(name, begins + offset, ends + offset, None)
+    return [result[start] for start in sorted(result)]
 
 
 def _caption_in(window: str) -> re.Match[str] | None:

@@ -46,9 +46,9 @@ def text_of(document: Document, *, anywhere: bool) -> str:
     return " ".join(main.text(separator=" ")[:MAX_CHARS].split())
 
 
-def _lasts(shown: str, found: re.Match[str]) -> bool:
+def _lasts(shown: str, match: re.Match[str]) -> bool:
     """Return True for `servings 10 min`, where the number belongs to the word after it."""
-    return _TIME_UNIT.match(shown, found.end()) is not None
+    return _TIME_UNIT.match(shown, match.end()) is not None
 
 
 _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.IGNORECASE)
@@ -80,8 +80,8 @@ _FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 def servings(shown: str) -> tuple[Yield, str] | None:
     """Return the yield and its source text."""
     for pattern in (_SERVES, _FOR_PEOPLE):
-        found = next((each for each in pattern.finditer(shown) if not _lasts(shown, each)), None)
-        read = read_yield(found[0] if pattern is _FOR_PEOPLE else found[1]) if found else None
-        if found and read is not None:
-            return read, found[0].strip()
+        match = next((each for each in pattern.finditer(shown) if not _lasts(shown, each)), None)
+        read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1]) if match else None
+        if match and read is not None:
+            return read, match[0].strip()
     return None

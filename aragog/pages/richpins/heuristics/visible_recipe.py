@@ -59,8 +59,8 @@ class _Shown:
     def has_amounts_of(self, marked: Recipe) -> bool:
         """Return True if the visible list is the marked-up one with amounts."""
         text = " ".join(self.ingredients).lower()
-        found = sum(name.lower() in text for name in marked.ingredients)
-        return not _lacks_amounts(self.ingredients) and found * 10 >= 7 * len(marked.ingredients)
+        named = sum(name.lower() in text for name in marked.ingredients)
+        return not _lacks_amounts(self.ingredients) and named * 10 >= 7 * len(marked.ingredients)
 
     def says_more_than(self, steps: tuple[str, ...]) -> bool:
         """Return True if the visible steps are twice as long as the marked-up ones."""
@@ -78,8 +78,8 @@ class _Shown:
 
     def _noted(self, kind: str, field: str) -> Section:
         section = self._sections[kind]
-        found = next(self._sources.shown(section.heading))
-        self._sources.ledger.note(f"recipe.{field}", found)
+        lines = next(self._sources.shown(section.heading))
+        self._sources.ledger.note(f"recipe.{field}", lines)
         return section
 
 
@@ -110,13 +110,13 @@ _CUT_CHARS = 100
 def _captioned(sources: Sources, marked: Recipe) -> Recipe:
     open_ended = marked.yields is None or marked.total_minutes is None
     shown = captions.text_of(sources.document, anywhere=open_ended)
-    found = captions.servings(shown) if open_ended else None
-    behind = shown.find(found[1]) + len(found[1]) if found else None
-    if marked.yields is None and found is None:
-        found = captions.called_servings(sources.document)
-    if marked.yields is None and found is not None:
-        sources.ledger.note("recipe.yields", next(sources.shown(found[1])))
-        marked = replace(marked, yields=found[0])
+    captioned = captions.servings(shown) if open_ended else None
+    behind = shown.find(captioned[1]) + len(captioned[1]) if captioned else None
+    if marked.yields is None and captioned is None:
+        captioned = captions.called_servings(sources.document)
+    if marked.yields is None and captioned is not None:
+        sources.ledger.note("recipe.yields", next(sources.shown(captioned[1])))
+        marked = replace(marked, yields=captioned[0])
     if _is_timeless(marked):
         lasts = {}
         for field, (minutes, words) in caption_times.times(shown, behind).items():

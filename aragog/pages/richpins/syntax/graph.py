@@ -137,8 +137,8 @@ class Graph:
             return iter(())
         if self._indexed != len(self.nodes):
             self._index()
-        found = {place for name in types & self._by_type.keys() for place in self._by_type[name]}
-        return (self.nodes[place] for place in sorted(found))
+        places = {place for name in types & self._by_type.keys() for place in self._by_type[name]}
+        return (self.nodes[place] for place in sorted(places))
 
     def _index(self) -> None:
         self._by_type = {}

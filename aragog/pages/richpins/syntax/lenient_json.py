@@ -109,13 +109,13 @@ class _LenientReader:
         return values, self.faults[0] if self.faults else "malformed JSON"
 
     def _next_container(self) -> int | None:
-        found = [at for at in (self.text.find(c, self.at) for c in "{[") if at >= 0]
-        return min(found) if found else None
+        positions = [at for at in (self.text.find(c, self.at) for c in "{[") if at >= 0]
+        return min(positions) if positions else None
 
     def _skip(self) -> None:
-        found = _BLANK.match(self.text, self.at)
-        if found:
-            self.at = found.end()
+        match = _BLANK.match(self.text, self.at)
+        if match:
+            self.at = match.end()
 
     def _peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -157,33 +157,33 @@ class _LenientReader:
 
     def _object(self, depth: int) -> dict[str, Any]:
         self.at += 1
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         while True:
             char = self._next()
             if self._ends(char, "}", "array ended inside an object"):
-                return found
+                return result
             key = self._string() if char == '"' else self._literal()
             self._skip()
             if self._peek() == ":":
                 self.at += 1
                 value = self._value(depth + 1)
                 if isinstance(key, str):
-                    found.setdefault(key, value)
+                    result.setdefault(key, value)
             elif self._peek() in {"{", "["}:
                 self._fault("a value without a name")
                 self._value(depth + 1)
 
     def _array(self, depth: int) -> list[Any]:
         self.at += 1
-        found: list[Any] = []
+        result: list[Any] = []
         while True:
             char = self._next()
             if self._ends(char, "]", "object ended inside an array"):
-                return found
+                return result
             if char == ":":
                 self.at += 1
                 continue
-            found.append(self._value(depth + 1))
+            result.append(self._value(depth + 1))
 
     def _string(self) -> str:
         plain = _PLAIN_STRING.match(self.text, self.at)
@@ -214,13 +214,13 @@ class _LenientReader:
             parts.append(char)
 
     def _literal(self) -> Any:
-        found = _LITERAL.match(self.text, self.at)
-        if not found:
+        match = _LITERAL.match(self.text, self.at)
+        if not match:
             self._fault("unexpected character")
             self.at += 1
             return None
-        self.at = found.end()
-        return _LITERALS[found[0]] if found[0] in _LITERALS else _number(found[0])
+        self.at = match.end()
+        return _LITERALS[match[0]] if match[0] in _LITERALS else _number(match[0])
 
 
 _LITERALS = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
@@ -229,8 +229,8 @@ _MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')
 
 
 def _next_mark(text: str, at: int) -> int:
-    found = _MARKS.search(text, at)
-    return found.start() if found else len(text)
+    match = _MARKS.search(text, at)
+    return match.start() if match else len(text)
 
 
 def _starts_next(text: str, at: int) -> bool:

@@ -69,5 +69,5 @@ def isbn(value: Any) -> str | None:
 def _format(value: Any) -> str | None:
     if isinstance(value, Node):
         value = value.id or value.first("name", "url")
-    found = scalars.text(value)
-    return found.rpartition("/")[2] if found else None
+    text = scalars.text(value)
+    return text.rpartition("/")[2] if text else None

@@ -152,41 +152,41 @@ def _images(
 
 
 def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candidate]]:
-    for found in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail"):
-        yield from ((image, found) for image in images.read(found.value, sources))
+    for candidate in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
     yield from images.from_open_graph(sources)
-    for found in sources.meta("twitter:image", "twitter:image:src"):
-        yield from ((image, found) for image in images.read(found.value, sources))
+    for candidate in sources.meta("twitter:image", "twitter:image:src"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
 
 
 def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, Candidate]]:
-    for found in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
-        yield from ((image, found) for image in images.read(found.value, sources))
+    for candidate in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
     for link in sources.document.link_elements:
         if "image_src" in link.rel:
-            found = Candidate(link.href, "html", "link[rel=image_src]")
-            yield from ((image, found) for image in images.read(link.href, sources))
-    for found in sources.meta("image", "thumbnail", "parsely-image-url", "sailthru.image.full"):
-        yield from ((image, found) for image in images.read(found.value, sources))
+            candidate = Candidate(link.href, "html", "link[rel=image_src]")
+            yield from ((image, candidate) for image in images.read(link.href, sources))
+    for candidate in sources.meta("image", "thumbnail", "parsely-image-url", "sailthru.image.full"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
 
 
 def _tiles(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
-    for found in sources.meta("msapplication-tileimage"):
-        yield from ((image, found) for image in images.read(found.value, sources))
+    for candidate in sources.meta("msapplication-tileimage"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
     for link in sources.document.link_elements:
         if "apple-touch-icon" in link.rel:
-            found = Candidate(link.href, "html", "link[rel=apple-touch-icon]")
-            yield from ((image, found) for image in images.read(link.href, sources))
+            candidate = Candidate(link.href, "html", "link[rel=apple-touch-icon]")
+            yield from ((image, candidate) for image in images.read(link.href, sources))
 
 
 def _best_of(
     sources: Sources, offered: Iterator[tuple[Image, Candidate]]
 ) -> tuple[Image | None, tuple[Image, ...]]:
     everything: dict[str, tuple[Image, Candidate]] = {}
-    for image, found in offered:
+    for image, result in offered:
         known = everything.get(image.url)
         if known is None:
-            everything[image.url] = (image, found)
+            everything[image.url] = (image, result)
         elif not known[0].pixels and image.pixels:
             everything[image.url] = (image, known[1])
     chosen = images.best(image for image, _ in everything.values())
@@ -213,22 +213,22 @@ def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
 
 
 def _icon(sources: Sources) -> str | None:
-    found = (
+    candidate = (
         Candidate(link.href, "html", f"link[rel={rel}]")
         for rel in _ICON_RELS
         for link in sources.document.link_elements
         if rel in link.rel
     )
-    return sources.ledger.pick("page.icon_url", sources.absolute, found, expected="a URL")
+    return sources.ledger.pick("page.icon_url", sources.absolute, candidate, expected="a URL")
 
 
 _ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "fluid-icon")
 
 
 def _oembed(sources: Sources) -> str | None:
-    found = (
+    candidate = (
         Candidate(link.href, "oembed", "link[rel=alternate]")
         for link in sources.document.link_elements
         if "oembed" in (link.attributes.get("type") or "").lower()
     )
-    return sources.ledger.pick("page.oembed_url", sources.absolute, found, expected="a URL")
+    return sources.ledger.pick("page.oembed_url", sources.absolute, candidate, expected="a URL")

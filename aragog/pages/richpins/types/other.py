@@ -45,9 +45,9 @@ def other_subject(sources: Sources) -> list[Node]:
     page; a person or organization that the page is named after; the page's description of itself.
     """
     for candidates in (_special(sources), _main(sources), _named(sources), _described(sources)):
-        found = next(candidates, None)
-        if found is not None:
-            return [found]
+        node = next(candidates, None)
+        if node is not None:
+            return [node]
     return []
 
 

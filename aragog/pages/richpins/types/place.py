@@ -94,8 +94,8 @@ def _url(sources: Sources, raw: Any) -> str | None:
 
 
 def _email(raw: Any) -> str | None:
-    found = scalars.text(raw)
-    return found.removeprefix("mailto:") if found else None
+    text = scalars.text(raw)
+    return text.removeprefix("mailto:") if text else None
 
 
 def _addresses(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
@@ -127,7 +127,7 @@ def address(value: Any) -> Address | None:
         inner = value.first("address")
         if isinstance(inner, Node) and not value.first("streetaddress", "addresslocality"):
             value = inner
-        found = Address(
+        parsed = Address(
             street=_joined(value.all("streetaddress")),
             locality=scalars.text(value.first("addresslocality")),
             region=scalars.text(value.first("addressregion")),
@@ -135,13 +135,13 @@ def address(value: Any) -> Address | None:
             country=scalars.text(value.first("addresscountry")),
             text=scalars.text(value.first("name", "address", "description")),
         )
-        return found if found != Address() else None
+        return parsed if parsed != Address() else None
     text = scalars.text(value)
     return Address(text=text) if text else None
 
 
-def _joined(found: list[Any]) -> str | None:
-    return ", ".join(filter(None, map(scalars.text, found[:5]))) or None
+def _joined(texts: list[Any]) -> str | None:
+    return ", ".join(filter(None, map(scalars.text, texts[:5]))) or None
 
 
 def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
@@ -153,8 +153,10 @@ def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
         pair = (sources.metas.first(latitude), sources.metas.first(longitude))
         if all(pair):
             yield next(sources.meta(latitude))._replace(value=pair)
-    for found in sources.meta("geo.position", "icbm"):
-        yield found._replace(value=tuple(part.strip() for part in re.split(r"[;,]", found.value)))
+    for candidate in sources.meta("geo.position", "icbm"):
+        yield candidate._replace(
+            value=tuple(part.strip() for part in re.split(r"[;,]", candidate.value))
+        )
 
 
 _POSITION_TAGS = (
@@ -187,11 +189,11 @@ _DEGREES = re.compile(r"\s*+([-+]?\d{1,3}(?:[.,]\d++)?)\s*+°?\s*+([NSEW])?\s*+"
 def _degrees(value: Any) -> Decimal | None:
     if isinstance(value, int | float):
         return numbers.decimal(value)
-    found = _DEGREES.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    match = _DEGREES.fullmatch(value) if isinstance(value, str) else None
+    if not match:
         return None
-    number = Decimal(found[1].replace(",", "."))
-    return -number if (found[2] or "").upper() in {"S", "W"} else number
+    number = Decimal(match[1].replace(",", "."))
+    return -number if (match[2] or "").upper() in {"S", "W"} else number
 
 
 def _phones(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
@@ -211,13 +213,13 @@ def _phone(value: Any) -> str | None:
 
 
 def _hours(raw: list[Any]) -> tuple[str, ...] | None:
-    found = []
+    result = []
     for value in raw[:60]:
         if isinstance(value, Node):
             days = [str(day).rpartition("/")[2] for day in value.all("dayofweek")]
             opens, closes = (scalars.text(value.first(name)) for name in ("opens", "closes"))
             if days and opens and closes:
-                found.append(f"{','.join(day[:2] for day in days)} {opens[:5]}-{closes[:5]}")
+                result.append(f"{','.join(day[:2] for day in days)} {opens[:5]}-{closes[:5]}")
         elif text := scalars.text(value):
-            found.append(text)
-    return tuple(found) or None
+            result.append(text)
+    return tuple(result) or None

@@ -74,14 +74,14 @@ def authors_of(
         else:
             persons.append((max((votes[bare(name)] for name in names), default=0), each))
     persons.sort(key=lambda entry: -entry[0])
-    found = sources.ledger.pick(
+    authors = sources.ledger.pick(
         "page.authors",
         person_names,
         _fullest_first([each for _, each in persons]),
         otherwise=chain(_fullest_first_of(shown), others, _profiles(sources)),
         expected="a name",
     )
-    return _without_organizations(found or (), organizations)
+    return _without_organizations(authors or (), organizations)
 
 
 def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
@@ -129,9 +129,9 @@ def _profiles(sources: Sources) -> Iterator[Candidate]:
     """Yield the name in the address of an author's page on this site, `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
     for each in sources.meta("article:author"):
-        found = _PROFILE.search(each.value)
-        if found and registered_domain(each.value) == site:
-            yield each._replace(value=found[1].replace("-", " ").title())
+        match = _PROFILE.search(each.value)
+        if match and registered_domain(each.value) == site:
+            yield each._replace(value=match[1].replace("-", " ").title())
 
 
 _PROFILE = re.compile(
@@ -145,18 +145,18 @@ _LABELS = frozenset({"written by", "author", "by"})
 
 def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
     """Return the names of the site and its publishers, without spaces and capitals."""
-    found = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
+    names = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
     for node in nodes:
-        found.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
-    return {bare(name) for name in found}
+        names.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
+    return {bare(name) for name in names}
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
     """Return the names of persons, split if one text has several."""
-    found = scalars.names(raw)
-    if found is None:
+    names = scalars.names(raw)
+    if names is None:
         return None
-    apart = (name for each in found for name in _apart(_WITHOUT.sub("", each).strip()))
+    apart = (name for each in names for name in _apart(_WITHOUT.sub("", each).strip()))
     return (
         tuple(dict.fromkeys(n for n in apart if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))
         or None
@@ -219,8 +219,8 @@ def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
 
 
 def _day(value: Any) -> date | None:
-    found = dates.moment(value)
-    return found.date() if isinstance(found, datetime) else found
+    instant = dates.moment(value)
+    return instant.date() if isinstance(instant, datetime) else instant
 
 
 _IN_URL = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|\Z)")
@@ -228,9 +228,9 @@ _IN_URL = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|
 
 def url_day(url: str) -> date | None:
     """Return the date in the path of a URL, such as `/2016/12/14/`, or None if it has none."""
-    found = _IN_URL.search(url.partition("?")[0].partition("#")[0])
+    match = _IN_URL.search(url.partition("?")[0].partition("#")[0])
     try:
-        return date(int(found[1]), int(found[3]), int(found[4])) if found else None
+        return date(int(match[1]), int(match[3]), int(match[4])) if match else None
     except ValueError:
         return None
 

@@ -104,10 +104,10 @@ def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> 
 
 
 def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
-    found: list[str] = []
+    result: list[str] = []
     for value in raw:
-        found.extend(_ingredient(value, alone=len(raw) == 1))
-    return tuple(once(found)[:MAX_INGREDIENTS]) or None
+        result.extend(_ingredient(value, alone=len(raw) == 1))
+    return tuple(once(result)[:MAX_INGREDIENTS]) or None
 
 
 def _ingredient(value: Any, *, alone: bool) -> list[str]:
@@ -127,8 +127,8 @@ def _ingredient(value: Any, *, alone: bool) -> list[str]:
     if isinstance(value, str) and ("\n" in value or "<" in value):
         # If there are several ingredients, the paragraphs of one are its amount, name and note.
         return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
-    found = scalars.text(value)
-    return [found] if found else []
+    text = scalars.text(value)
+    return [text] if text else []
 
 
 _ENTRIES = re.compile(r"<(?:li|br|tr|dd)\b", re.IGNORECASE)
@@ -141,12 +141,12 @@ _UNIT_CODES = {
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for value in raw:
         if isinstance(value, Node):
             for key, name in NUTRIENTS.items():
                 amount = value.first(key)
                 text = scalars.text(amount)
-                if text and name not in found:
-                    found[name] = text
-    return found or None
+                if text and name not in result:
+                    result[name] = text
+    return result or None

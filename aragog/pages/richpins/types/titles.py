@@ -144,14 +144,14 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     if host not in bare_body or not any(mark + host in bare_body for mark in (b">", b'"')):
         return
     spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
-    found = Counter(
+    match = Counter(
         name
         for each in islice(spelled.finditer(lowered), _MAX_SPELLED)
         if _stands_alone(lowered, *each.span())
         and not (name := body[each.start() : each.end()].decode()).islower()
         and not name.isupper()
     )
-    for name, _ in found.most_common(1):
+    for name, _ in match.most_common(1):
         yield Candidate(name, "html", "logo or link")
 
 

@@ -59,8 +59,8 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
 
 
 def _seconds(value: Any) -> int | None:
-    found = durations.seconds(value)
-    return int(found) if found is not None and found < 10_000_000 else None
+    seconds = durations.seconds(value)
+    return int(seconds) if seconds is not None and seconds < 10_000_000 else None
 
 
 def _url(sources: Sources, raw: Any) -> str | None:

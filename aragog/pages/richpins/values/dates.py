@@ -115,9 +115,9 @@ def moment_or_year(value: Any) -> AnyDate | None:
     Return a moment, else a year or month (`2001`, `2001-05`), as books and films often give no full
     date.
     """
-    found = moment(value)
-    if found is not None:
-        return found
+    instant = moment(value)
+    if instant is not None:
+        return instant
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     plain = _YEAR.fullmatch(str(value).strip())
@@ -129,30 +129,30 @@ def moment_or_year(value: Any) -> AnyDate | None:
 
 def year(value: Any) -> int | None:
     """Return the year of a moment, or of a text such as `2004` or `2004-05`."""
-    found = moment(value)
-    if found is not None:
-        return found.year
+    instant = moment(value)
+    if instant is not None:
+        return instant.year
     plain = _YEAR.fullmatch(str(value).strip()) if value is not None else None
     return int(plain[1]) if plain and _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR else None
 
 
 def _iso(text: str) -> Moment | None:
-    found = _ISO.match(text)
-    if not found or not _MIN_YEAR <= int(found[1]) <= _MAX_YEAR:
+    match = _ISO.match(text)
+    if not match or not _MIN_YEAR <= int(match[1]) <= _MAX_YEAR:
         return None
-    rest = text[found.end() :].strip()
+    rest = text[match.end() :].strip()
     if rest and (rest[0].isdigit() or rest[0] == "-"):
         return None
-    day = date(int(found[1]), int(found[2]), int(found[3]))
-    if found[4] is None:
+    day = date(int(match[1]), int(match[2]), int(match[3]))
+    if match[4] is None:
         return day
-    micros = int(f"{found[7]}000000"[:6]) if found[7] else 0
-    hour = int(found[4])
+    micros = int(f"{match[7]}000000"[:6]) if match[7] else 0
+    hour = int(match[4])
     extra = timedelta(days=1) if hour == 24 else timedelta()
     at = datetime(
-        day.year, day.month, day.day, hour % 24, int(found[5]), int(found[6] or 0), micros
+        day.year, day.month, day.day, hour % 24, int(match[5]), int(match[6] or 0), micros
     )
-    return at.replace(tzinfo=_zone(found[8])) + extra
+    return at.replace(tzinfo=_zone(match[8])) + extra
 
 
 def _zone(text: str | None) -> timezone | None:
@@ -166,41 +166,41 @@ def _zone(text: str | None) -> timezone | None:
 
 
 def _named(text: str) -> Moment | None:
-    found = _NAMED.fullmatch(text)
-    if not found:
+    match = _NAMED.fullmatch(text)
+    if not match:
         return None
-    month = _MONTHS.get((found["m1"] or found["m2"]).lower().rstrip("."))
+    month = _MONTHS.get((match["m1"] or match["m2"]).lower().rstrip("."))
     if month is None:
         return None
-    day = date(int(found["y"]), month, int(found["d1"] or found["d2"]))
-    if found["h"] is None:
+    day = date(int(match["y"]), month, int(match["d1"] or match["d2"]))
+    if match["h"] is None:
         return day
-    hour = int(found["h"])
-    if found["ap"]:
-        hour = hour % 12 + (12 if found["ap"][0] in "pP" else 0)
-    at = datetime(day.year, day.month, day.day, hour, int(found["mi"]), int(found["s"] or 0))
-    return at.replace(tzinfo=_zone(found["z"]))
+    hour = int(match["h"])
+    if match["ap"]:
+        hour = hour % 12 + (12 if match["ap"][0] in "pP" else 0)
+    at = datetime(day.year, day.month, day.day, hour, int(match["mi"]), int(match["s"] or 0))
+    return at.replace(tzinfo=_zone(match["z"]))
 
 
 def _javascript(text: str) -> Moment | None:
-    found = _JS.fullmatch(text)
-    year_text = (found[3] or found[8]) if found else None
-    month = _MONTHS.get(found[1].lower()) if found else None
-    if not found or not year_text or month is None:
+    match = _JS.fullmatch(text)
+    year_text = (match[3] or match[8]) if match else None
+    month = _MONTHS.get(match[1].lower()) if match else None
+    if not match or not year_text or month is None:
         return None
-    at = datetime(int(year_text), month, int(found[2]), int(found[4]), int(found[5]), int(found[6]))
+    at = datetime(int(year_text), month, int(match[2]), int(match[4]), int(match[5]), int(match[6]))
     named_zone = "GMT" in text or "UTC" in text
-    return at.replace(tzinfo=_zone(found[7]) or (UTC if named_zone else None))
+    return at.replace(tzinfo=_zone(match[7]) or (UTC if named_zone else None))
 
 
 def _slashed(text: str) -> Moment | None:
-    found = _SLASHED.fullmatch(text)
-    if not found:
+    match = _SLASHED.fullmatch(text)
+    if not match:
         return None
-    first, second, third = int(found[1]), int(found[2]), int(found[3])
-    if len(found[1]) == 4:
+    first, second, third = int(match[1]), int(match[2]), int(match[3])
+    if len(match[1]) == 4:
         day = date(first, second, third)
-    elif len(found[3]) != 4:
+    elif len(match[3]) != 4:
         return None
     elif "." in text.split(maxsplit=1)[0] or first > 12 or first == second:
         day = date(third, second, first)
@@ -208,20 +208,20 @@ def _slashed(text: str) -> Moment | None:
         day = date(third, first, second)
     else:
         return None
-    if found[4] is None:
+    if match[4] is None:
         return day
-    return datetime(day.year, day.month, day.day, int(found[4]), int(found[5]), int(found[6] or 0))
+    return datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6] or 0))
 
 
 def _cjk(text: str) -> Moment | None:
     """Parse dates such as `2019年3月4日 10時05分`."""
-    found = _CJK.fullmatch(text)
-    if not found:
+    match = _CJK.fullmatch(text)
+    if not match:
         return None
-    day = date(int(found[1]), int(found[2]), int(found[3]))
-    if found[4] is None:
+    day = date(int(match[1]), int(match[2]), int(match[3]))
+    if match[4] is None:
         return day
-    return datetime(day.year, day.month, day.day, int(found[4]), int(found[5]))
+    return datetime(day.year, day.month, day.day, int(match[4]), int(match[5]))
 
 
 def _digits(text: str) -> Moment | None:
@@ -245,5 +245,5 @@ def pick(
 ) -> AnyDate | None:
     """Return the date of `field`: a full date before a year, whatever their sources."""
     ranked = sorted(candidates, key=lambda each: moment(each.value) is None)
-    found = ledger.pick(field, moment_or_year, ranked, otherwise=otherwise, expected="a date")
-    return cast("AnyDate | None", found)
+    result = ledger.pick(field, moment_or_year, ranked, otherwise=otherwise, expected="a date")
+    return cast("AnyDate | None", result)

@@ -64,10 +64,10 @@ _WORDS = {"an hour": "1 hour", "half an hour": "30 minutes", "a minute": "1 minu
 
 def minutes(value: Any) -> int | None:
     """Return whole minutes, rounded half up, or None if it is no duration or is zero."""
-    found = seconds(value, bare_unit="m")
-    if found is None:
+    length_s = seconds(value, bare_unit="m")
+    if length_s is None:
         return None
-    whole = int((found / 60).to_integral_value(rounding="ROUND_HALF_UP"))
+    whole = int((length_s / 60).to_integral_value(rounding="ROUND_HALF_UP"))
     return whole if 0 < whole <= MAX_MINUTES else None
 
 
@@ -84,20 +84,20 @@ def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
     text = value.strip()
     if text[:1] in {"-", "−"}:
         return None
-    found = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _clumsy(text, bare_unit)
-    return found if found is not None and found > 0 else None
+    result = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _clumsy(text, bare_unit)
+    return result if result is not None and result > 0 else None
 
 
 def _iso(text: str) -> Decimal | None:
     text = text.replace(" ", "") if text[:2].upper() == "PT" or text[:2].upper() == "P0" else text
     if text[:1] in {"T", "t"}:
         text = f"P{text}"
-    found = _ISO.fullmatch(text)
-    if found and found["MO"] and not any(found[name] for name in "YWDHMS"):
-        text = f"PT{found['MO']}M"  # months alone are minutes with a missing T
-        found = _ISO.fullmatch(text)
-    if found:
-        part = {name: _number(found[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
+    match = _ISO.fullmatch(text)
+    if match and match["MO"] and not any(match[name] for name in "YWDHMS"):
+        text = f"PT{match['MO']}M"  # months alone are minutes with a missing T
+        match = _ISO.fullmatch(text)
+    if match:
+        part = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
         days = part["Y"] * 365 + part["MO"] * 30 + part["W"] * 7 + part["D"]
         return ((days * 24 + part["H"]) * 60 + part["M"]) * 60 + part["S"]
     bare = _BARE_AFTER_T.fullmatch(text)
@@ -125,11 +125,11 @@ def _clumsy(text: str, bare_unit: str) -> Decimal | None:
         return None
     text = _RANGE.sub(lambda m: m[2], text)
     total, last = Decimal(0), None
-    for found in _QUANTITY.finditer(text):
-        unit = found.lastgroup or "m"
+    for match in _QUANTITY.finditer(text):
+        unit = match.lastgroup or "m"
         if last is not None and _UNIT_MINUTES[unit] >= _UNIT_MINUTES[last]:
             break
-        total += _number(found[1]) * _UNIT_MINUTES[unit] * 60
+        total += _number(match[1]) * _UNIT_MINUTES[unit] * 60
         last = unit
     tail = _BARE_MINUTES.search(text.rstrip())
     if tail and last == "h":
@@ -150,9 +150,9 @@ def _plain_fractions(text: str) -> str:
     return text
 
 
-def _as_decimal(found: re.Match[str]) -> str:
-    whole, above, below = (int(part or 0) for part in found.groups())
-    return f"{whole + above / below:.3f}" if below else found[0]
+def _as_decimal(match: re.Match[str]) -> str:
+    whole, above, below = (int(part or 0) for part in match.groups())
+    return f"{whole + above / below:.3f}" if below else match[0]
 
 
 def _number(text: str | None) -> Decimal:

@@ -39,12 +39,12 @@ SMALL_PIXELS = 200
 
 def read(value: Any, sources: Sources) -> list[Image]:
     """Return the images in a value: a URL, an ImageObject, or a list of them."""
-    found: list[Image] = []
+    result: list[Image] = []
     for each in value if isinstance(value, list) else [value]:
         image = _image(each, sources)
-        if image is not None and len(found) < MAX_IMAGES:
-            found.append(image)
-    return found
+        if image is not None and len(result) < MAX_IMAGES:
+            result.append(image)
+    return result
 
 
 def _image(value: Any, sources: Sources) -> Image | None:
@@ -140,14 +140,14 @@ def _words(text: str | None) -> set[str]:
     return {word for word in re.findall(r"\w+", (text or "").lower()) if len(word) > 2}
 
 
-def best(found: Iterable[Image]) -> Image | None:
+def best(images: Iterable[Image]) -> Image | None:
     """
     Return the largest image by its declared size or the size in its URL.
 
     Among images of equal or unknown size, a secure one comes first, then the first one, because the
     most trusted come first. An icon or logo is used only if there is no other image.
     """
-    ranked = [(_rank(image), -place, image) for place, image in enumerate(found)]
+    ranked = [(_rank(image), -place, image) for place, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
 
 
@@ -182,9 +182,9 @@ def _sized(image: Image) -> Image:
     """Return the image with the size that its URL shows, if none is declared."""
     if image.width and image.height:
         return image
-    found = _SIZE_IN_NAME.search(image.url)
-    if found:
-        return replace(image, width=int(found[1]), height=int(found[2]))
+    match = _SIZE_IN_NAME.search(image.url)
+    if match:
+        return replace(image, width=int(match[1]), height=int(match[2]))
     wide, high = _WIDTH_IN_QUERY.search(image.url), _HEIGHT_IN_QUERY.search(image.url)
     if wide and high:
         return replace(image, width=int(wide[1]), height=int(high[1]))

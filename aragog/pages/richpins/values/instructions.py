@@ -48,12 +48,13 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
     """Return the steps by section, as pages nest and number them, or None if there are none."""
     collector = _Steps()
     collector.take(raw, None, 0)
-    found = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
-    if len(found) == 1:
-        found = [Group(found[0].name, tuple(unnumbered(once(list(found[0].entries)))))]
-    half, odd = divmod(len(found), 2)
+    groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
+    if len(groups) == 1:
+        groups = [Group(groups[0].name, tuple(unnumbered(once(list(groups[0].entries)))))]
+    half, odd = divmod(len(groups), 2)
     return (
-        tuple(found[:half] if half and not odd and found[:half] == found[half:] else found) or None
+        tuple(groups[:half] if half and not odd and groups[:half] == groups[half:] else groups)
+        or None
     )
 
 
@@ -94,12 +95,12 @@ class _Steps:
         elif own is None and inner:
             self.take(inner, section, depth + 1)
         else:
-            found = lines(own) if isinstance(own, str) else []
-            if name and not found:
-                found = lines(name)
-            elif name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
-                found = [name, *found]
-            self._add(found, section)
+            result = lines(own) if isinstance(own, str) else []
+            if name and not result:
+                result = lines(name)
+            elif name and not node.is_a(_SECTIONS) and _adds_something(name, result[0]):
+                result = [name, *result]
+            self._add(result, section)
 
 
 def _listed_in(text: str) -> list[str]:
@@ -148,9 +149,9 @@ def unnumbered(steps: list[str]) -> list[str]:
     if len(steps) == 1:
         steps = _parts_of(steps[0])
     counted = [
-        (place, found) for place, step in enumerate(steps) if (found := _NUMBERED.match(step))
+        (place, match) for place, step in enumerate(steps) if (match := _NUMBERED.match(step))
     ]
-    if len(counted) < 2 or [int(found[1]) for _, found in counted] != list(
+    if len(counted) < 2 or [int(match[1]) for _, match in counted] != list(
         range(1, len(counted) + 1)
     ):
         return steps
@@ -161,10 +162,10 @@ def unnumbered(steps: list[str]) -> list[str]:
 def _parts_of(text: str) -> list[str]:
     places = [0]
     wanted = 1
-    for found in _NUMBER_INSIDE.finditer(text):
-        if int(found[1]) == wanted:
+    for match in _NUMBER_INSIDE.finditer(text):
+        if int(match[1]) == wanted:
             wanted += 1
-            places.append(found.start())
+            places.append(match.start())
     if wanted < _LEAST_PARTS + 1:
         return [text]
     cut = [

@@ -98,16 +98,16 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     if len(value) > MAX_CHARS:
         return None
     text = _plain(value.strip())
-    found = [(at, number) for at, number, _ in _amounts(text, None)]
-    if not found:
-        found = [
+    amounts = [(at, number) for at, number, _ in _amounts(text, None)]
+    if not amounts:
+        amounts = [
             (each.start(), each[0])
             for each in _PLAIN.finditer(text)
             if not _MEASURED.match(text, each.end())
         ]
-    if not found:
+    if not amounts:
         return None
-    return numbers.decimal(_sign(text, *_asked(text, found)), currency)
+    return numbers.decimal(_sign(text, *_asked(text, amounts)), currency)
 
 
 def count(text: str) -> int:
@@ -115,15 +115,15 @@ def count(text: str) -> int:
     return len(_amounts(_plain(text[:MAX_CHARS]), None))
 
 
-def _asked(text: str, found: list[tuple[int, str]]) -> tuple[int, str]:
-    if len(found) == 1:
-        return found[0]
-    before = [text[max(0, at - _WORDS_BEFORE) : at] for at, _ in found]
-    for label, each in zip(before, found, strict=True):
+def _asked(text: str, amounts: list[tuple[int, str]]) -> tuple[int, str]:
+    if len(amounts) == 1:
+        return amounts[0]
+    before = [text[max(0, at - _WORDS_BEFORE) : at] for at, _ in amounts]
+    for label, each in zip(before, amounts, strict=True):
         if _ASKED.search(label):
             return each
-    left = [each for label, each in zip(before, found, strict=True) if not _FORMER.search(label)]
-    return (left or found)[0]
+    left = [each for label, each in zip(before, amounts, strict=True) if not _FORMER.search(label)]
+    return (left or amounts)[0]
 
 
 def _sign(text: str, at: int, number: str) -> str:
@@ -133,7 +133,7 @@ def _sign(text: str, at: int, number: str) -> str:
 
 def _amounts(text: str, country: str | None) -> list[tuple[int, str, str | None]]:
     """Return the start of each number next to a currency, the number, and the code if known."""
-    found: dict[int, tuple[int, str, str | None]] = {}
+    result: dict[int, tuple[int, str, str | None]] = {}
     for pattern in (_BEFORE, _AFTER):
         for each in pattern.finditer(text):
             code = each["code"]
@@ -142,8 +142,8 @@ def _amounts(text: str, country: str | None) -> list[tuple[int, str, str | None]
                     continue
             else:
                 code = _of_mark(each["mark"], country)
-            found.setdefault(each.end("number"), (each.start(), each["number"], code))
-    return [found[end] for end in sorted(found)]
+            result.setdefault(each.end("number"), (each.start(), each["number"], code))
+    return [result[end] for end in sorted(result)]
 
 
 def _of_mark(mark: str, country: str | None) -> str | None:

@@ -43,8 +43,8 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
         return _finite(repr(value))
     if not isinstance(value, str) or len(value) > 200:
         return None
-    found = _NUMBER.search(unicodedata.normalize("NFKC", value) if not value.isascii() else value)
-    return _finite(_plain(found[0], currency)) if found else None
+    match = _NUMBER.search(unicodedata.normalize("NFKC", value) if not value.isascii() else value)
+    return _finite(_plain(match[0], currency)) if match else None
 
 
 def count(value: Any) -> int | None:

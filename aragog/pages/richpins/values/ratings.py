@@ -29,8 +29,8 @@ class Rating:
 
 def rating_of(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
     """Return the rating that `nodes` declare, recorded under the name `field`."""
-    found = sources.lists(nodes, "aggregaterating")
-    return sources.ledger.pick(field, rating, found, expected="a rating")
+    candidate = sources.lists(nodes, "aggregaterating")
+    return sources.ledger.pick(field, rating, candidate, expected="a rating")
 
 
 def rating(value: Any) -> Rating | None:

@@ -29,20 +29,20 @@ def text(value: Any) -> str | None:
 def texts(value: Any) -> tuple[str, ...] | None:
     """Return several texts, each once, in order."""
     values = value if isinstance(value, list) else [value]
-    found = dict.fromkeys(filter(None, map(text, values[: 10 * MAX_NAMES])))
-    return tuple(found)[: 10 * MAX_NAMES] or None
+    result = dict.fromkeys(filter(None, map(text, values[: 10 * MAX_NAMES])))
+    return tuple(result)[: 10 * MAX_NAMES] or None
 
 
 def words(value: Any) -> tuple[str, ...] | None:
     """Return texts split at commas or semicolons: keywords, categories."""
     values = value if isinstance(value, list) else [value]
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for each in values[:MAX_NAMES]:
         whole = text(each)
         for part in re.split(r"[,;|]", whole or ""):
             if part.strip():
-                found[part.strip()] = None
-    return tuple(found)[:MAX_NAMES] or None
+                result[part.strip()] = None
+    return tuple(result)[:MAX_NAMES] or None
 
 
 _NOT_A_NAME = re.compile(r"https?://|www\.|^\W*$|^[/#]|\.html?$|^\S+@\S+$")
@@ -52,15 +52,15 @@ _BY = re.compile(r"^(?:written\s+by|posted\s+by|by|von|par|por|di|door|av)[:\s]\
 def name(value: Any) -> str | None:
     """Return the name of a person or organization; a URL is rejected."""
     if isinstance(value, Node):
-        found = value.first("name", "alternatename", "legalname")
-        if found is None:
+        result = value.first("name", "alternatename", "legalname")
+        if result is None:
             given, family = value.first("givenname"), value.first("familyname")
-            found = " ".join(filter(None, map(text, (given, family)))) or _in_role(value)
-        value = found
-    found = text(value)
-    if not found or len(found) > 200 or _NOT_A_NAME.search(found):
+            result = " ".join(filter(None, map(text, (given, family)))) or _in_role(value)
+        value = result
+    result = text(value)
+    if not result or len(result) > 200 or _NOT_A_NAME.search(result):
         return None
-    return _BY.sub("", found).strip(" ,;|") or None
+    return _BY.sub("", result).strip(" ,;|") or None
 
 
 def _in_role(node: Node) -> str | None:

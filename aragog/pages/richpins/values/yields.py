@@ -57,11 +57,11 @@ def read_yield(value: Any) -> Yield | None:
     If a bare number stands next to a range (`4`, `4-6 bowls`), it is the page's choice from that
     range.
     """
-    found = [read for each in _flat(value) if (read := _one(each)) is not None]
-    if not found:
+    parsed = [read for each in _flat(value) if (read := _one(each)) is not None]
+    if not parsed:
         return None
-    named = next((each for each, has_unit in found if has_unit), found[0][0])
-    bare = found[0][0]
+    named = next((each for each, has_unit in parsed if has_unit), parsed[0][0])
+    bare = parsed[0][0]
     if named.quantity_min is not None and bare.quantity_min is None:
         return Yield(bare.quantity, named.unit)
     return named
@@ -100,14 +100,14 @@ def _spelled_out(text: str) -> str:
     return text
 
 
-def _bounds(found: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
-    if found.re is _RANGE:
-        low, high = numbers.decimal(found[1]), numbers.decimal(found[2])
+def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
+    if match.re is _RANGE:
+        low, high = numbers.decimal(match[1]), numbers.decimal(match[2])
         return low, (high if low is not None and high is not None and high > low else None)
-    if found.re is _MIXED and found[3].strip("0"):
-        whole, above, below = (int(part or 0) for part in found.groups())
+    if match.re is _MIXED and match[3].strip("0"):
+        whole, above, below = (int(part or 0) for part in match.groups())
         return (Decimal(whole) + Decimal(above) / below).quantize(Decimal("0.01")), None
-    return numbers.decimal(found[0].replace(",", ".")), None
+    return numbers.decimal(match[0].replace(",", ".")), None
 
 
 def _unit(text: str, end: int) -> str | None:

@@ -67,10 +67,10 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
     with app.connection_for_write() as connection, connection.channel() as channel:
         queue = app.amqp.queues.new_missing(QUEUE).bind(channel)
         try:
-            found = queue.queue_declare(passive=True).message_count
+            count = queue.queue_declare(passive=True).message_count
         except (ChannelError, *connection.channel_errors):
             return 0  # nothing was ever kept
-        for _ in range(min(found, MOST)):
+        for _ in range(min(count, MOST)):
             message = queue.get(no_ack=False)
             if message is None:
                 break

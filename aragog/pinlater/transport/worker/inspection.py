@@ -43,11 +43,11 @@ def scheduled(state: Any, **kwargs: Any) -> list[dict[str, Any]]:
 )
 def query_task(state: Any, ids: Any, **kwargs: Any) -> dict[str, Any]:
     """Query for task information by id."""
-    found: dict[str, Any] = _held_task(state, ids, **kwargs)
-    missing = {ids} - found.keys() if isinstance(ids, str) else set(ids) - found.keys()
+    tasks: dict[str, Any] = _held_task(state, ids, **kwargs)
+    missing = {ids} - tasks.keys() if isinstance(ids, str) else set(ids) - tasks.keys()
     if missing:
-        found |= {r.id: ("scheduled", r.info()) for r in waiting(state.consumer) if r.id in missing}
-    return found
+        tasks |= {r.id: ("scheduled", r.info()) for r in waiting(state.consumer) if r.id in missing}
+    return tasks
 
 
 def _entry(request: Request) -> dict[str, Any]:

@@ -37,24 +37,24 @@ def read_urls(
     while part := urls[len(shown) : len(shown) + length]:
         if size >= MOST_BYTES:
             return shown + [_left_out(given) for given in urls[len(shown) :]]
-        found = read_hedged(read, part, names)
-        size += sum(len(one.data) for one in found if isinstance(one, RecordJson))
-        shown += map(_result, part, found)
+        results = read_hedged(read, part, names)
+        size += sum(len(one.data) for one in results if isinstance(one, RecordJson))
+        shown += map(_result, part, results)
         length = max(1, min(MOST_PART, PART_BYTES * len(shown) // max(size, 1)))
     return shown
 
 
-def _result(given: str, found: Found) -> dict[str, Any]:
-    match found:
+def _result(given: str, result: Found) -> dict[str, Any]:
+    match result:
         case None:
             return {"input": given, "status": 404, "detail": "nothing is known of this URL"}
         case InvalidUrl():
-            return {"input": given, "status": 400, "detail": str(found)}
+            return {"input": given, "status": 400, "detail": str(result)}
         case PermanentError():
-            return {"input": given, "status": 500, "detail": str(found)}
+            return {"input": given, "status": 500, "detail": str(result)}
         case RecordJson():
-            return {"input": given, "status": 200, "record": orjson.Fragment(found.data)}
-    raise found
+            return {"input": given, "status": 200, "record": orjson.Fragment(result.data)}
+    raise result
 
 
 def _left_out(given: str) -> dict[str, Any]:

@@ -136,19 +136,19 @@ def read_all(make: ReadStore, reads: Sequence[Read]) -> list[Result]:
         groups[read.fields].append(place)
     results: list[Result] = [None] * len(reads)
     for fields, places in groups.items():
-        found = read_hedged(make, [reads[place].url for place in places], fields)
-        for place, record in zip(places, found, strict=True):
+        result = read_hedged(make, [reads[place].url for place in places], fields)
+        for place, record in zip(places, result, strict=True):
             results[place] = _body(record, reads[place].coding)
     return results
 
 
-def _body(found: RecordJson | Exception | None, coding: str | None) -> Result:
-    if found is None or isinstance(found, Exception):
-        return found
-    tag = body_tag(found.version, found.data)
-    if coding is None or len(found.data) < LEAST_BYTES:
-        return Body(found.data, tag)
-    return Body(compressed(coding, found.data), f'{tag[:-1]}-{coding}"', coding)
+def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:
+    if result is None or isinstance(result, Exception):
+        return result
+    tag = body_tag(result.version, result.data)
+    if coding is None or len(result.data) < LEAST_BYTES:
+        return Body(result.data, tag)
+    return Body(compressed(coding, result.data), f'{tag[:-1]}-{coding}"', coding)
 
 
 def body_tag(version: str, body: bytes) -> str:

@@ -44,14 +44,14 @@ def read_records(
         return [_one(store, urls[0], fields)]
     valid, refused = normalized(urls)
     try:
-        found = _read(store, valid, fields)
+        result = _read(store, valid, fields)
     except TransientError:
         raise
     except Exception:  # noqa: BLE001 - one of them: find out which
-        found = [_one(store, url, fields) for url in valid]
+        result = [_one(store, url, fields) for url in valid]
     for place, error in refused.items():
-        found.insert(place, error)
-    return found
+        result.insert(place, error)
+    return result
 
 
 def read_hedged(
@@ -59,19 +59,19 @@ def read_hedged(
 ) -> list[Found]:
     """`read_records` of a store or its standby, raising nothing; records of the standby say so."""
     try:
-        found, standby = read(lambda store: read_records(store, urls, fields))
+        results, standby = read(lambda store: read_records(store, urls, fields))
     except TransientError as error:
         if len(urls) == 1:
             return [error]
         # Perhaps of one of them alone: each file of an SQLite store fails by itself.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
-    return [_of_standby(one) for one in found] if standby else found
+    return [_of_standby(one) for one in results] if standby else results
 
 
-def _of_standby(found: Found) -> Found:
-    if not isinstance(found, RecordJson):
-        return found
-    return RecordJson(found.data[:-1] + b',"from_standby":true}', found.version)
+def _of_standby(result: Found) -> Found:
+    if not isinstance(result, RecordJson):
+        return result
+    return RecordJson(result.data[:-1] + b',"from_standby":true}', result.version)
 
 
 def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) -> list[Found]:
@@ -89,28 +89,28 @@ def _one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:
         return error
 
 
-def _whole(store: UrlStore, found: Record | None) -> Found:
-    if found is None:
+def _whole(store: UrlStore, record: Record | None) -> Found:
+    if record is None:
         return None
-    return RecordJson(orjson.dumps(views.record(store, found)), found.version)
+    return RecordJson(orjson.dumps(views.record(store, record)), record.version)
 
 
-def _shown(store: UrlStore, found: FieldValues | None, fields: tuple[str, ...]) -> Found:
-    if found is None:
+def _shown(store: UrlStore, values: FieldValues | None, fields: tuple[str, ...]) -> Found:
+    if values is None:
         return None
-    version, to_json = found.version.decode(), store.formats.to_json
+    version, to_json = values.version.decode(), store.formats.to_json
     shown = {
-        "url": found.url,
-        "canonical_url": found.canonical_url,
+        "url": values.url,
+        "canonical_url": values.canonical_url,
         "version": version,
         "fields": {
             name: to_json(name, value)
-            for name, value in zip(fields, found.values, strict=True)
+            for name, value in zip(fields, values.values, strict=True)
             if value is not None
         },
-        "facts": orjson.Fragment(found.facts or b"{}"),
-        "content_bytes": int(found.content_bytes) if found.content_bytes else None,
-        "content_hash": found.content_hash.decode() if found.content_hash else None,
-        "due_at_ms": int(found.due_at_ms) if found.due_at_ms else None,
+        "facts": orjson.Fragment(values.facts or b"{}"),
+        "content_bytes": int(values.content_bytes) if values.content_bytes else None,
+        "content_hash": values.content_hash.decode() if values.content_hash else None,
+        "due_at_ms": int(values.due_at_ms) if values.due_at_ms else None,
     }
     return RecordJson(orjson.dumps(shown), version)

@@ -65,14 +65,14 @@ def explanation(sections: Sequence[Mapping[str, Any]]) -> str:
     return "".join(_section(section) for section in sections)
 
 
-def links(title: str, found: Sequence[Mapping[str, Any]]) -> str:
+def links(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """A list of links; each leads to its look-up."""
-    if not found:
+    if not rows:
         return ""
     items = "".join(
         f'<li><a href="/?url={quote(one["url"], safe="")}">{escape(shorten(one["url"]))}</a>'
         f' <span class="note">{escape(shorten(one["text"]))}</span>'
-        for one in found
+        for one in rows
     )
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
 

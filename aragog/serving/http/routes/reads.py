@@ -66,12 +66,12 @@ class Reads:
             self._may_fetch(request)
             return await self._fetches.read(request, query, extras)
         url, fields = query.required("url"), query.names("fields")
-        found, standby = await self._calls.read(views.read_url, url, fields, extras)
-        if found is None:
+        result, standby = await self._calls.read(views.read_url, url, fields, extras)
+        if result is None:
             raise unknown_url()
         if standby:
-            found["from_standby"] = True
-        return tagged(request, found, found["version"])
+            result["from_standby"] = True
+        return tagged(request, result, result["version"])
 
     async def batch_get(self, request: Request) -> Response:
         """`POST /v1/urls:batchGet`: up to 1,000 records, with a separate result for each URL."""
@@ -89,24 +89,24 @@ class Reads:
         if direction not in ("in", "out"):
             raise BadInput("direction: must be in or out")
         limit = query.number("limit", 100, least=1, most=views.MOST_LINKS)
-        found, _ = await self._calls.read(
+        results, _ = await self._calls.read(
             views.read_links, url, direction, limit, query.get("cursor")
         )
         headers = {}
-        if found["cursor"]:
+        if results["cursor"]:
             following = {
                 "url": url,
                 "direction": direction,
                 "limit": limit,
-                "cursor": found["cursor"],
+                "cursor": results["cursor"],
             }
             headers["Link"] = f'</v1/links?{urlencode(following)}>; rel="next"'
-        return json_response(found, headers=headers)
+        return json_response(results, headers=headers)
 
     async def aliases(self, request: Request) -> Response:
         """`GET /v1/aliases`: URLs that lead to the same page."""
-        found, _ = await self._calls.read(_aliases, Query(request).required("url"))
-        return json_response({"aliases": found})
+        result, _ = await self._calls.read(_aliases, Query(request).required("url"))
+        return json_response({"aliases": result})
 
     async def history(self, request: Request) -> Response:
         """`GET /v1/history`: earlier values of a field, newest first."""
@@ -130,26 +130,26 @@ class Reads:
             raise Overloaded
         self._contents += 1
         try:
-            found = await self._calls.content(UrlStore.content, url)
-            if found is None:
+            result = await self._calls.content(UrlStore.content, url)
+            if result is None:
                 raise unknown_url()
-            tag = f'"{hashlib.blake2b(found.body, digest_size=16).hexdigest()}"'
+            tag = f'"{hashlib.blake2b(result.body, digest_size=16).hexdigest()}"'
             fits = request.headers.get("if-range", tag) == tag
-            part = byte_range(request.headers.get("range") if fits else None, len(found.body))
+            part = byte_range(request.headers.get("range") if fits else None, len(result.body))
         except BaseException:
             self._sent()
             raise
-        kind = found.meta.get("content_type") or "application/octet-stream"
+        kind = result.meta.get("content_type") or "application/octet-stream"
         clean = "".join(c for c in kind if c.isprintable() and c.isascii())
         headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
         headers["Cache-Control"] = "private, no-cache"
         if has_tag(request, tag):
             return _Counted(b"", 304, headers, self._sent)
         if part is None:
-            return _Counted(found.body, 200, headers, self._sent)
+            return _Counted(result.body, 200, headers, self._sent)
         begin, end = part
-        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(found.body)}"
-        return _Counted(found.body[begin:end], 206, headers, self._sent)
+        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(result.body)}"
+        return _Counted(result.body[begin:end], 206, headers, self._sent)
 
     def _sent(self) -> None:
         self._contents -= 1

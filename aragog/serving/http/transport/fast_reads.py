@@ -124,7 +124,7 @@ class FastReads:
         default_headers: Sequence[tuple[bytes, bytes]],
         answer: Answer,
     ) -> Callable[[Result], None]:
-        began_s = time.perf_counter()
+        started_at_s = time.perf_counter()
         self._observer.in_flight += 1
 
         def done(result: Result) -> None:
@@ -142,7 +142,7 @@ class FastReads:
                 status = problem.status
                 response = problem_bytes(problem, common + self._plain_vary)
             self._observer.in_flight -= 1
-            took_s = time.perf_counter() - began_s
+            took_s = time.perf_counter() - started_at_s
             self._observer.answered("GET", ROUTE, status, took_s, target, token)
             answer(response)
 
@@ -174,18 +174,18 @@ def _asked(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
     if path != b"/v1/urls" or not query or b"#" in query:
         return None
     try:
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for part in query.decode("ascii").split("&"):
             name, _, value = part.partition("=")
-            if name not in PARAMETERS or name in found:
+            if name not in PARAMETERS or name in result:
                 return None
-            found[name] = _unquoted(value) if name == "url" else value
+            result[name] = _unquoted(value) if name == "url" else value
     except ValueError:
         return None
-    url = found.get("url")
-    if not url or found.get("include") != "":
+    url = result.get("url")
+    if not url or result.get("include") != "":
         return None
-    fields = found.get("fields")
+    fields = result.get("fields")
     names = None if fields is None else _names(fields)
     return None if names is _UNUSUAL_NAMES else (url, names)
 

@@ -52,10 +52,10 @@ class Guarded:
             exchange.report()
 
     def _check_host(self, scope: Scope) -> None:
-        found = [value for name, value in scope["headers"] if name == b"host"]
-        if len(found) > 1 or (not found and scope["http_version"] != "1.0"):
+        result = [value for name, value in scope["headers"] if name == b"host"]
+        if len(result) > 1 or (not result and scope["http_version"] != "1.0"):
             raise Problem(400, "exactly one Host header is required")
-        if found and not is_allowed_host(found[0].decode("latin-1"), self._hosts):
+        if result and not is_allowed_host(result[0].decode("latin-1"), self._hosts):
             raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
 
     async def _body(self, scope: Scope, receive: Receive, exchange: _Exchange) -> bytes:
@@ -98,7 +98,7 @@ class _Exchange:
         self._scope = scope
         self._send = send
         self._observer = observer
-        self._began_s = time.perf_counter()
+        self._started_at_s = time.perf_counter()
         self._seconds = 0.0
         self._status = 0
         self.unread = False
@@ -107,7 +107,7 @@ class _Exchange:
         """Forward a message to the server."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            self._seconds = time.perf_counter() - self._began_s
+            self._seconds = time.perf_counter() - self._started_at_s
             if self.unread:
                 message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
         await self._send(message)

@@ -22,13 +22,13 @@ class Call:
         "answered",
         "arguments",
         "arguments_at",
-        "began_s",
         "connection",
         "deadline_s",
         "frame",
         "limit_s",
         "method",
         "number",
+        "started_at_s",
         "steps",
         "timer",
         "token",
@@ -43,7 +43,7 @@ class Call:
         self.frame = frame
         self.number = head.number
         self.arguments_at = head.arguments_at
-        self.began_s = now_s = time.monotonic()
+        self.started_at_s = now_s = time.monotonic()
         self.limit_s = limit_s
         """For the whole call, or for each of its steps."""
         self.deadline_s = now_s + limit_s
@@ -71,7 +71,7 @@ class Call:
         given_ms = getattr(options, "deadline_ms", None)
         if given_ms is not None:
             self.limit_s = min(self.limit_s, max(given_ms, 1) / 1000)
-            self.deadline_s = self.began_s + self.limit_s
+            self.deadline_s = self.started_at_s + self.limit_s
         self.arguments = arguments
         return arguments
 
@@ -81,9 +81,9 @@ class Call:
             with contextlib.suppress(wire.BadArguments):  # the thread will say so
                 self.decoded()
 
-    def raised(self, found: Raised) -> bytes:
+    def raised(self, reply: Raised) -> bytes:
         """The reply with an exception of the contract, in its frame."""
-        return wire.raised(self.method.name.encode(), self.number, found.field, found.error)
+        return wire.raised(self.method.name.encode(), self.number, reply.field, reply.error)
 
     def restart(self) -> None:
         """Give the next step of the call its whole time."""
@@ -144,5 +144,5 @@ def failed(call: Call, error: Exception) -> Done:
         name = call.method.name.encode()
         data = wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error))
         return Done(call, data, "malformed")
-    found = raised_for(error)
-    return Done(call, call.raised(found), type(found.error).__name__)
+    reply = raised_for(error)
+    return Done(call, call.raised(reply), type(reply.error).__name__)

@@ -15,10 +15,10 @@ MOST_NAME_BYTES = 200
 
 def names(given: Sequence[str] | None) -> tuple[str, ...]:
     """Names of fields; raises BadInput if there are too many, or one is too long."""
-    found = tuple(given or ())
-    if len(found) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in found):
+    result = tuple(given or ())
+    if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
         raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
-    return found
+    return result
 
 
 def items(given: Sequence[T] | None, name: str) -> Sequence[T]:

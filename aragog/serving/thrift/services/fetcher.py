@@ -57,16 +57,16 @@ class FetcherService:
                 request_id=options.request_id or "",
             )
         )
-        found = yield from steps
-        report = self._store.pages.fetch_report(found.url)
-        content = self._store.content(found.url) if options.content else None
+        fetched = yield from steps
+        report = self._store.pages.fetch_report(fetched.url)
+        content = self._store.content(fetched.url) if options.content else None
         return idl.FetchAnswer(
-            url=found.url,
-            state=getattr(idl.FetchState, found.state.name),
-            record=_record(found.record) if found.record else None,
-            age_ms=None if found.age_s is None else round(found.age_s * 1000),
-            fetching=found.fetching,
-            reason=found.reason,
+            url=fetched.url,
+            state=getattr(idl.FetchState, fetched.state.name),
+            record=_record(fetched.record) if fetched.record else None,
+            age_ms=None if fetched.age_s is None else round(fetched.age_s * 1000),
+            fetching=fetched.fetching,
+            reason=fetched.reason,
             report=_report(report) if report else None,
             content=part_of(content, 0, MOST_REPLY_BYTES) if content else None,
         )
@@ -94,17 +94,17 @@ def _instant(given_ms: int | None) -> int | None:
     return None if given_ms is None else bounded(given_ms, "run_after_ms", 0, LATEST_RUN_AFTER_MS)
 
 
-def _record(found: Record) -> Any:
+def _record(record: Record) -> Any:
     return idl.Record(
-        url=found.url,
-        canonical_url=found.canonical_url,
-        fields=found.fields,
-        version=found.version,
-        **facts_of(found),
+        url=record.url,
+        canonical_url=record.canonical_url,
+        fields=record.fields,
+        version=record.version,
+        **facts_of(record),
     )
 
 
-def _report(found: FetchReport) -> Any:
+def _report(report: FetchReport) -> Any:
     hops = [
         idl.Hop(
             url=hop.url,
@@ -113,15 +113,15 @@ def _report(found: FetchReport) -> Any:
             latency_ms=hop.latency_ms,
             headers=_headers(hop.headers),
         )
-        for hop in found.hops
+        for hop in report.hops
     ]
     plain = {
-        name: getattr(found, name)
+        name: getattr(report, name)
         for _, name, *_ in idl.FetchReport.thrift_spec.values()
         if name not in ("headers", "hops")
     }
-    return idl.FetchReport(**plain, headers=_headers(found.headers), hops=hops)
+    return idl.FetchReport(**plain, headers=_headers(report.headers), hops=hops)
 
 
-def _headers(found: Headers) -> list[Any]:
-    return [idl.Header(name=name, value=value) for name, value in found]
+def _headers(headers: Headers) -> list[Any]:
+    return [idl.Header(name=name, value=value) for name, value in headers]

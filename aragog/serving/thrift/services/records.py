@@ -35,10 +35,10 @@ def one(
     more: Any = None,
 ) -> Encoded:
     """The value of `get`; `more` is a Record with further members."""
-    found = record(values, fields, from_standby=from_standby)
+    result = record(values, fields, from_standby=from_standby)
     if more is not None:
-        found = found[: -len(_STOP)] + written(more)
-    return Encoded(_SUCCESS_STRUCT + found)
+        result = result[: -len(_STOP)] + written(more)
+    return Encoded(_SUCCESS_STRUCT + result)
 
 
 def many(made: Iterable[bytes], count: int) -> Encoded:
@@ -47,7 +47,7 @@ def many(made: Iterable[bytes], count: int) -> Encoded:
 
 
 def results(
-    found: Iterable[FieldValues | None],
+    records: Iterable[FieldValues | None],
     fields: tuple[str, ...],
     unknown: bytes,
     *,
@@ -56,7 +56,7 @@ def results(
     """A RecordResult for each, with its record; `unknown` for None."""
     template = _FOUND + _template(fields, from_standby) + _STOP
     made = []
-    for values in found:
+    for values in records:
         if values is None:
             made.append(unknown)
         elif None not in values.values:

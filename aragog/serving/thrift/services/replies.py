@@ -13,21 +13,21 @@ MOST_REPLY_BYTES = 15_000_000
 """Of records in one reply, with room for LEFT_OUT in 1,000 others: clients accept 16,384,000."""
 
 
-def facts_of(found: Record) -> dict[str, Any]:
+def facts_of(record: Record) -> dict[str, Any]:
     """The members of a Record that `facts` asks for."""
     return {
-        "facts": {name: orjson.dumps(value).decode() for name, value in found.facts.items()},
-        "content_bytes": found.content_bytes,
-        "content_hash": found.content_hash,
-        "due_at_ms": found.due_at_ms,
+        "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
+        "content_bytes": record.content_bytes,
+        "content_hash": record.content_hash,
+        "due_at_ms": record.due_at_ms,
     }
 
 
-def part_of(found: Content, begin: int, limit: int) -> Any:
+def part_of(content: Content, begin: int, limit: int) -> Any:
     """A part of a page's content."""
     return idl.Content(
-        url=found.url,
-        body=found.body[begin : begin + limit],
-        total_bytes=len(found.body),
-        meta=found.meta,
+        url=content.url,
+        body=content.body[begin : begin + limit],
+        total_bytes=len(content.body),
+        meta=content.meta,
     )

@@ -51,10 +51,10 @@ class UrlStoreService:
         fields, url = names(given.fields), text(given.url, "url")
         options = given.options
         if not fields or (options is not None and options.facts):
-            found, standby = self._read(lambda store: store.get(url, fields or None))
-            if found is None:
+            record, standby = self._read(lambda store: store.get(url, fields or None))
+            if record is None:
                 raise Missing
-            return _whole(_record(found, standby, facts=bool(options and options.facts)))
+            return _whole(_record(record, standby, facts=bool(options and options.facts)))
         asked = (normalize(url),)
         (values,), standby = self._read(lambda store: store.pages.values(asked, fields))
         if values is None:
@@ -81,16 +81,16 @@ class UrlStoreService:
             except Exception as error:  # noqa: BLE001 - it is the result of this call alone
                 results[place] = error
         for fields, asked in alike.items():
-            found = self._values([url for _, url in asked], fields)
-            for (place, _), value in zip(asked, found, strict=True):
+            result = self._values([url for _, url in asked], fields)
+            for (place, _), value in zip(asked, result, strict=True):
                 results[place] = value
         return results
 
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """The record of each normalized URL as the value of `get`, or an exception."""
         try:
-            found = self._read(lambda store: store.pages.values(urls, fields))[0]
-            return [Missing() if each is None else _one(each, fields) for each in found]
+            result = self._read(lambda store: store.pages.values(urls, fields))[0]
+            return [Missing() if each is None else _one(each, fields) for each in result]
         except Exception as error:  # noqa: BLE001 - it may be the result of one call alone
             if len(urls) == 1:
                 return [error]
@@ -113,22 +113,22 @@ class UrlStoreService:
     def _part(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
         valid, refused = normalized(urls)
         try:
-            found = self._results(valid, fields, facts=facts)
+            results = self._results(valid, fields, facts=facts)
         except PermanentError:
-            found = [self._alone(url, fields, facts=facts) for url in valid]
+            results = [self._alone(url, fields, facts=facts) for url in valid]
         for place, error in refused.items():
-            found.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
-        return found
+            results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
+        return results
 
     def _results(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
         """A RecordResult of each normalized URL."""
         if fields and not facts:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
             return records.results(values, fields, _UNKNOWN, from_standby=standby)
-        found, standby = self._read(lambda store: store.get_many(urls, fields or None))
+        rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
         return [
             _UNKNOWN if each is None else records.wrapped(_record(each, standby, facts=facts))
-            for each in found
+            for each in rows
         ]
 
     def _alone(self, url: str, fields: tuple[str, ...], *, facts: bool) -> bytes:
@@ -186,22 +186,22 @@ class UrlStoreService:
 
     def content(self, given: Any) -> Any:
         options = given.options or idl.ContentOptions()
-        found = self._store.content(text(given.url, "url"))
-        if found is None:
+        stored = self._store.content(text(given.url, "url"))
+        if stored is None:
             raise Missing
         begin = bounded(options.offset_bytes, "offset_bytes", 0, 2**62, 0)
         limit = bounded(options.limit_bytes, "limit_bytes", 1, MOST_REPLY_BYTES, MOST_REPLY_BYTES)
-        return part_of(found, begin, limit)
+        return part_of(stored, begin, limit)
 
     def aliases(self, given: Any) -> list[str]:
         url = text(given.url, "url")
-        found: list[str] = self._read(lambda store: store.aliases.of(url))[0]
-        return found
+        urls: list[str] = self._read(lambda store: store.aliases.of(url))[0]
+        return urls
 
     def history(self, given: Any) -> list[Any]:
         url, field = text(given.url, "url"), text(given.field, "field")
-        found = self._read(lambda store: store.pages.history(url, field))[0]
-        return [idl.PastValue(value=value, at_ms=at_ms) for value, at_ms in found]
+        past = self._read(lambda store: store.pages.history(url, field))[0]
+        return [idl.PastValue(value=value, at_ms=at_ms) for value, at_ms in past]
 
     def watch(self, given: Any) -> None:
         self._store.schedule.watch(text(given.url, "url"), text(given.owner, "owner"))
@@ -239,14 +239,14 @@ def _whole(reply: Encoded) -> Encoded:
     return reply
 
 
-def _record(found: Record, standby: bool, *, facts: bool) -> Encoded:
-    fields = tuple(found.fields)
+def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
+    fields = tuple(record.fields)
     values = FieldValues(
-        found.url, found.canonical_url, found.version.encode(), tuple(found.fields.values())
+        record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )
     if not facts:
         return records.one(values, fields, from_standby=standby)
-    more = idl.Record(**facts_of(found))
+    more = idl.Record(**facts_of(record))
     return records.one(values, fields, from_standby=standby, more=more)
 
 

@@ -46,10 +46,10 @@ def is_group(key: bytes) -> bool:
 def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
     """The lists of a group by the keys of the groups below it."""
     depth = len(key) - HOST_BYTES
-    found: dict[bytes, dict[bytes, bytes]] = {}
+    result: dict[bytes, dict[bytes, bytes]] = {}
     for its, text in lists.items():
-        found.setdefault(key + its.hex()[depth].encode(), {})[its] = text
-    return found
+        result.setdefault(key + its.hex()[depth].encode(), {})[its] = text
+    return result
 
 
 class GroupHeader(NamedTuple):

@@ -66,13 +66,13 @@ def find(block: bytes, its: bytes) -> bytes:
 
 def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
     """The lists of several blocks; the lines of one list follow each other as its blocks do."""
-    found: dict[bytes, list[bytes]] = defaultdict(list)
+    parts: dict[bytes, list[bytes]] = defaultdict(list)
     for block in filter(None, blocks):
         stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
         ids = [block[at : at + LOCAL_BYTES] for at in range(_HEAD_BYTES, stop, LOCAL_BYTES)]
         for its, text in zip(ids, _text(block[stop:]).split(_BETWEEN), strict=True):
-            found[its].append(text)
-    return {its: b"\n".join(texts) for its, texts in found.items()}
+            parts[its].append(text)
+    return {its: b"\n".join(texts) for its, texts in parts.items()}
 
 
 def _text(data: bytes) -> bytes:

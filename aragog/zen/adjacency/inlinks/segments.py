@@ -224,8 +224,8 @@ class Segments:
         start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
         if beyond:
             seek = _chunk_key(target, segment.name, beyond) + b"\0"
-            with closing(self._table.scan(start, seek, limit=1, reverse=True)) as found:
-                start = next((key for key, _ in found), start)
+            with closing(self._table.scan(start, seek, limit=1, reverse=True)) as result:
+                start = next((key for key, _ in result), start)
         with closing(self._table.scan(start, stop)) as rows:
             for _, row in rows:
                 yield from unpack(row[_CHUNK].value).lines

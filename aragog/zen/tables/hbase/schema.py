@@ -39,9 +39,9 @@ def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
     ]
 
 
-def problems(table: str, name: str, found: Mapping[bytes, Any], compression: str) -> Iterator[str]:
+def problems(table: str, name: str, result: Mapping[bytes, Any], compression: str) -> Iterator[str]:
     """Problems of a table with those column descriptors, one line each with the remedy."""
-    by_name = {key.rstrip(b":").decode(): value for key, value in found.items()}
+    by_name = {key.rstrip(b":").decode(): value for key, value in result.items()}
     for family in TABLES[name]:
         have = by_name.get(family)
         if have is None:

@@ -65,19 +65,19 @@ class HBaseTables(Tables):
 
     def check(self) -> list[str]:
         """Problems of the tables, one line each with the remedy; empty if there are none."""
-        prefix, found = self._settings.hbase_prefix, []
+        prefix, result = self._settings.hbase_prefix, []
         missing = self._missing(self._pool)
         for name in TABLES:
             full = table_name(prefix, name)
             if name in missing:
-                found.append(f"{full.decode()}: is missing: run `aragog store create-tables`")
+                result.append(f"{full.decode()}: is missing: run `aragog store create-tables`")
             elif not self._pool.call("isTableEnabled", full):
-                found.append(f"{full.decode()}: is disabled: enable '{full.decode()}'")
+                result.append(f"{full.decode()}: is disabled: enable '{full.decode()}'")
             else:
                 have = self._pool.call("getColumnDescriptors", full)
                 compression = self._settings.hbase_compression
-                found.extend(problems(full.decode(), name, have, compression))
-        return found
+                result.extend(problems(full.decode(), name, have, compression))
+        return result
 
     def close(self) -> None:
         self._pool.close()

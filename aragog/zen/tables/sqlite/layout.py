@@ -79,8 +79,8 @@ class Packed(Layout):
         self._scan = _scans(f"SELECT row, data FROM {name}")  # noqa: S608
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
-        found = db.execute(self._get, (row,)).fetchone()
-        return unpack(found[0], columns) if found else {}
+        rows = db.execute(self._get, (row,)).fetchone()
+        return unpack(rows[0], columns) if rows else {}
 
     def fetch(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> Iterable[tuple[bytes, Any]]:
         if len(rows) <= _ROWS_A_STATEMENT:
@@ -147,27 +147,27 @@ class Single(Layout):
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         if columns is not None and len(columns) == 1:
-            found = db.execute(self._get + " AND col=?", (row, columns[0])).fetchall()
+            rows = db.execute(self._get + " AND col=?", (row, columns[0])).fetchall()
         else:
-            found = db.execute(self._get, (row,)).fetchall()
+            rows = db.execute(self._get, (row,)).fetchall()
         if columns is None:
-            return {column: Cell(value, at_ms) for column, value, at_ms in found}
-        return {column: Cell(value, at_ms) for column, value, at_ms in found if column in columns}
+            return {column: Cell(value, at_ms) for column, value, at_ms in rows}
+        return {column: Cell(value, at_ms) for column, value, at_ms in rows if column in columns}
 
     def get_many(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> dict[bytes, Row]:
-        found: dict[bytes, Row] = {}
+        result: dict[bytes, Row] = {}
         for at in range(0, len(rows), _ROWS_A_STATEMENT):
             some = rows[at : at + _ROWS_A_STATEMENT]
             for row, column, value, at_ms in db.execute(self._get_some[len(some) - 1], some):
                 if columns is None or column in columns:
                     cell = tuple.__new__(Cell, (value, at_ms))  # half the time of Cell(…)
-                    if row in found:
-                        found[row][column] = cell
+                    if row in result:
+                        result[row][column] = cell
                     else:
-                        found[row] = {column: cell}
-        return found
+                        result[row] = {column: cell}
+        return result
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         db.executemany(
