@@ -94,14 +94,14 @@ class Aragog:
         self._servers |= {f"redis.nodes {n}": client for n, client in enumerate(nodes.clients[1:])}
         self._admission = Admission(self._servers)
         self._in_flight = InFlightSet(nodes, prefix=shared.prefix)
-        self._tally = Counters(self._redis, prefix=shared.prefix)
+        self._counters = Counters(self._redis, prefix=shared.prefix)
         max_bytes = self._settings.pipeline.spool_max_bytes
         self._spool = Spool(nodes, prefix=shared.prefix, max_bytes=max_bytes)
         self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer(
             self._in_flight,
             self._sender,
-            self._tally,
+            self._counters,
             batch_size=self._settings.pipeline.batch_size,
             blocks=SiteBlocks(self._redis, prefix=shared.prefix),
             qps=self._settings.politeness.qps,
@@ -162,7 +162,7 @@ class Aragog:
             raise BadInput(f"depth: must be 0 or more, got {depth}")
         if run_after is not None and run_after > LATEST_RUN_AFTER_MS:
             raise BadInput(f"run_after: must be before the year 9999, got {run_after}")
-        wanted = EnqueueOptions(
+        options = EnqueueOptions(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,
             insist=refresh,
@@ -172,7 +172,7 @@ class Aragog:
             url_filter=UrlFilter(tuple(include), tuple(exclude)).wire(),
             request_id=checked_request_id(request_id),
         )
-        return self._enqueuer.enqueue(urls, wanted, on_wait)
+        return self._enqueuer.enqueue(urls, options, on_wait)
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
@@ -221,7 +221,7 @@ class Aragog:
 
     def counters(self) -> dict[str, int]:
         """Event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
-        return self._tally.read()
+        return self._counters.read()
 
     def close(self) -> None:
         """Close the connections."""

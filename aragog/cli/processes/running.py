@@ -70,7 +70,7 @@ def up(*, detach: bool) -> None:
 def _wait_until_served(
     supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
 ) -> None:
-    """Until the addresses that are shown answer; one that does not in a minute holds up nothing."""
+    """Wait until the addresses that are shown answer, for a minute at most."""
     until_s = time.monotonic() + FRONT_WITHIN_S
     while silent := system.silent(settings):
         report_deaths(supervisor, console)
