@@ -14,7 +14,7 @@ from aragog.errors import BadInput
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, one_line
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer import json_lines
+from aragog.urlstore.transfer import files, import_export, json_lines
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer.selection import NodeSelection
@@ -76,13 +76,13 @@ def export(
             )
             count, left = done.records, done.cursor
         else:
-            sink: json_lines.Sink = (
+            sink: import_export.Sink = (
                 ParquetSink(file)
                 if kind == "parquet"
-                else json_lines.JsonLinesSink(json_lines.open_to_write(file, append=bool(cursor)))
+                else json_lines.JsonLinesSink(files.open_to_write(file, append=bool(cursor)))
             )
             with closing(sink):
-                report = json_lines.export_urls(
+                report = import_export.export_urls(
                     opened.zen,
                     sink,
                     selection,
@@ -110,13 +110,13 @@ def import_(file: Path, after: int) -> None:
     source = (
         read_parquet(file, after=after)
         if _kind(file) == "parquet"
-        else json_lines.read_json_lines(json_lines.open_to_read(file), after=after)
+        else json_lines.read_json_lines(files.open_to_read(file), after=after)
     )
     with (
         open_store(settings) as opened,
         counting("lines") as counted,
     ):
-        report = json_lines.import_urls(
+        report = import_export.import_urls(
             source,
             BulkWriter(opened, opened.zen, settings.store),
             on_problem=lambda number, reason: echo(
