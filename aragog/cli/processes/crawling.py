@@ -33,7 +33,7 @@ from aragog.settings import Settings, load_settings
 from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
-from aragog.standalone.supervisor import running_pid
+from aragog.standalone.running_system import running_pid
 from aragog.standalone.waiting import waiting_for
 from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter

@@ -19,7 +19,8 @@ from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
-from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
+from aragog.standalone.running_system import is_ready, running_pid, stop_running
+from aragog.standalone.supervisor import Supervisor
 from aragog.terminal import SafeConsole, echo, note, warn
 
 FRONT_WITHIN_S = 60.0
