@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
-from aragog.cli.store.opening import counting, open_store, report_url, urls_of
+from aragog.cli.store.output import counting, report_url, urls_of
 from aragog.errors import BadInput
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, one_line
@@ -60,7 +61,7 @@ def export(
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
     if cursor and kind == "parquet" and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
-    with open_store(settings) as opened, counting(kind) as counted:
+    with closing(url_store(settings)) as opened, counting(kind) as counted:
         urls = urls_of(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
@@ -113,7 +114,7 @@ def import_(file: Path, after: int) -> None:
         else json_lines.read_json_lines(files.open_to_read(file), after=after)
     )
     with (
-        open_store(settings) as opened,
+        closing(url_store(settings)) as opened,
         counting("lines") as counted,
     ):
         report = import_export.import_urls(
@@ -135,7 +136,7 @@ def import_(file: Path, after: int) -> None:
 @as_json_lines
 def list_(host: str, limit: int, *, as_json: bool) -> None:
     """List the stored URLs of HOST."""
-    with open_store(load_settings()) as opened:
+    with closing(url_store(load_settings())) as opened:
         for number, url in enumerate(urls_of(opened, host)):
             if number == limit:
                 break
