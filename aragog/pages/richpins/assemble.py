@@ -17,10 +17,10 @@ from aragog.pages.richpins.types import (
     app,
     article,
     generic,
-    product,
     recipe,
 )
 from aragog.pages.richpins.types.other import other_subject
+from aragog.pages.richpins.values.prices import country_of
 
 MAX_PROBLEMS = 100
 
@@ -74,7 +74,7 @@ def pin_of(sources: Sources) -> RichPin:
 
 def _shown_product(sources: Sources) -> Product | None:
     """Return the product of a page without markup that shows a price and a way to buy."""
-    if shown_price(sources, product.country_of(sources), is_product=False) is None:
+    if shown_price(sources, country_of(sources), is_product=False) is None:
         return None
     found = read_product(sources, [])
     return found if found.price is not None else None
