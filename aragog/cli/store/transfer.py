@@ -65,10 +65,9 @@ def export(
         urls = urls_of(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
-            content = open_content(settings.content, settings.data_dir)
             done = export_warc(
                 opened.zen,
-                content,
+                open_content(settings.content, settings.data_dir),
                 file,
                 selection,
                 first_file=next_file(file) if cursor else 0,
@@ -77,12 +76,7 @@ def export(
             )
             count, left = done.records, done.cursor
         else:
-            sink: import_export.Sink = (
-                ParquetSink(file)
-                if kind == "parquet"
-                else json_lines.JsonLinesSink(files.open_to_write(file, append=bool(cursor)))
-            )
-            with closing(sink):
+            with closing(_sink(file, kind, append=bool(cursor))) as sink:
                 report = import_export.export_urls(
                     opened.zen,
                     sink,
@@ -96,6 +90,12 @@ def export(
         echo(f"{count:,} records; continue with --cursor {left}")
     else:
         note(f"{count:,} records")
+
+
+def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
+    if kind == "parquet":
+        return ParquetSink(file)
+    return json_lines.JsonLinesSink(files.open_to_write(file, append=append))
 
 
 @click.command("import")
