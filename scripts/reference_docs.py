@@ -12,14 +12,14 @@ from typing import NamedTuple
 import click
 
 from aragog.cli import main as cli
-from aragog.dashboard import metrics
+from aragog.dashboard import metric_readers, metrics
 from aragog.instruments import INSTRUMENTS
 from aragog.serving.http import observed
 from aragog.serving.http.openapi.document import DOCUMENT
 from aragog.serving.thrift import metrics as thrift_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
-METRIC_MODULES = (metrics, observed, thrift_metrics)
+METRIC_MODULES = (metrics, metric_readers, observed, thrift_metrics)
 METHODS = ("get", "put", "post", "patch", "delete")
 
 

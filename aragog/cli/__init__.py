@@ -52,7 +52,7 @@ COMMANDS = {
         "Show when each URL is fetched again and why; without URLs, how late refreshes are.",
     ),
     "reextract": LazyCommand(
-        "aragog.cli.freshness",
+        "aragog.cli.store.reextracting",
         "reextract",
         "Extract the fields of stored pages again; nothing is fetched.",
     ),

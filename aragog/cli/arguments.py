@@ -80,7 +80,7 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
 
 
 class Owner(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """Whoever watches a page: 1 to 200 bytes, as the store takes them."""
+    """The owner of a watch: 1 to 200 bytes, as the store takes them."""
 
     name = "owner"
 
@@ -180,14 +180,14 @@ def pin_fields() -> frozenset[str]:
     return frozenset(names)
 
 
-def check_fields(wanted: Iterable[str], stored: Collection[str]) -> None:
+def check_fields(names: Iterable[str], stored: Collection[str]) -> None:
     """
     Refuse a field that extraction never gives and that is not among those of `stored` either.
 
     Raises:
         click.BadParameter: names the first such field, and what was probably meant.
     """
-    for name in wanted:
+    for name in names:
         if name not in stored and name not in pin_fields():
             hint = did_you_mean(name, pin_fields() | set(stored))
             raise click.BadParameter(

@@ -1,35 +1,27 @@
-"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `reextract`, `due`: keep pages fresh."""
+"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `due`: keep pages fresh."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
-from multiprocessing import get_context
 
 import click
 import orjson
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, WebAddress, as_json_lines
-from aragog.cli.progress_display import progress_display
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
 from aragog.fetcher.ssrf.filter import SsrfFilter
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.pipeline.webhooks.post import AllowedHosts
-from aragog.settings import Settings, load_settings
+from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.feed.change import Change
@@ -39,8 +31,6 @@ from aragog.urlstore.store import UrlStore
 
 LOOK_S = 0.5
 _ASYNCHRONOUS = "once a worker has read the message"
-# URLs in one message, or in one step of a process.
-BATCH = 25
 
 
 @click.command()
@@ -114,7 +104,7 @@ def webhooks() -> None:
 def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
-    with _writing() as opened:
+    with closing(url_store(load_settings())) as opened:
         made = opened.feed.webhooks.add(
             url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
         )
@@ -153,7 +143,7 @@ def list_webhooks(*, as_json: bool) -> None:
 @click.argument("name")
 def remove_webhook(name: str) -> None:
     """Remove a webhook."""
-    with _writing() as opened:
+    with closing(url_store(load_settings())) as opened:
         if not opened.feed.webhooks.remove(name, _now_ms()):
             echo(f"aragog: there is no webhook {name}", err=True)
             sys.exit(4)
@@ -234,89 +224,6 @@ def _moment(at_ms: int | None) -> str:
     if not at_ms:
         return "never"
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
-
-
-@click.command()
-@click.option("--host", type=Host(), help="Only pages of this host.")
-@click.option(
-    "--tasks", is_flag=True, help="Send the pages to the workers instead of reading them here."
-)
-@click.option(
-    "--afresh", is_flag=True, help="Start at the beginning, not where the last run stopped."
-)
-@click.option(
-    "--all", "everything", is_flag=True, help="Also pages that this version of aragog has read."
-)
-def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) -> None:
-    """
-    Extract the fields of stored pages again; nothing is fetched.
-
-    An interrupted run continues. Pages that this version of aragog has read are skipped; use --all
-    after a change of `pipeline.extractors`.
-    """
-    counts: Counter[str] = Counter()
-    with _writing() as opened, _bar() as progress, _doing(tasks=tasks) as do:
-        name = " ".join(filter(None, [WALK, "all" if everything else "", host]))
-        begin = None if afresh else opened.maintenance.bookmark(name)
-        task = progress.add_task("extracting again", total=None if host else 1.0)
-        for stretch in walk(opened, begin, host=host, everything=everything):
-            urls = stretch.urls
-            batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
-            for found in do(batches):
-                counts += found
-            opened.maintenance.set_bookmark(name, stretch.cursor)
-            done = None if host else stretch.done
-            progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
-    words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
-    note(", ".join(words) or "nothing to extract again")
-
-
-def _named(counts: Counter[str]) -> dict[str, int]:
-    names = {"changed": "changed", "read": "unchanged", "content": "without content"}
-    return {names.get(name, name): number for name, number in counts.items()}
-
-
-@contextmanager
-def _doing(*, tasks: bool) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """How batches are done: sent to the workers, or by processes of our own, one a core."""
-    if tasks:
-        with Aragog() as client:
-            yield partial(_sent, client)
-        return
-    with get_context("spawn").Pool(os.cpu_count() or 1) as pool:
-        yield partial(pool.imap_unordered, _read_here)
-
-
-def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[str]]:
-    for urls in batches:
-        client.send(OutgoingMessage(Destination.REEXTRACT, ReextractBatch(urls)))
-        yield Counter({"sent": len(urls)})
-
-
-_mine: list[tuple[UrlStore, Settings]] = []
-
-
-def _read_here(urls: tuple[str, ...]) -> Counter[str]:
-    """In a process of the pool, which opens the store once."""
-    if not _mine:
-        settings = load_settings()
-        _mine.append((url_store(settings), settings))
-    store, settings = _mine[0]
-    return reextract_batch(ReextractBatch(urls), store, limits=settings.pipeline)
-
-
-@contextmanager
-def _writing() -> Iterator[UrlStore]:
-    opened = url_store(load_settings())
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    return progress_display(*columns, TimeRemainingColumn())
 
 
 def _now_ms() -> int:

@@ -36,7 +36,7 @@ def explain(url: str, *, as_json: bool) -> None:
             dim = Text(f"  {printable(note)}" if note else "", "dim")
             table.add_row(f"  {name}", Text(printable(text)) + dim)
         if section.problem:
-            table.add_row("  cannot be told", section.problem)
+            table.add_row("  unknown", section.problem)
     print_table(table)
 
 

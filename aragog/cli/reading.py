@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,11 +31,8 @@ def store() -> Iterator[UrlStore]:
     settings = load_settings()
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         raise ConfigError(f"data_dir: nothing is stored in {settings.data_dir.absolute()} yet")
-    opened = url_store(settings)
-    try:
+    with closing(url_store(settings)) as opened:
         yield opened
-    finally:
-        opened.close()
 
 
 def _unknown(url: str) -> None:

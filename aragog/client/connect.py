@@ -6,7 +6,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aragog.client.async_client import AsyncClient
 from aragog.client.store_client import DEADLINE_S, Backend, Client
@@ -51,13 +51,8 @@ def connect(
     backend: Backend
     if parts.scheme in ("thrift", "thrifts"):
         require("thrift", f"client address {address!r}")
-        from aragog.client.thrift_backend import ThriftBackend  # noqa: PLC0415 - an extra
-
         context = (tls or ssl.create_default_context()) if parts.scheme == "thrifts" else None
-        backend = ThriftBackend(
-            parts.hostname or "127.0.0.1", parts.port or THRIFT_PORT, token=token, tls=context,
-            pool_size=pool_size,
-        )  # fmt: skip
+        backend = _thrift_backend(parts, token, pool_size, context)
     elif parts.scheme in ("http", "https"):
         from aragog.client.http_backend import HttpBackend  # noqa: PLC0415 - loaded where used
 
@@ -69,6 +64,15 @@ def connect(
             f"client address {address!r}: must begin with thrift://, thrifts://, http:// or https://"
         )
     return Client(backend, deadline_s=deadline_s)
+
+
+def _thrift_backend(
+    parts: SplitResult, token: str | None, pool_size: int, tls: ssl.SSLContext | None
+) -> Backend:
+    from aragog.client.thrift_backend import ThriftBackend  # noqa: PLC0415 - an extra
+
+    host, port = parts.hostname or "127.0.0.1", parts.port or THRIFT_PORT
+    return ThriftBackend(host, port, token=token, tls=tls, pool_size=pool_size)
 
 
 class ConnectOptions(TypedDict, total=False):

@@ -76,11 +76,11 @@ class DirectBackend:
     def enqueue(
         self,
         urls: Sequence[str],
-        wanted: EnqueueRequest,
+        request: EnqueueRequest,
         *,
         limit_s: float,  # noqa: ARG002
     ) -> list[EnqueueResult]:
-        return self.producer.enqueue(urls, **asdict(wanted))
+        return self.producer.enqueue(urls, **asdict(request))
 
     def close(self) -> None:
         return

@@ -144,9 +144,9 @@ class HttpBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], wanted: EnqueueRequest, *, limit_s: float
+        self, urls: Sequence[str], request: EnqueueRequest, *, limit_s: float
     ) -> list[EnqueueResult]:
-        options = {name: value for name, value in asdict(wanted).items() if value is not None}
+        options = {name: value for name, value in asdict(request).items() if value is not None}
         body = {"urls": list(urls), **options}
         results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
         return [

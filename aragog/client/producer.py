@@ -162,7 +162,7 @@ class Aragog:
             raise BadInput(f"depth: must be 0 or more, got {depth}")
         if run_after is not None and run_after > LATEST_RUN_AFTER_MS:
             raise BadInput(f"run_after: must be before the year 9999, got {run_after}")
-        wanted = EnqueueOptions(
+        options = EnqueueOptions(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,
             insist=refresh,
@@ -172,7 +172,7 @@ class Aragog:
             url_filter=UrlFilter(tuple(include), tuple(exclude)).wire(),
             request_id=checked_request_id(request_id),
         )
-        return self._enqueuer.enqueue(urls, wanted, on_wait)
+        return self._enqueuer.enqueue(urls, options, on_wait)
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """

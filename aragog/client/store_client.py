@@ -111,7 +111,7 @@ class Backend(Protocol):
         """Fetch now."""
 
     def enqueue(
-        self, urls: Sequence[str], wanted: EnqueueRequest, *, limit_s: float
+        self, urls: Sequence[str], request: EnqueueRequest, *, limit_s: float
     ) -> list[EnqueueResult]:
         """Enqueue up to `MOST_URLS` URLs."""
 
@@ -268,9 +268,9 @@ class Client(AbstractContextManager["Client"]):
                 empty: a new id for each request.
         """
         asked, results = list(urls), []
-        wanted = EnqueueRequest(**arguments)
+        request = EnqueueRequest(**arguments)
         for at in range(0, len(asked), MOST_URLS):
-            send = partial(self._backend.enqueue, asked[at : at + MOST_URLS], wanted)
+            send = partial(self._backend.enqueue, asked[at : at + MOST_URLS], request)
             results += self._repeated(lambda limit_s, send=send: send(limit_s=limit_s))  # type: ignore[misc]
         return results
 

@@ -125,16 +125,16 @@ class ThriftBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], wanted: EnqueueRequest, *, limit_s: float
+        self, urls: Sequence[str], request: EnqueueRequest, *, limit_s: float
     ) -> list[EnqueueResult]:
         options = idl.EnqueueOptions(
             deadline_ms=_ms(limit_s),
-            priority=wanted.priority,
-            run_after_ms=wanted.run_after,
-            depth=wanted.depth,
-            refresh=wanted.refresh,
-            sitemap=wanted.sitemap,
-            request_id=wanted.request_id,
+            priority=request.priority,
+            run_after_ms=request.run_after,
+            depth=request.depth,
+            refresh=request.refresh,
+            sitemap=request.sitemap,
+            request_id=request.request_id,
         )
         results = self._call(
             "Fetcher", "enqueue", time.monotonic() + limit_s, urls=list(urls), options=options

@@ -125,11 +125,11 @@ class _Head:
         elif tag == "script":
             self.scripts.append(((node.attributes.get("type") or "").lower(), node))
         elif tag == "h1" and len(self.headings) < MAX_HEADINGS:
-            self.headings.extend(filter(None, [squeeze(node.text())]))
+            self.headings.extend(filter(None, [normalize_space(node.text())]))
         elif tag == "base" and self.base is None:
             self.base = node.attributes.get("href")
         elif tag == "title" and self.title is None and not _inside_svg(node):
-            self.title = squeeze(node.text()) or None
+            self.title = normalize_space(node.text()) or None
 
 
 def _inside_svg(node: LexborNode) -> bool:
@@ -180,7 +180,7 @@ def _read_head(
     )
 
 
-def squeeze(text: str) -> str:
+def normalize_space(text: str) -> str:
     """Return `text` with each run of white space replaced by one space, and none at either end."""
     return " ".join(text.split())
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-from aragog.pages.document import Document, squeeze
+from aragog.pages.document import Document, normalize_space
 
 MAX_TEXT_CHARS = 200
 """An anchor's text is truncated to this length; 99 % of real ones are under 120."""
@@ -88,8 +88,8 @@ def _merged(known: Link, node: LexborNode, attributes: dict[str, str | None]) ->
 def _text(node: LexborNode, attributes: dict[str, str | None]) -> str:
     text = " ".join(node.text().split())
     if not text:
-        text = squeeze(attributes.get("title") or attributes.get("aria-label") or "")
+        text = normalize_space(attributes.get("title") or attributes.get("aria-label") or "")
     if not text:
         image = node.css_first("img[alt]")
-        text = squeeze(image.attributes.get("alt") or "") if image is not None else ""
+        text = normalize_space(image.attributes.get("alt") or "") if image is not None else ""
     return text[:MAX_TEXT_CHARS]

@@ -3,8 +3,8 @@ Which response headers are kept of a fetch, and how much of them. Pure.
 
 All are kept, in their order, up to a bound of bytes: a response has 1 to 2 KB of headers, and some
 sites send 60 KB. Headers that later stages read are kept in any case. The value of a cookie is
-dropped, because it may be a session that the origin gave to this crawler: whoever may read the
-store, a WARC export or the API should not be able to use it. Its name and attributes stay.
+dropped, because it may be a session that the origin gave to this crawler: a reader of the store,
+of a WARC export or of the API should not be able to use it. Its name and attributes stay.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 Fetch a URL now for a caller who waits: read on miss, `POST /v1/fetch`, and the Fetcher service.
 
 An unknown or too old URL is enqueued at the highest priority, and answered within the caller's time
-with what the store has by then. Any number of callers cause one fetch: whoever finds the URL in
-flight waits for the same one. The fetch itself is an ordinary one: robots.txt, rate limits and
+with what the store has by then. Any number of callers cause one fetch: a caller who finds the URL
+in flight waits for the same one. The fetch itself is an ordinary one: robots.txt, rate limits and
 retries apply, and it continues when its callers have given up.
 """
 

@@ -35,13 +35,13 @@ from aragog.standalone.cleanup import Cleanup
 from aragog.standalone.fork_server import ForkServer
 from aragog.standalone.log_rotation import rotate_all
 from aragog.standalone.processes import Process, die_with_parent, reap_group
+from aragog.standalone.running_system import READY, running_pid
 from aragog.standalone.spawn import create_private, spawn
 
 # A child that lived this long had started well, so its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
 CHILDREN = "children"
-READY = "ready"
 # A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
 # No other user may read what the children write: pages, jobs, webhooks' secrets, logs.
@@ -273,51 +273,3 @@ def _writable(data_dir: Path) -> Iterator[None]:
             f"data_dir: {data_dir} cannot be written ({error.strerror}); "
             "set ARAGOG_DATA_DIR to a folder that can"
         ) from error
-
-
-def running_pid(run_dir: Path) -> int | None:
-    """The process id of the supervisor that holds the lock of `run_dir`; None if there is none."""
-    pid, _ = _held(run_dir)
-    return pid
-
-
-def is_ready(run_dir: Path) -> bool:
-    """Whether a supervisor holds the lock of `run_dir` and has started everything."""
-    return _held(run_dir)[1] == READY
-
-
-def _held(run_dir: Path) -> tuple[int | None, str]:
-    try:
-        with (run_dir / "lock").open("r+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                pid, _, state = lock.read().partition(" ")
-                return int(pid) or None, state.strip()
-    except (OSError, ValueError):
-        pass
-    return None, ""
-
-
-def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
-    """
-    End the supervisor that holds the lock, and wait until it has exited. False: none runs.
-
-    Raises:
-        ConfigError: it cannot be ended, or takes longer than `timeout_s`.
-    """
-    pid = running_pid(run_dir)
-    if pid is None:
-        return False
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except PermissionError as error:
-        raise ConfigError(f"process {pid} runs it and belongs to another user") from error
-    except ProcessLookupError:
-        return False
-    until_s = time.monotonic() + timeout_s
-    while running_pid(run_dir) is not None:
-        if time.monotonic() > until_s:
-            raise ConfigError(f"process {pid} still stops; look into {run_dir.parent / 'logs'}")
-        time.sleep(0.1)
-    return True

@@ -1,7 +1,7 @@
 """
 What a card of a page shows: its picture, title, price and description, with source and age. Pure.
 
-All of it is untrusted text of the page: whoever shows it must escape it.
+All of it is untrusted text of the page: escape it before you show it.
 """
 
 from __future__ import annotations

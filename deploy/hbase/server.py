@@ -162,11 +162,11 @@ class HBaseServer:
         self._gateways[number].send_signal(signal.SIGSTOP)
 
     def resume_gateway(self, number: int = 0) -> None:
-        """SIGCONT: it goes on, answering what piled up."""
+        """SIGCONT: it continues, and answers the requests that waited."""
         self._gateways[number].send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL to all, for whoever does not need the data any more."""
+        """SIGKILL to all, if the data are no longer needed."""
         for number in list(self._gateways):
             self.kill_gateway(number)
         self.kill_master()

@@ -31,7 +31,7 @@ CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
 
 # For a server that listens on 127.0.0.1 and holds nothing of value.
 ACCESS_KEY = "aragog"
-SECRET_KEY = "aragog-secret"  # noqa: S105 - printed for whoever runs it
+SECRET_KEY = "aragog-secret"  # noqa: S105 - printed for its operator
 
 
 def binary(cache: Path = CACHE) -> Path:

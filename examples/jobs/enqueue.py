@@ -13,8 +13,8 @@ letters = str(folder / "letters.txt")
 
 greet.delay("Ada", letters)
 greet.apply_async(("Grace", letters), countdown=1)
-with publish_receipts.collect_receipts() as told:
+with publish_receipts.collect_receipts() as receipts:
     for _ in range(2):
         resize.apply_async((str(folder / "cat.img"), 10), unique_key=f"resize {folder}/cat.img")
-for result in told:
-    print("resize:", "already there" if result.already_there else "enqueued")
+for receipt in receipts:
+    print("resize:", "already there" if receipt.already_there else "enqueued")

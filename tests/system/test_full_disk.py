@@ -9,7 +9,8 @@ from aragog.bootstrap.stores import url_store
 from aragog.errors import StoreUnavailable
 from aragog.settings import Settings, StoreSettings
 from aragog.standalone import leftovers
-from aragog.standalone.supervisor import CHILDREN, Child, Supervisor, is_ready, running_pid
+from aragog.standalone.running_system import is_ready, running_pid
+from aragog.standalone.supervisor import CHILDREN, Child, Supervisor
 from tests.support.waiting import wait_until
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aragog.settings import Settings
-from aragog.standalone.supervisor import running_pid
+from aragog.standalone.running_system import running_pid
 
 
 class Finding(NamedTuple):

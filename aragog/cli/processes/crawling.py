@@ -33,7 +33,7 @@ from aragog.settings import Settings, load_settings
 from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
-from aragog.standalone.supervisor import running_pid
+from aragog.standalone.running_system import running_pid
 from aragog.standalone.waiting import waiting_for
 from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter
@@ -119,7 +119,7 @@ def _run(
     """
     settings = load_settings()
     stopped = Stopped()
-    wanted = partial(
+    crawl = partial(
         _crawl,
         settings,
         with_contact(urls, settings),
@@ -128,7 +128,7 @@ def _run(
         console=console,
     )
     if running_pid(settings.data_dir.absolute() / "run"):
-        finished = wanted(lambda: not stopped)
+        finished = crawl(lambda: not stopped)
     else:
         with running(settings, console) as supervisor:
 
@@ -136,7 +136,7 @@ def _run(
                 report_deaths(supervisor, console)
                 return not stopped
 
-            finished = wanted(tick)
+            finished = crawl(tick)
             if keep and not stopped:
                 console.print("still running; ctrl-C stops it")
                 while tick():

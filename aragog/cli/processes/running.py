@@ -19,7 +19,8 @@ from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
-from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
+from aragog.standalone.running_system import is_ready, running_pid, stop_running
+from aragog.standalone.supervisor import Supervisor
 from aragog.terminal import SafeConsole, echo, note, warn
 
 FRONT_WITHIN_S = 60.0
@@ -70,7 +71,7 @@ def up(*, detach: bool) -> None:
 def _wait_until_served(
     supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
 ) -> None:
-    """Until the addresses that are shown answer; one that does not in a minute holds up nothing."""
+    """Wait until the addresses that are shown answer, for a minute at most."""
     until_s = time.monotonic() + FRONT_WITHIN_S
     while silent := system.silent(settings):
         report_deaths(supervisor, console)

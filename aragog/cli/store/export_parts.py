@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames
 from aragog.cli.progress_display import progress_display
-from aragog.cli.store.opening import report_url
+from aragog.cli.store.output import report_url
 from aragog.settings import load_settings
 from aragog.terminal import note
 from aragog.urlstore.content import open_content

@@ -11,10 +11,10 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
-from aragog.bootstrap.stores import tables
+from aragog.bootstrap.stores import tables, url_store
 from aragog.cli.arguments import COUNT
 from aragog.cli.progress_display import progress_display
-from aragog.cli.store.opening import counting, open_store
+from aragog.cli.store.output import counting
 from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.settings import load_settings
@@ -57,7 +57,7 @@ def repair() -> None:
 
     Prints what it repaired. The system may run meanwhile.
     """
-    with open_store(load_settings()) as opened:
+    with closing(url_store(load_settings())) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with progress_display(*columns) as progress:
             task = progress.add_task("checking", total=None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import click
 import redis
 
 from aragog.bootstrap.redis_services import redis_client
+from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import Host, as_json_lines
-from aragog.cli.store.opening import open_store
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.settings import Settings, load_settings
@@ -43,7 +45,7 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """Delete a page, a host or a domain, and refuse it from now on."""
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
-    with open_store(settings) as opened:
+    with closing(url_store(settings)) as opened:
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{what}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
@@ -55,7 +57,7 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
 @as_json_lines
 def takedowns(*, as_json: bool) -> None:
     """List the hosts and domains that were taken down."""
-    with open_store(load_settings()) as opened:
+    with closing(url_store(load_settings())) as opened:
         for kind, name in opened.takedowns.sites():
             if as_json:
                 echo_json({"kind": kind, "name": name})
@@ -75,7 +77,7 @@ def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None
     """
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
-    with open_store(settings) as opened:
+    with closing(url_store(settings)) as opened:
         if not opened.takedowns.lift(url, host=host, domain=domain):
             raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
         note(f"{what} may be stored again")

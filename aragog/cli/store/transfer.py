@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
+from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
-from aragog.cli.store.opening import counting, open_store, report_url, urls_of
+from aragog.cli.store.output import counting, report_url, urls_of
 from aragog.errors import BadInput
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, one_line
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer import json_lines
+from aragog.urlstore.transfer import files, import_export, json_lines
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer.selection import NodeSelection
@@ -60,14 +61,13 @@ def export(
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
     if cursor and kind == "parquet" and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
-    with open_store(settings) as opened, counting(kind) as counted:
+    with closing(url_store(settings)) as opened, counting(kind) as counted:
         urls = urls_of(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
-            content = open_content(settings.content, settings.data_dir)
             done = export_warc(
                 opened.zen,
-                content,
+                open_content(settings.content, settings.data_dir),
                 file,
                 selection,
                 first_file=next_file(file) if cursor else 0,
@@ -76,13 +76,8 @@ def export(
             )
             count, left = done.records, done.cursor
         else:
-            sink: json_lines.Sink = (
-                ParquetSink(file)
-                if kind == "parquet"
-                else json_lines.JsonLinesSink(json_lines.open_to_write(file, append=bool(cursor)))
-            )
-            with closing(sink):
-                report = json_lines.export_urls(
+            with closing(_sink(file, kind, append=bool(cursor))) as sink:
+                report = import_export.export_urls(
                     opened.zen,
                     sink,
                     selection,
@@ -95,6 +90,12 @@ def export(
         echo(f"{count:,} records; continue with --cursor {left}")
     else:
         note(f"{count:,} records")
+
+
+def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
+    if kind == "parquet":
+        return ParquetSink(file)
+    return json_lines.JsonLinesSink(files.open_to_write(file, append=append))
 
 
 @click.command("import")
@@ -110,13 +111,13 @@ def import_(file: Path, after: int) -> None:
     source = (
         read_parquet(file, after=after)
         if _kind(file) == "parquet"
-        else json_lines.read_json_lines(json_lines.open_to_read(file), after=after)
+        else json_lines.read_json_lines(files.open_to_read(file), after=after)
     )
     with (
-        open_store(settings) as opened,
+        closing(url_store(settings)) as opened,
         counting("lines") as counted,
     ):
-        report = json_lines.import_urls(
+        report = import_export.import_urls(
             source,
             BulkWriter(opened, opened.zen, settings.store),
             on_problem=lambda number, reason: echo(
@@ -135,7 +136,7 @@ def import_(file: Path, after: int) -> None:
 @as_json_lines
 def list_(host: str, limit: int, *, as_json: bool) -> None:
     """List the stored URLs of HOST."""
-    with open_store(load_settings()) as opened:
+    with closing(url_store(load_settings())) as opened:
         for number, url in enumerate(urls_of(opened, host)):
             if number == limit:
                 break

@@ -6,8 +6,9 @@ Extract typed metadata of a page, with the provenance of each value. No I/O.
 
 `syntax` reads structured data and meta elements into one graph of nodes. `types` has one module per
 pin type, which reads the nodes with the parsers in `values`. `heuristics` reads the visible text.
-`assemble` decides what the page is about and passes the visible values to `types`, which use them
-where the markup has none. docs/extraction.md describes the rules, docs/fields.md the stored format.
+`subject` decides what the page is about. `assemble` passes the visible values to `types`, which use
+them where the markup has none. docs/extraction.md describes the rules, docs/fields.md the stored
+format.
 """
 
 from __future__ import annotations

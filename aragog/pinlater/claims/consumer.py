@@ -90,7 +90,7 @@ class JobConsumer:
         self._deliver = deliver
         self._clock = clock or SystemClock()
         self.queues: tuple[str, ...] = ()
-        self.waiters = [
+        self.pollers = [
             BlockingPoller(s) for s in claims.cluster.shards if isinstance(s, RedisShard)
         ]
         self._openings = gates.Openings()
@@ -104,15 +104,15 @@ class JobConsumer:
         self.queues = tuple(queues)
         for queue in queues:
             self.claims.watch(queue)
-        self._turn = deque((waiter, queue) for waiter in self.waiters for queue in queues)
+        self._turn = deque((poller, queue) for poller in self.pollers for queue in queues)
         self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
         known, self._look_s = self._look_s, {}
-        for waiter, queue in self._turn:
-            place = waiter.shard.name, queue
+        for poller, queue in self._turn:
+            place = poller.shard.name, queue
             self._look_s[place] = known.get(place, 0.0)
         # The result of a pop on the old queues must not be used for the new ones.
-        for waiter in self.waiters:
-            waiter.drop()
+        for poller in self.pollers:
+            poller.drop()
 
     @property
     def next_look_s(self) -> float:
@@ -130,17 +130,17 @@ class JobConsumer:
         for turn in list(self._turn):
             if taken >= room:
                 break
-            (waiter, queue), now_s = turn, self._clock.monotonic_s()
-            if self._look_s[waiter.shard.name, queue] > now_s:
+            (poller, queue), now_s = turn, self._clock.monotonic_s()
+            if self._look_s[poller.shard.name, queue] > now_s:
                 continue
             opening, asked_at_s = self._openings.left(queue, now_s)
             if opening.jobs == 0:
                 # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
-                self._look_s[waiter.shard.name, queue] = asked_at_s
+                self._look_s[poller.shard.name, queue] = asked_at_s
                 continue
             self._turn.remove(turn)
             self._turn.append(turn)
-            taken += self._claim(waiter.shard, queue, min(room - taken, MAX_BATCH), opening)
+            taken += self._claim(poller.shard, queue, min(room - taken, MAX_BATCH), opening)
         return taken
 
     def _claim(self, shard: RedisShard, queue: str, limit: int, opening: gates.Opening) -> int:
@@ -183,29 +183,29 @@ class JobConsumer:
         if not self.queues:
             return
         now_s = self._clock.monotonic_s()
-        for waiter in self.waiters:
-            if waiter.sent_s is not None and now_s - waiter.sent_s > OVERDUE_S:
-                logger.warning("shard %s has not answered for %.0f s", waiter.shard.name, OVERDUE_S)
-                waiter.drop()
-            first = waiter is self.waiters[0]
-            if waiter.sent_s is None and (first or self.claims.cluster.usable(waiter.shard)):
+        for poller in self.pollers:
+            if poller.sent_s is not None and now_s - poller.sent_s > OVERDUE_S:
+                logger.warning("shard %s has not answered for %.0f s", poller.shard.name, OVERDUE_S)
+                poller.drop()
+            first = poller is self.pollers[0]
+            if poller.sent_s is None and (first or self.claims.cluster.usable(poller.shard)):
                 try:
-                    waiter.send(self.queues, now_s)
+                    poller.send(self.queues, now_s)
                 except (RedisError, OSError) as error:
-                    self._lost(waiter, error)
+                    self._lost(poller, error)
 
-    def woken(self, waiter: BlockingPoller, *, room: int) -> None:
-        """The waiter's socket is readable."""
+    def woken(self, poller: BlockingPoller, *, room: int) -> None:
+        """The poller's socket is readable."""
         try:
-            key = waiter.read()
+            key = poller.read()
         except (RedisError, OSError) as error:
-            self._lost(waiter, error)
+            self._lost(poller, error)
             return
         for queue in self.queues:
-            if key == waiter.shard.wake_key(queue):
-                self._look_s[waiter.shard.name, queue] = 0.0
+            if key == poller.shard.wake_key(queue):
+                self._look_s[poller.shard.name, queue] = 0.0
                 if room <= 0:
-                    self._pass_on(waiter.shard, queue)
+                    self._pass_on(poller.shard, queue)
 
     def _pass_on(self, shard: RedisShard, queue: str) -> None:
         """Return the token, so that a worker with free capacity can claim the job."""
@@ -214,9 +214,9 @@ class JobConsumer:
         except BrokerUnavailable:
             logger.debug("a wake token for %s was lost; others look within a second", queue)
 
-    def _lost(self, waiter: BlockingPoller, error: Exception) -> None:
-        waiter.drop()
-        shard, cluster = waiter.shard, self.claims.cluster
+    def _lost(self, poller: BlockingPoller, error: Exception) -> None:
+        poller.drop()
+        shard, cluster = poller.shard, self.claims.cluster
         cluster.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
         if shard is cluster.shards[0]:
             raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
@@ -224,5 +224,5 @@ class JobConsumer:
 
     def close(self) -> None:
         """Close the blocking pops."""
-        for waiter in self.waiters:
-            waiter.drop()
+        for poller in self.pollers:
+            poller.drop()

@@ -196,9 +196,9 @@ class JobsPage(QueuePage):
     def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:
         if state.upper() not in list(JobState):
             raise BadInput(f"state: must be one of {', '.join(JobState).lower()}, got {state!r}")
-        wanted, now_ms = JobState(state.upper()), SystemClock().now_ms()
+        job_state, now_ms = JobState(state.upper()), SystemClock().now_ms()
         admin = self.known(queue)
-        jobs = [job_row(job, now_ms) for job in admin.jobs(queue, wanted, limit=MOST_JOBS)]
+        jobs = [job_row(job, now_ms) for job in admin.jobs(queue, job_state, limit=MOST_JOBS)]
         row = queue_row(admin.status(queue))
         counts = {
             "pending": row.pending,
@@ -207,5 +207,5 @@ class JobsPage(QueuePage):
             "failed": row.failed,
         }
         return {"queue": queue, "counts": counts, "jobs": [asdict(j) for j in jobs]}, when_title(
-            wanted
+            job_state
         )

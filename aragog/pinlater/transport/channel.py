@@ -173,9 +173,9 @@ class Channel(stock.Channel):
                     logger.warning("shard %s %s", shard.name, remark)
 
     @property
-    def waiters(self) -> list[BlockingPoller]:
+    def pollers(self) -> list[BlockingPoller]:
         """Return the blocking pops of this channel."""
-        return self._consumer.waiters if self._consumer else []
+        return self._consumer.pollers if self._consumer else []
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
         if no_ack:

@@ -66,14 +66,14 @@ def to_items(
     """
     try:
         headers = dict(message["headers"])
-        wanted = Collection(**headers.pop(HEADER))
+        collection = Collection(**headers.pop(HEADER))
         job = envelope.to_job({**message, "headers": headers}, priority=priority, now=now)
         plain = orjson.loads(job.body)
         args, *others = envelope.payload(plain)
-        elements, args[0][wanted.elements] = args[0][wanted.elements], [_PLACE]
+        elements, args[0][collection.elements] = args[0][collection.elements], [_PLACE]
         items = [
             JobItem(_escaped(element), int(delay_ms))
-            for element, delay_ms in zip(elements, wanted.delays_ms, strict=True)
+            for element, delay_ms in zip(elements, collection.delays_ms, strict=True)
         ]
         # Plain text, because items cannot be inserted in base64.
         plain["properties"]["body_encoding"] = None
@@ -81,16 +81,16 @@ def to_items(
         prefix, suffix = orjson.dumps(plain).split(_SPLIT_AT)
     except (KeyError, LookupError, TypeError, ValueError) as error:
         raise InvalidMessage(HEADER, f"{type(error).__name__}: {error}") from error
-    return _frame(job, wanted, prefix, suffix), items
+    return _frame(job, collection, prefix, suffix), items
 
 
-def _frame(job: NewJob, wanted: Collection, prefix: bytes, suffix: bytes) -> JobFrame:
+def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) -> JobFrame:
     return JobFrame(
         prefix,
         suffix,
-        span_ms=wanted.span_ms,
-        most=wanted.most,
-        group=wanted.group,
+        span_ms=collection.span_ms,
+        most=collection.most,
+        group=collection.group,
         priority=job.priority,
         max_attempts=job.max_attempts,
         name=job.name,

@@ -64,13 +64,13 @@ class Poller(stock.MultiChannelPoller):
             self.nudge()
 
     def _watch(self) -> None:
-        """Watch the sockets of the waiters."""
+        """Watch the sockets of the pollers."""
         alive = {}
         for channel in self._channels:
-            for waiter in channel.waiters:
-                fd = waiter.fileno
-                if waiter.sent_s is not None and fd is not None:
-                    alive[fd] = (channel, waiter)
+            for poller in channel.pollers:
+                fd = poller.fileno
+                if poller.sent_s is not None and fd is not None:
+                    alive[fd] = (channel, poller)
         for fd in self._waiters.keys() - alive.keys():
             self._unwatch(fd)
         for fd in alive:
@@ -90,16 +90,16 @@ class Poller(stock.MultiChannelPoller):
 
     def forget(self, consumer: JobConsumer) -> None:
         """Drop a consumer whose channel closes."""
-        for fd, (_, waiter) in list(self._waiters.items()):
-            if waiter in consumer.waiters:
+        for fd, (_, poller) in list(self._waiters.items()):
+            if poller in consumer.pollers:
                 del self._waiters[fd]
                 self._unwatch(fd)
 
     def on_waiter(self, fd: int) -> None:
-        """Handle a readable socket of a waiter."""
-        channel, waiter = self._waiters.get(fd, (None, None))
-        if channel is not None and waiter is not None and waiter.sent_s is not None:
-            channel.consumer.woken(waiter, room=channel.qos.room(at_most=MAX_BATCH))
+        """Handle a readable socket of a poller."""
+        channel, poller = self._waiters.get(fd, (None, None))
+        if channel is not None and poller is not None and poller.sent_s is not None:
+            channel.consumer.woken(poller, room=channel.qos.room(at_most=MAX_BATCH))
 
     def _arm(self) -> None:
         """Set a timer for the next iteration."""

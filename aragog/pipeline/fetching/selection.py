@@ -32,7 +32,7 @@ class StoredValidators:
 class Selection:
     """The jobs of a batch that continue."""
 
-    wanted: list[UrlJob]
+    jobs: list[UrlJob]
     """To be fetched."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
@@ -62,8 +62,8 @@ class JobSelection:
         self.counters.add({counters.ALREADY_STORED: len(done)})
         self.in_flight.clear([job.url for job in done])
         dropped = {job.url for job in (*done, *unreadable)}
-        wanted = [job for job in open_jobs if job.url not in dropped]
-        return Selection(wanted, damaged.postponed([*stuck, *unreadable]), validators)
+        to_fetch = [job for job in open_jobs if job.url not in dropped]
+        return Selection(to_fetch, damaged.postponed([*stuck, *unreadable]), validators)
 
     def _without_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """Jobs without those of a URL that was taken down, or on the way to one: they end here."""

@@ -41,7 +41,7 @@ class Discovery:
             PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
         """
         limits, job = self.settings.pipeline, result.job
-        wanted = _filter(job)
+        url_filter = _filter(job)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             sitemap = parse(body, result.final_url)
         domain = registered_domain(result.final_url)
@@ -60,7 +60,7 @@ class Discovery:
         entries = [
             entry
             for entry in sitemap.urls
-            if registered_domain(entry.url) == domain and wanted.accepts(entry.url)
+            if registered_domain(entry.url) == domain and url_filter.accepts(entry.url)
         ]
         options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH, request_id=job.request_id)
         for at in range(0, len(entries), self.chunk):
@@ -95,13 +95,13 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow
         if obey and analysis.nofollow:
             return []
-        domain, wanted = registered_domain(result.final_url), _filter(result.job)
+        domain, url_filter = registered_domain(result.final_url), _filter(result.job)
         return [
             link.url
             for link in analysis.links
             if registered_domain(link.url) == domain
             and not (obey and link.nofollow)
-            and wanted.accepts(link.url)
+            and url_filter.accepts(link.url)
         ]
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:

@@ -119,7 +119,7 @@ class Enqueuer:
     def enqueue(
         self,
         urls: Iterable[str],
-        wanted: EnqueueOptions,
+        options: EnqueueOptions,
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
@@ -135,12 +135,12 @@ class Enqueuer:
                 `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
                 sent when there is room.
         """
-        if not wanted.request_id:
-            wanted = replace(wanted, request_id=secrets.token_urlsafe(6))
+        if not options.request_id:
+            options = replace(options, request_id=secrets.token_urlsafe(6))
         given = iter(urls)
         while chunk := list(islice(given, CHUNK)):
             self._admit(on_wait)
-            yield from self._enqueue_chunk(chunk, wanted)
+            yield from self._enqueue_chunk(chunk, options)
 
     def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
         while self.admission and (refusal := self.admission.refusal()):
@@ -149,27 +149,29 @@ class Enqueuer:
             on_wait(refusal)
             time.sleep(refusal.retry_after_s)
 
-    def _enqueue_chunk(self, given: Sequence[str], wanted: EnqueueOptions) -> list[EnqueueResult]:
+    def _enqueue_chunk(self, given: Sequence[str], options: EnqueueOptions) -> list[EnqueueResult]:
         spelled = [_spelled(url) for url in given]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
         refused = self.blocks.refused(valid) if self.blocks else set()
         valid = [url for url in valid if url not in refused]
-        marked = self.in_flight.mark(valid, insist=wanted.insist)
+        marked = self.in_flight.mark(valid, insist=options.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         others = _other_spellings(given, spelled)
-        self._send(_dealt([url for url in valid if url in new]), wanted, others)
+        self._send(_dealt([url for url in valid if url in new]), options, others)
         self.counts.add({counters.ENQUEUED: len(new)})
         if log.isEnabledFor(logging.INFO):
             for url in valid:
                 event = "enqueued" if url in new else "already in flight"
-                log_url(log, event, url, wanted.request_id)
+                log_url(log, event, url, options.request_id)
         return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
 
-    def _send(self, urls: Sequence[str], wanted: EnqueueOptions, others: Mapping[str, str]) -> None:
+    def _send(
+        self, urls: Sequence[str], options: EnqueueOptions, others: Mapping[str, str]
+    ) -> None:
         front, back = self._lanes.split(urls)
         in_front = [Behind(url, 0) for url in front]
-        outgoing = self._sends(in_front, wanted, wanted.priority, others)
-        outgoing += self._sends(back, wanted, behind(wanted.priority), others)
+        outgoing = self._sends(in_front, options, options.priority, others)
+        outgoing += self._sends(back, options, behind(options.priority), others)
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
@@ -181,7 +183,7 @@ class Enqueuer:
     def _sends(
         self,
         delayed: Sequence[Behind],
-        wanted: EnqueueOptions,
+        options: EnqueueOptions,
         priority: int,
         others: Mapping[str, str],
     ) -> list[OutgoingMessage]:
@@ -193,17 +195,17 @@ class Enqueuer:
         jobs = [
             UrlJob(
                 url=url,
-                depth=wanted.depth,
-                refresh=wanted.refresh,
-                sitemap=wanted.sitemap,
-                priority=wanted.priority,
-                url_filter=wanted.url_filter,
+                depth=options.depth,
+                refresh=options.refresh,
+                sitemap=options.sitemap,
+                priority=options.priority,
+                url_filter=options.url_filter,
                 given=others.get(url),
-                request_id=wanted.request_id,
+                request_id=options.request_id,
             )
             for url, _ in delayed
         ]
-        size, run_after_ms = self.batch_size, _delay_ms(wanted.run_after_ms)
+        size, run_after_ms = self.batch_size, _delay_ms(options.run_after_ms)
         delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
         return [
             OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)

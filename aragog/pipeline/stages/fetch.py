@@ -113,7 +113,7 @@ class _Run:
         """The jobs that may be fetched, with their Crawl-delay; the others have their results."""
         selected = self.stage.selection.select(jobs)
         self.later += selected.postponed
-        vetted = self.stage.access.vet(selected.wanted)
+        vetted = self.stage.access.vet(selected.jobs)
         self.robots_first += vetted.robots_first
         self.stale_origins += vetted.stale_origins
         now_ms = self.clock.now_ms()

@@ -54,7 +54,7 @@ _LONGEST_TICK_S = 60.0
 # A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the
 # next tick is due. The rest is claimed by later ticks.
 _MOST_CLAIMED = 100_000
-# Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
+# Of a domain whose slots are reserved: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
 

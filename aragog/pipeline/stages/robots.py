@@ -83,29 +83,29 @@ class RobotsStage:
             TransientError: Redis did not answer; the batch runs again.
         """
         cached = self.robots.get_many(batch.origins)
-        wanted = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
-        wanted = self._without_refused(batch, wanted)
-        claimed = wanted if batch.claimed else self.robots.refreshes.claim(wanted)
+        origins = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
+        origins = self._without_refused(batch, origins)
+        claimed = origins if batch.claimed else self.robots.refreshes.claim(origins)
         near, later = self._slots(claimed, batch.slots)
         later |= self._fetch(near)
         self.counters.add({counters.ROBOTS: len(near)})
         later = {of: self._from_now(of, wait) for of, wait in later.items()}
         self.robots.refreshes.hold({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
         self.robots.refreshes.release([o for o, wait in later.items() if not wait.slot_at_ms])
-        elsewhere = [o for o in wanted if o not in claimed and cached[o].rules is None]
+        elsewhere = [o for o in origins if o not in claimed and cached[o].rules is None]
         for of, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
             later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
         return onward(batch, later, self.settings.politeness.wait_inline_ms)
 
-    def _without_refused(self, batch: RobotsBatch, wanted: Sequence[str]) -> list[str]:
+    def _without_refused(self, batch: RobotsBatch, origins: Sequence[str]) -> list[str]:
         """The origins without those that were blocked or taken down since their rules were used."""
         # Where URLs wait for the rules, fetch has just checked their hosts.
         awaited = {origin(job.next_url) for job in batch.jobs}
-        urls = {of + ROBOTS_PATH: of for of in wanted if of not in awaited}
+        urls = {of + ROBOTS_PATH: of for of in origins if of not in awaited}
         refused = [urls[url] for url in self.refusals(list(urls))] if urls else []
         if refused:
             self.robots.refreshes.release(refused)
-        return [of for of in wanted if of not in refused]
+        return [of for of in origins if of not in refused]
 
     def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
         """Fetch side by side, and keep the rules; the waits of origins that were not asked."""

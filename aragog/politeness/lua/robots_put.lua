@@ -8,7 +8,7 @@
 -- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)
 -- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was put (s) and its size,
 --                                                  packed in one number; '' -> bytes of all
--- ARGV[1]  record   ARGV[2]  1: it tells of an error   ARGV[3]  life of the record (ms)
+-- ARGV[1]  record   ARGV[2]  1: it records an error   ARGV[3]  life of the record (ms)
 -- ARGV[4]  good rules fetched before this (ms) are not kept   ARGV[5]  due (ms)   ARGV[6]  origin
 -- ARGV[7]  due before this (ms): forgotten   ARGV[8]  prefix of KEYS[1]
 -- ARGV[9]  what a record takes beside its bytes   ARGV[10]  bytes that a domain may keep

@@ -84,20 +84,20 @@ class RobotsCache:
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """The rules of each origin; one round trip, none for those checked within the last 5 s."""
-        wanted = list(dict.fromkeys(origins))
+        distinct = list(dict.fromkeys(origins))
         looked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
-        local = {origin: self._remembered(origin, looked_s) for origin in wanted}
+        local = {origin: self._remembered(origin, looked_s) for origin in distinct}
         # Only usable rules are returned from memory. Another process may have fetched rules that
         # have just expired here; MISSING would make the caller fetch them again.
         unsure = [
             origin
-            for origin in wanted
+            for origin in distinct
             if self._found(local[origin], ahead_ms).state is not RulesState.FRESH
         ]
         if unsure:
             local.update(self._look(unsure, looked_s))
-        return {origin: self._found(local[origin], ahead_ms) for origin in wanted}
+        return {origin: self._found(local[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
         """The rules of one origin."""

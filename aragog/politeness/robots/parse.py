@@ -103,9 +103,9 @@ def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
 class _Reader:
     """The state of the parser: the current group and the result so far."""
 
-    def __init__(self, wanted: frozenset[str] | None) -> None:
+    def __init__(self, agents: frozenset[str] | None) -> None:
         self.lines = RobotsLines()
-        self._wanted = wanted
+        self._agents = agents
         self._begin_group()
         self._begin_delay()
 
@@ -142,7 +142,7 @@ class _Reader:
         if self._delay_over:
             self._begin_delay()
         for agent in agent_names(value):
-            if self._wanted is None or agent in self._wanted:
+            if self._agents is None or agent in self._agents:
                 self._group_wanted = self._delay_wanted = True
                 _share(self.lines.groups, agent, self._group)
                 _share(self.lines.delays_s, agent, self._delay)

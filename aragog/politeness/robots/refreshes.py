@@ -55,10 +55,10 @@ class RobotsRefreshes:
         The others are already claimed. One round trip. A claim ends with `RobotsCache.put`, or
         after 60 s.
         """
-        wanted = list(dict.fromkeys(origins))
+        distinct = list(dict.fromkeys(origins))
         with robots_errors():
-            claimed = self._claims.acquire(wanted)
-        return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
+            claimed = self._claims.acquire(distinct)
+        return [origin for origin, mine in zip(distinct, claimed, strict=True) if mine]
 
     def release(self, origins: Iterable[str]) -> None:
         """Release claims without a result, because the next fetch slot is too far away to wait."""

@@ -214,7 +214,7 @@ class ThriftServer:
             self._log.write(what, target, outcome, took_s * 1000, call.token)
 
     def _park(self, call: Call, wait: Wait) -> None:
-        """Let a call wait; of a client that left it ends, and while the server stops it goes on."""
+        """Let a call wait; if its client has left, end it; if the server stops, continue it now."""
         self._in_flight.discard(call)
         if call.answered or call.connection.gone:
             if call.steps is not None:

@@ -16,7 +16,7 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.extras import require
-from aragog.urlstore.transfer.json_lines import Read
+from aragog.urlstore.transfer.import_export import Read
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_mapping
 
 BATCH_ROWS = 500

@@ -20,12 +20,9 @@ from pathlib import Path
 from aragog.errors import BadInput, ConfigError
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.transfer.json_lines import (
-    JsonLinesSink,
-    Sink,
-    export_urls,
-    open_to_write,
-)
+from aragog.urlstore.transfer.files import open_to_write
+from aragog.urlstore.transfer.import_export import Sink, export_urls
+from aragog.urlstore.transfer.json_lines import JsonLinesSink
 from aragog.urlstore.transfer.parquet import ParquetSink
 from aragog.urlstore.transfer.selection import NodeSelection, NodeSource
 from aragog.urlstore.transfer.warc import COLUMNS, export_warc

@@ -7,7 +7,7 @@ The format of a page's outlinks cell, and the difference between two such cells.
     12 bytes  a name for each of the last changes, oldest first
     rest      zstd of lines `target \t rel \t text`, in page order
 
-The names tell the compaction which journal entries took effect: an entry did if its name is in its
+By the names the compaction knows which journal entries took effect: those whose name is in their
 page's cell; an entry that was overtaken, or whose writer crashed, did not. A name begins with the
 time of its journal row, and is removed when all rows of that time have been compacted.
 """
@@ -55,7 +55,7 @@ class PackedLinks:
     """
     The links of a page, compressed as its outlinks cell and the link journal hold them.
 
-    Whoever has them packed already, saves the store from packing them; iterating unpacks them.
+    If they are packed already, the store does not pack them again. Iterating unpacks them.
     """
 
     compressed: bytes

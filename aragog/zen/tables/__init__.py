@@ -142,10 +142,10 @@ class CellTable(Protocol):
         """
         Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: written.
 
-        Neither may be empty, which HBase cannot tell from absent (BadInput). Delete a cell that was
-        written here at its own `at_ms`, not at the present time: observed on HBase, a delete at
-        "now" hid the next check_and_put of the same millisecond, 23 times of 200, although that
-        returned True.
+        Neither may be empty, which HBase does not distinguish from absent (BadInput). Delete a cell
+        that was written here at its own `at_ms`, not at the present time: observed on HBase, a
+        delete at "now" hid the next check_and_put of the same millisecond, 23 times of 200,
+        although that returned True.
         """
 
     def check_and_put_many(
@@ -162,7 +162,7 @@ class CellTable(Protocol):
 def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
     """Raise BadInput for a `check_and_put` of empty values."""
     if expected == b"" or value == b"":
-        raise BadInput(f"check_and_put of {column!r}: an empty value cannot be told from none")
+        raise BadInput(f"check_and_put of {column!r}: an empty value counts as none")
 
 
 def open_bucket(tables: Tables, wanted: int, buckets: int) -> int:

@@ -94,11 +94,11 @@ def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
     """What is left of a queue wakes the worker that has just claimed from it."""
     gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
     put(consumer, *range(10))
-    [waiter] = consumer.waiters
+    [poller] = consumer.pollers
     for _ in range(3):
         consumer.take(10)
         consumer.wait()
-        consumer.woken(waiter, room=10)
+        consumer.woken(poller, room=10)
 
     assert delivered(consumer) == [b"0", b"1"]
 

@@ -14,7 +14,7 @@ import redis
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stages import connect
-from aragog.dashboard.metrics import crawl_log_metrics
+from aragog.dashboard.metric_readers import crawl_log_metrics
 from aragog.errors import ContentUnavailable
 from aragog.pipeline.crawl_log.files import FolderFiles, S3Files, log_files
 from aragog.pipeline.crawl_log.rows import COLUMNS

@@ -91,7 +91,7 @@ def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):
 
     selected = selection.select(jobs)
 
-    assert selected.wanted == []
+    assert selected.jobs == []
     assert sorted(job.url for job, _ in selected.postponed) == sorted(LOST)
     assert {wait_ms for _, wait_ms in selected.postponed} == {WAIT_MS}
 

@@ -23,14 +23,9 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.copy import copy_content, copy_tables
-from aragog.urlstore.transfer.json_lines import (
-    JsonLinesSink,
-    export_urls,
-    import_urls,
-    open_to_read,
-    open_to_write,
-    read_json_lines,
-)
+from aragog.urlstore.transfer.files import open_to_read, open_to_write
+from aragog.urlstore.transfer.import_export import export_urls, import_urls
+from aragog.urlstore.transfer.json_lines import JsonLinesSink, read_json_lines
 from aragog.urlstore.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json
 from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, nodes_of

@@ -17,7 +17,7 @@ from aragog.errors import BadInput, StoreUnavailable
 from aragog.settings import load_settings
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.urlstore.transfer.json_lines import open_to_read
+from aragog.urlstore.transfer.files import open_to_read
 from aragog.urlstore.transfer.parquet import read_parquet
 from aragog.urlstore.transfer.parts import Part, PartOptions, export_part, prepare_folder
 from tests.support.stores import NOW_MS, page

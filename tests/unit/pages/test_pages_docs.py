@@ -12,7 +12,6 @@ import pytest
 from aragog.pages import document, links, markup_limits
 from aragog.pages.encodings import detection, prescan
 from aragog.pages.richpins import FIELDS_VERSION, assemble, model, provenance
-from aragog.pages.richpins.assemble import _KINDS
 from aragog.pages.richpins.fields import _PAGE_FIELDS
 from aragog.pages.richpins.heuristics import (
     caption_times,
@@ -22,6 +21,7 @@ from aragog.pages.richpins.heuristics import (
     visible_recipe,
 )
 from aragog.pages.richpins.model import RichPin
+from aragog.pages.richpins.subject import KINDS
 from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
 from aragog.pages.richpins.types import recipe, titles
 from aragog.pages.richpins.values import images
@@ -32,7 +32,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_every_stored_field_is_in_the_table():
     text = (DOCS / "fields.md").read_text()
-    types = {kind.name: RichPin.__annotations__[kind.name].split()[0] for kind in _KINDS}
+    types = {kind.name: RichPin.__annotations__[kind.name].split()[0] for kind in KINDS}
     names = {name.rpartition(".")[2] for name in _named(text)}
 
     for kind, cls in types.items():

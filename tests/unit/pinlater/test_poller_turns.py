@@ -16,7 +16,7 @@ class Channel:
 
     due: int
     active_queues: tuple[str, ...] = ("q",)
-    waiters: tuple[object, ...] = ()
+    pollers: tuple[object, ...] = ()
     wants_turn_at_s: float = float("inf")
 
     def work(self, *, at_most: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from aragog.pages.document import squeeze
+from aragog.pages.document import normalize_space
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.syntax.words import DATES, TIME
@@ -52,7 +52,7 @@ def _behind_heading(
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:
     """Yield names after a `by` shortly after the first h1, in any elements."""
     for found in _behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
-        text = squeeze(html.unescape(found[1].decode("utf-8", "replace")))
+        text = normalize_space(html.unescape(found[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
         if alone is not None:
             name = _BY_BEFORE.sub("", text, count=1) if _AND.search(text) else alone[1]
@@ -70,7 +70,7 @@ _MAX_BYTES_BEHIND_HEADING = 20_000
 
 def _name_in(node: LexborNode) -> str | None:
     """Return the name in an element: alone, on its first line, or on the line after a `by`."""
-    text = squeeze(node.text(separator=" "))
+    text = normalize_space(node.text(separator=" "))
     if len(text) <= MAX_NAME_CHARS:
         found = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
         if found:
@@ -83,7 +83,9 @@ def _name_in(node: LexborNode) -> str | None:
 def _name_in_lines(node: LexborNode) -> str | None:
     if len(node.text()) > _MAX_BYLINE_CHARS:
         return None
-    lines = [line for each in node.text(separator="\n").splitlines() if (line := squeeze(each))]
+    lines = [
+        line for each in node.text(separator="\n").splitlines() if (line := normalize_space(each))
+    ]
     if len(lines) > 1 and _BY.fullmatch(lines[0]):
         lines = lines[1:]
     if not lines or len(lines[0]) > MAX_NAME_CHARS:
@@ -136,7 +138,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
         if not _is_declared(node) and not is_in_comments(node):
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
     for node in tree.css(_DATES)[:_MAX_DATES]:
-        text = squeeze(node.text(separator=" "))
+        text = normalize_space(node.text(separator=" "))
         marked = node.attributes.get("title") if node.tag == "abbr" else None
         if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
             continue
@@ -170,7 +172,9 @@ def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
         if _is_in_item(node):
             continue
         attributes = node.attributes
-        text = attributes.get("content") or attributes.get("datetime") or squeeze(node.text())
+        text = (
+            attributes.get("content") or attributes.get("datetime") or normalize_space(node.text())
+        )
         yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
 
 

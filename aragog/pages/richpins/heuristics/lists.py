@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
-from aragog.pages.document import squeeze
+from aragog.pages.document import normalize_space
 from aragog.pages.plain_text import lines_of
 from aragog.pages.richpins.heuristics.vocabulary import ENDS, amounts, are_steps
 
@@ -147,7 +147,7 @@ def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: 
     if section.left < 0 or depth > _MAX_DEPTH:
         return False
     if tag == "-text":
-        text = squeeze(node.text() or "")
+        text = normalize_space(node.text() or "")
         least = 3 if section.count else 20
         if len(text) > least and (section.kind == "steps" or section.count or amounts([text])):
             section.add([text])
@@ -211,7 +211,7 @@ def _take_until_head(
 
 
 def _take_heading(node: LexborNode, section: Section) -> bool:
-    text = squeeze(node.text())
+    text = normalize_space(node.text())
     if not text:
         return True
     bare = text.strip("0123456789 .:!-–—")
@@ -229,7 +229,7 @@ def _take_heading(node: LexborNode, section: Section) -> bool:
 def entries_of(node: LexborNode, kind: str) -> list[str]:
     """Return the entries of a list or the rows of a table."""
     if node.tag == "table":
-        rows = (squeeze(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
+        rows = (normalize_space(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
         return [row for row in rows if row]
     found: list[str] = []
     items = node.css("li,dd") or node.css("dt")
@@ -249,7 +249,7 @@ def _holds_items(item: LexborNode) -> bool:
 
 
 def _row(node: LexborNode) -> str:
-    return _BEFORE_MARK.sub(r"\1", squeeze(node.text(separator=" ")))
+    return _BEFORE_MARK.sub(r"\1", normalize_space(node.text(separator=" ")))
 
 
 def _without_common_end(found: list[str]) -> list[str]:
@@ -270,7 +270,7 @@ def _paragraphs(node: LexborNode, kind: str) -> list[str]:
     if _is_row(node):
         return [_row(node)]
     children = [child for child in node.iter() if child.tag not in NOT_CONTENT]
-    if len(children) == 1 and len(squeeze(node.text(deep=False) or "")) < 2:
+    if len(children) == 1 and len(normalize_space(node.text(deep=False) or "")) < 2:
         return _paragraphs(children[0], kind)
     if len(children) > 2 and all(map(_is_row, children)):
         return [row for row in map(_row, children) if row]

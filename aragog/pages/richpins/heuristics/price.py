@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from selectolax.lexbor import LexborNode
 
-from aragog.pages.document import squeeze
+from aragog.pages.document import normalize_space
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.syntax.words import CARTS, PRICES
@@ -52,7 +52,7 @@ def shown_price(
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)
     for node in _behind_the_heading(nodes):
-        text = squeeze(node.text(separator=" "))
+        text = normalize_space(node.text(separator=" "))
         if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node, holders):
             continue
         if money.count(text) > 1 and not _RANGE.search(text):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
-from aragog.pages.document import squeeze
+from aragog.pages.document import normalize_space
 from aragog.pages.plain_text import lines_of
 from aragog.pages.richpins.heuristics.lists import (
     HEADINGS,
@@ -123,7 +123,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
         text = node.text(deep=tag[:1] == "h" and len(tag) == 2)
         if not text or len(text) > 4 * MAX_HEADING_CHARS:
             continue
-        text = squeeze(text)
+        text = normalize_space(text)
         if not 2 <= len(text) <= MAX_HEADING_CHARS:
             continue
         if not text[0].isalpha():
@@ -229,7 +229,7 @@ def _by_class(sources: Sources, kind: str) -> Section | None:
             best = section
         if lists or any(each.mem_id != node.mem_id for each in node.css(_CLASS_QUERIES[kind])):
             continue  # the smaller ones inside it are examined separately
-        text = squeeze(node.text(separator=" "))
+        text = normalize_space(node.text(separator=" "))
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else lines_of(node))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from aragog.pages.document import squeeze
+from aragog.pages.document import normalize_space
 from aragog.pages.plain_text import lines_of
 from aragog.pages.richpins.syntax.graph import Graph, Node, local_name
 
@@ -154,7 +154,7 @@ class _MarkupWalk:
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
         """Name an item that has only text by its text: `<b itemprop=author itemscope>Ann</b>`."""
         if self.graph.follow(node) is node:
-            text = squeeze(element.text())
+            text = normalize_space(element.text())
             if 0 < len(text) <= _MAX_NAME_CHARS:
                 node.add("name", text)
 
@@ -267,7 +267,7 @@ class _MarkupWalk:
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
-        text = squeeze(mark.element.text())
+        text = normalize_space(mark.element.text())
         return [text] if text else []
 
 

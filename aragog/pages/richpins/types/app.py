@@ -11,8 +11,7 @@ from aragog.pages.richpins.model import App
 from aragog.pages.richpins.provenance import Candidate, Provenance
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
-from aragog.pages.richpins.types import product
-from aragog.pages.richpins.values import scalars
+from aragog.pages.richpins.values import prices, scalars
 from aragog.pages.richpins.values.ratings import rating_of
 
 TYPES = frozenset(
@@ -67,7 +66,7 @@ def read(sources: Sources, nodes: list[Node]) -> App:
 
 
 def _price(sources: Sources, nodes: list[Node]) -> tuple[Decimal | None, str | None]:
-    found = product.price_of(sources, nodes, "app.price")
+    found = prices.price_of(sources, nodes, "app.price")
     if found is not None:
         return found
     free = sources.ledger.pick("app.price", _is_free, _free_candidates(sources, nodes))

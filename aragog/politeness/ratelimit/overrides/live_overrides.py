@@ -2,7 +2,7 @@
 Overrides that operators set while the system runs, shared by all processes, with their history.
 
 They are kept in Redis: a hash with one value for each domain and key, and a stream with one entry
-for each change. The id of the last entry tells a process whether its copy is current.
+for each change. By the id of the last entry a process knows whether its copy is current.
 """
 
 from __future__ import annotations

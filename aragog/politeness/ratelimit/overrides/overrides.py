@@ -114,7 +114,7 @@ class Overrides:
                 "the overrides file is invalid, the previous overrides stay in use: %s", error
             )
             return False
-        # At the level of the earlier warning, so that whoever fixed the file sees it.
+        # At the level of the earlier warning, so that the operator who fixed the file sees it.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
         log.log(level, "reloaded overrides: %d names in %s", len(self._of_file), path)

@@ -124,9 +124,7 @@ def _records() -> dict[str, Operation]:
             type="string",
             pattern=REQUEST_ID["pattern"],
         ),
-        _header(
-            "If-None-Match", "ETags that the client has; the response is 304 if one is current."
-        ),
+        _header("If-None-Match", "ETags of the client; the response is 304 if one is current."),
         schema="FullRecord",
     )
     read["responses"]["501"] = _PROBLEMS["501"]

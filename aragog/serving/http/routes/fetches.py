@@ -46,7 +46,7 @@ class Fetches:
     async def post(self, request: Request) -> Response:
         """`POST /v1/fetch`: fetch a URL politely, within `max_wait_ms`; 202 if it takes longer."""
         body = await json_object(request)
-        wanted = FetchRequest(
+        fetch = FetchRequest(
             url=_string(body, "url"),
             max_wait_ms=_whole(body, "max_wait_ms", DEFAULT_WAIT_MS, LONGEST_WAIT_MS),
             max_age_s=_age("max_age", body.get("max_age", 0)),
@@ -54,7 +54,7 @@ class Fetches:
             fields=optional_strings(body, "fields", MOST_FIELDS),
             request_id=request_id(body),
         )
-        found = await self._ask(wanted)
+        found = await self._ask(fetch)
         report = await self._calls.metadata(_report, found.url) if found.record else None
         shown = {
             "url": found.url,
@@ -68,7 +68,7 @@ class Fetches:
         """`GET /v1/urls` with `max_age` or `max_wait_ms`: the record, fetched first if it must."""
         refuse_cross_site(request)
         max_age_s, field_ages = _ages(query.get("max_age"))
-        wanted = FetchRequest(
+        fetch = FetchRequest(
             url=query.required("url"),
             max_wait_ms=query.number("max_wait_ms", 0, least=0, most=LONGEST_WAIT_MS),
             max_age_s=max_age_s,
@@ -76,7 +76,7 @@ class Fetches:
             fields=query.names("fields"),
             request_id=query.get("request_id") or "",
         )
-        found = await self._ask(wanted)
+        found = await self._ask(fetch)
         if found.record is None:
             raise Problem(
                 404,
@@ -89,10 +89,10 @@ class Fetches:
             shown |= await self._calls.metadata(views.extras, found.url, include)
         return tagged(request, shown, found.record.version)
 
-    async def _ask(self, wanted: FetchRequest) -> FetchAnswer:
+    async def _ask(self, fetch: FetchRequest) -> FetchAnswer:
         if self._fetching is None:
             raise Problem(501, "this server does not fetch")
-        return await self._fetching.fetch_now_async(wanted, self._calls.fetching)
+        return await self._fetching.fetch_now_async(fetch, self._calls.fetching)
 
 
 def freshness(found: FetchAnswer) -> dict[str, Any]:

@@ -92,8 +92,8 @@ class Lookup:
         fetching = self._services.fetching
         if fetching is None:
             raise Problem(501, "this server does not fetch")
-        wanted = FetchRequest(url=url, max_wait_ms=REFRESH_WAIT_MS, max_age_s=0, fields=())
-        found = await fetching.fetch_now_async(wanted, self._calls.fetching)
+        fetch = FetchRequest(url=url, max_wait_ms=REFRESH_WAIT_MS, max_age_s=0, fields=())
+        found = await fetching.fetch_now_async(fetch, self._calls.fetching)
         if found.fetching:
             return notice("It is being fetched; what it waits for is below.")
         return notice(found.reason or "It was fetched just now.")

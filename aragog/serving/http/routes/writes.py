@@ -132,7 +132,7 @@ def _delete(
 ) -> None:
     version = _checked(store, url, if_version)
     if version is not None:
-        # Takes the version, so that of several conditional writers one goes on.
+        # This takes the version, so that one of several conditional writers succeeds.
         store.put(url, {}, if_version=version)
     if names is None:
         store.remove(url)

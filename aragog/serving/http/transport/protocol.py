@@ -9,8 +9,6 @@ number of connections, and the time during which a client may stop reading.
 from __future__ import annotations
 
 import asyncio
-from asyncio import TimerHandle
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -18,6 +16,7 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from aragog.serving.http.transport.fast_reads import FastReads
+from aragog.serving.http.transport.timer import Timer
 from aragog.serving.problems import MEDIA_TYPE, Problem
 from aragog.serving.stopping import QUIET_S
 from aragog.settings import ServingSettings
@@ -38,9 +37,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._head_timer = _Timer(self.loop, self.limits.head_timeout_s, self._head_is_late)
-        self._write_timer = _Timer(self.loop, self.limits.send_timeout_s, self._abort)
-        self._idle_timer = _Timer(
+        self._head_timer = Timer(self.loop, self.limits.head_timeout_s, self._head_is_late)
+        self._write_timer = Timer(self.loop, self.limits.send_timeout_s, self._abort)
+        self._idle_timer = Timer(
             self.loop, self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
         self._head_bytes = 0
@@ -259,55 +258,6 @@ class _NoEvent:
 
 
 _NO_EVENT = _NoEvent()
-
-
-class _Timer:
-    """
-    Calls `then` once, `seconds` after `start`, unless it is stopped before.
-
-    It is started and stopped for each request, so it keeps one handle of the loop, which looks
-    again when it is too early.
-    """
-
-    __slots__ = ("_due_s", "_handle", "_loop", "_seconds", "_then")
-
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, seconds: float, then: Callable[[], None]
-    ) -> None:
-        self._loop = loop
-        self._seconds = seconds
-        self._then = then
-        self._due_s: float | None = None
-        self._handle: TimerHandle | None = None
-
-    def start(self) -> None:
-        """Start the timer unless it is already running."""
-        if self._due_s is None:
-            self._due_s = self._loop.time() + self._seconds
-            if self._handle is None:
-                self._handle = self._loop.call_later(self._seconds, self._fire)
-
-    def stop(self) -> None:
-        """Cancel the call."""
-        self._due_s = None
-
-    def close(self) -> None:
-        """Cancel the call, and release the loop's handle; the timer is not started again."""
-        self._due_s = None
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-
-    def _fire(self) -> None:
-        self._handle = None
-        if self._due_s is None:
-            return
-        left_s = self._due_s - self._loop.time()
-        if left_s > 0:
-            self._handle = self._loop.call_later(left_s, self._fire)
-        else:
-            self._due_s = None
-            self._then()
 
 
 def limited(

@@ -122,18 +122,18 @@ class PinLaterService:
         if given_ms is not None:
             bounded(given_ms, "delay_ms", 0, YEAR_MS)
 
-        def end(shard: Shard, some: Sequence[_Held]) -> list[bool]:
+        def end(shard: Shard, some: Sequence[_SentClaim]) -> list[bool]:
             nacks = [
                 Nack(
-                    held.id,
-                    held.token,
+                    claim.id,
+                    claim.token,
                     "fail" if options.fail else "again",
-                    policy.delay_ms(held.attempt, self._rng.random())
+                    policy.delay_ms(claim.attempt, self._rng.random())
                     if given_ms is None
                     else given_ms,
                     options.reason or "",
                 )
-                for held in some
+                for claim in some
             ]
             return [state is not None for state in shard.nack(queue, nacks)]
 
@@ -167,13 +167,15 @@ class PinLaterService:
         return PREFIX + name
 
     def _each(
-        self, claims: Sequence[Any] | None, end: Callable[[Shard, Sequence[_Held]], list[bool]]
+        self,
+        claims: Sequence[Any] | None,
+        end: Callable[[Shard, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
         """Call `end` for the claims of each shard; the results are in the order of the claims."""
-        held = [_Held(claim, place) for place, claim in enumerate(items(claims, "claims"))]
-        done = [False] * len(held)
-        by_shard: dict[str, list[_Held]] = defaultdict(list)
-        for one in held:
+        sent = [_SentClaim(claim, place) for place, claim in enumerate(items(claims, "claims"))]
+        done = [False] * len(sent)
+        by_shard: dict[str, list[_SentClaim]] = defaultdict(list)
+        for one in sent:
             by_shard[one.shard].append(one)
         cluster = self._shards()
         for name, some in by_shard.items():
@@ -186,7 +188,7 @@ class PinLaterService:
         return done
 
 
-class _Held:
+class _SentClaim:
     """A claim of a request."""
 
     __slots__ = ("attempt", "id", "place", "shard", "token")

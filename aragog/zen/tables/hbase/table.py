@@ -11,7 +11,7 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 - A scan is read in pages, each with its own scanner that is closed before its rows are returned:
   no connection and no scanner is in use while the caller works, and a page that failed is read
   again.
-- Check-and-put cannot tell an absent cell from an empty one, so it accepts no empty values.
+- To check-and-put an empty cell is an absent one, so it accepts no empty values.
 - A put whose column has no colon is acknowledged and lost, so it is refused here.
 """
 

@@ -1,4 +1,4 @@
-"""The store of a command, and what its commands print."""
+"""What the commands of `aragog store` print, and the URLs of a host."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ from contextlib import contextmanager
 
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap.stores import url_store
 from aragog.cli.progress_display import progress_display
-from aragog.settings import Settings
 from aragog.terminal import echo, one_line
 from aragog.urlstore.store import UrlStore
-
-
-@contextmanager
-def open_store(settings: Settings) -> Iterator[UrlStore]:
-    """The store of the settings; closed at the end."""
-    opened = url_store(settings)
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 @contextmanager

@@ -1,0 +1,223 @@
+"""
+Import and export a UrlStore as records, in constant memory, from and to any format.
+
+An import reports bad lines by number and continues. It may be interrupted anywhere and restarted,
+from the start or from the line that it reported last, because older values never replace newer
+ones. An export walks the nodes in key order and returns a cursor to continue from. `json_lines` and
+`parquet` are the formats. For page content see `warc`, for copying to another engine `copy`, for
+exports by many machines `parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from aragog.urlstore.pages.nodes import (
+    CANONICAL,
+    PROVISIONAL,
+    REMOVED,
+    SENTINEL,
+    URL,
+    Nodes,
+    alias_of,
+    is_taken_down,
+    text,
+)
+from aragog.urlstore.pages.record_reader import record_of
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
+from aragog.urlstore.transfer.records import BadRecord, UrlRecord
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, SelectedNodes
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
+
+BATCH = 500
+BATCH_BYTES = 4 << 20
+"""Size of field values; a batch of large ones ends sooner."""
+MAX_LINKS = 6000
+
+OnProgress = Callable[[int], None]
+"""Called after each batch with the number of the last line or row that is done."""
+
+Read = tuple[int, UrlRecord | BadRecord]
+"""The number of a line or row, from 1, and its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """The result of an import."""
+
+    last_number: int
+    """The last line or row that was read; a restart continues after it."""
+    written: int
+    """Records that were stored."""
+    problems: int
+    """Lines or rows that could not be imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """The result of an export."""
+
+    records: int
+    cursor: str | None
+    """Where to continue; None: the export is complete."""
+
+
+class Sink(Protocol):
+    """The destination of an export."""
+
+    def write(self, records: Sequence[UrlRecord]) -> None:
+        """Add records, in order."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+def import_urls(
+    source: Iterable[Read],
+    writer: BulkWriter,
+    *,
+    on_problem: OnProblem,
+    on_progress: OnProgress = lambda _: None,
+    batch: int = BATCH,
+) -> ImportReport:
+    """
+    Write the records of `source` (`read_json_lines`, `read_parquet`); bad ones are only reported.
+
+    Raises:
+        StoreUnavailable: the last number that `on_progress` got is done; continue after it.
+    """
+    last = written = problems = 0
+    for some in _batches(source, batch):
+        bad = [(number, str(found)) for number, found in some if isinstance(found, BadRecord)]
+        good = [each for each in some if not isinstance(each[1], BadRecord)]
+        written += writer.write(cast("list[Numbered]", good), lambda *each, to=bad: to.append(each))
+        for number, reason in sorted(bad):
+            on_problem(number, reason)
+        problems += len(bad)
+        last = some[-1][0]
+        on_progress(last)
+    return ImportReport(last, written, problems)
+
+
+def export_urls(
+    zen: Zen,
+    sink: Sink,
+    selection: NodeSelection = EVERYTHING,
+    *,
+    fields: Sequence[str] | None = None,
+    aliases: bool = True,
+    links_of: UrlStore | None = None,
+    on_progress: OnProgress = lambda _: None,
+) -> ExportReport:
+    """
+    Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
+
+    Not a snapshot: what is written meanwhile may or may not be included. A page that is taken down
+    meanwhile is not, unless its batch was already in the file.
+
+    `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
+    from, at most 6,000 a page.
+
+    Raises:
+        StoreUnavailable: the sink contains complete batches only.
+    """
+    nodes = Nodes(zen)
+    with SelectedNodes(zen, selection) as selected:
+        records = _records(selected, fields, aliases=aliases, links_of=links_of)
+        for batch in _of_bounded_size(records):
+            sink.write(_without_taken_down(batch, nodes))
+            on_progress(selected.taken)
+    return ExportReport(selected.taken, selected.cursor)
+
+
+def _records(
+    selected: SelectedNodes,
+    fields: Sequence[str] | None,
+    *,
+    aliases: bool,
+    links_of: UrlStore | None,
+) -> Iterator[UrlRecord]:
+    for row in selected:
+        record = _record(row, fields, aliases=aliases)
+        if record is not None:
+            selected.taken += 1
+            yield _with_links(record, links_of) if links_of else record
+
+
+def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
+    """Batches of at most `BATCH` records, which end with the one that exceeds `BATCH_BYTES`."""
+    batch: list[UrlRecord] = []
+    weight = 0
+    for record in records:
+        batch.append(record)
+        weight += record.weight_bytes
+        if len(batch) == BATCH or weight > BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+
+
+def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
+    """Return the records whose nodes still have data; reading the batch may have taken minutes."""
+    rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
+    there = {url for url, row in rows.items() if row and not is_taken_down(row)}
+    return [record for record in batch if record.url in there]
+
+
+def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
+    batch: list[Read] = []
+    weight = 0
+    for number, found in source:
+        batch.append((number, found))
+        weight += 0 if isinstance(found, BadRecord) else found.weight_bytes
+        if len(batch) == size or weight > BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+
+
+def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlRecord | None:
+    url = text(row, URL)
+    if url is None or is_taken_down(row):
+        return None
+    canonical = alias_of(row, url)
+    if canonical is not None:
+        if not aliases:
+            return None
+        return UrlRecord(
+            url=url,
+            canonical_url=canonical,
+            canonical_at_ms=row[CANONICAL].at_ms,
+            provisional=bool(text(row, PROVISIONAL)),
+        )
+    if SENTINEL not in row:
+        return None
+    found = record_of(url, url, row, fields, info=True)
+    if found is None:
+        return None
+    return UrlRecord(
+        url=url,
+        fields=found.fields,
+        at_ms={name: info.at_ms for name, info in found.info.items()},
+        provenance={name: info.provenance for name, info in found.info.items() if info.provenance},
+        due_at_ms=found.due_at_ms,
+        facts=found.facts,
+        content_key=found.content_key,
+        content_hash=found.content_hash,
+        content_bytes=found.content_bytes,
+    )
+
+
+def _with_links(record: UrlRecord, store: UrlStore) -> UrlRecord:
+    if record.canonical_url is not None:
+        return record
+    page = store.links.outlinks(record.url, MAX_LINKS)
+    links = tuple(OutLink(link.url, link.text, link.rel) for link in page.items)
+    return replace(record, links=links) if links else record
