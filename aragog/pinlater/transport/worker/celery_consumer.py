@@ -57,7 +57,11 @@ def _forget_waiting(executor: Any) -> None:
     """Cancel what no thread of a thread pool has begun; other pools do so themselves."""
     if isinstance(executor, ThreadPoolExecutor):
         # What `shutdown(cancel_futures=True)` does; the executor has no method for this alone.
-        waiting = executor._work_queue
+        waiting: Any = executor._work_queue
         with suppress(Empty):
-            while item := waiting.get_nowait():
+            while True:
+                item = waiting.get_nowait()
+                if item is None:  # the executor is ending, and tells its threads so
+                    waiting.put(None)
+                    return
                 item.future.cancel()
