@@ -57,7 +57,7 @@ class JobSelection:
         validators = {
             job.url: _validators(record)
             for job in fresh
-            if job.refresh and (record := records.get(job.url)) and record.content_key
+            if job.refresh and (record := records.get(job.url)) and _is_whole(record)
         }
         self.counters.add({counters.ALREADY_STORED: len(done)})
         self.in_flight.clear([job.url for job in done])
@@ -95,6 +95,11 @@ def _is_at_its_start(job: UrlJob) -> bool:
 def _has_page(record: Record | None) -> bool:
     """A fetch of the URL has brought a page once; earlier failures do not keep it out."""
     return record is not None and bool(record.content_key)
+
+
+def _is_whole(record: Record) -> bool:
+    """There is content to revalidate: a 304 would keep a page that was cut forever as it is."""
+    return bool(record.content_key) and not record.facts.get("truncated")
 
 
 def _validators(record: Record) -> StoredValidators:

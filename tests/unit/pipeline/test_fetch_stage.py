@@ -276,6 +276,16 @@ def test_a_refresh_sends_the_stored_validators(stage, ports):
     assert (options["etag"], options["validators_url"]) == ('"1"', A)
 
 
+def test_a_page_that_was_cut_is_fetched_without_its_validators(stage, ports):
+    facts = {"etag": '"1"', "final_url": A, "truncated": 1}
+    ports.store.write_pages([page(A, content=body("x"), facts=facts)])
+
+    run(stage, UrlJob(url=A, refresh=True))
+
+    ((_, options),) = ports.web.requests
+    assert (options["etag"], options["validators_url"]) == (None, None)
+
+
 def test_a_full_spool_sends_jobs_back_without_a_request_and_without_an_attempt(stage, ports):
     ports.spool.open = False
 
