@@ -23,7 +23,7 @@ def connect(
     setting: str = "redis.url",
     timeout_s: float = 10.0,
     connect_timeout_s: float = 5.0,
-    attempts: int | None = None,
+    attempts: int = 1,
     retry_timeouts: bool = True,
 ) -> redis.Redis:
     """
@@ -34,9 +34,9 @@ def connect(
         setting: the setting that contains the URL, for error messages.
         timeout_s: for the response to a command.
         connect_timeout_s: for a TCP or TLS connection.
-        attempts: how often a command is sent before its error is raised. Needs to be at least 2
-            to survive a restart of the server, which breaks pooled connections. None: redis-py's
-            default, 4 with growing pauses.
+        attempts: how often a command is sent before its error is raised. With more than one it may
+            be done twice: its connection may break after that. A pooled connection that the server
+            has closed is replaced and costs no attempt.
         retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:
@@ -44,9 +44,10 @@ def connect(
     """
     if not is_usable(url):
         raise _unusable(url, setting)
-    options: dict[str, Any] = {"socket_timeout": timeout_s}
-    if attempts is not None:
-        options["retry"] = _retry(attempts, retry_timeouts=retry_timeouts)
+    options: dict[str, Any] = {
+        "socket_timeout": timeout_s,
+        "retry": _retry(attempts, retry_timeouts=retry_timeouts),
+    }
     if not plain(url).startswith("unix:"):
         options |= {"socket_connect_timeout": connect_timeout_s, "socket_keepalive": True}
     if is_sentinel(url):

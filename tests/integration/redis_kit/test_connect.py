@@ -1,6 +1,7 @@
 """A client for each kind of Redis URL, against real servers."""
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,13 +64,43 @@ def test_a_client_follows_the_master_that_the_sentinels_name(folder):
         assert replica.info("replication")["role"] == "master"
 
 
-def test_a_pooled_connection_survives_a_restart_of_the_server(own_redis):
-    with connect(own_redis.url, attempts=2) as client:
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_pooled_connection_survives_a_restart_of_the_server(own_redis, attempts):
+    with connect(own_redis.url, attempts=attempts) as client:
         client.set("kept", 1)
         own_redis.stop()
         own_redis.start()
 
         assert client.get("kept") == b"1"
+
+
+def test_a_command_whose_response_is_lost_is_done_once_and_with_more_attempts_again(redis_url):
+    for attempts in (1, 2):
+        with connect(redis_url, attempts=attempts) as client:
+            client.set("count", 0)
+            client.connection_pool.connection_class = cutting(client)
+            client.connection_pool.disconnect()
+            client.connection_pool.reset()
+            with suppress(redis.ConnectionError):
+                client.incr("count")
+            assert int(client.get("count")) == attempts
+
+
+def cutting(client):
+    """A class of connections, the first of which breaks when the server has responded."""
+
+    class CutConnection(client.connection_pool.connection_class):
+        cut = True
+
+        def read_response(self, *args, **kwargs):
+            response = super().read_response(*args, **kwargs)
+            if CutConnection.cut and response == 1:
+                CutConnection.cut = False
+                self.disconnect()
+                raise redis.ConnectionError("the connection broke")
+            return response
+
+    return CutConnection
 
 
 def test_a_url_that_cannot_be_used_is_named_by_its_setting_without_its_password():
