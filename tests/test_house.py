@@ -158,3 +158,23 @@ def test_decisions_have_numbers_of_their_own():
     numbers = [path.name[:4] for path in (ROOT / "docs" / "adr").glob("*.md")]
 
     assert len(numbers) == len(set(numbers))
+
+
+def imported_by(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_module_of_the_pipeline_is_imported_by_a_test():
+    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    imported = {name for path in tests for name in imported_by(path)}
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "aragog" / "pipeline").rglob("*.py")
+        if path.stem != "__init__"
+    }
+
+    # They have protocols and a dataclass of the stages, and nothing to run.
+    assert modules - imported == {"aragog.pipeline.pipeline", "aragog.pipeline.ports"}

@@ -5,11 +5,12 @@ import pytest
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.statistics.counters import Counters
 from aragog.redis_kit.connect import connect
-from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemorySpool
+from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 
 pytestmark = pytest.mark.redis
 A, B = "http://a.example/", "http://www.b.example/"
@@ -29,6 +30,20 @@ def spool(kind, redis_client):
 @pytest.fixture
 def in_flight(kind, redis_client):
     return MemoryInFlight() if kind == "memory" else InFlightSet(redis_client, prefix=PREFIX)
+
+
+@pytest.fixture
+def marks(kind, redis_client):
+    return MemoryMarks() if kind == "memory" else RunMarks(redis_client, prefix=PREFIX, ttl_s=60)
+
+
+def test_runs_that_never_ended_are_counted_for_each_batch(marks):
+    assert [marks.begin(["1", "2"]) for _ in range(3)] == [0, 1, 2]
+    assert marks.begin(["1"]) == 0
+    marks.end(["1", "2"])
+    marks.end(["1", "2"])
+
+    assert (marks.begin(["1", "2"]), marks.begin(["1"])) == (0, 1)
 
 
 def test_bodies_are_read_by_their_tokens_until_they_are_freed(spool):

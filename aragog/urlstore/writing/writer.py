@@ -20,7 +20,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
 from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed.change import Change, ChangeKind
 from aragog.urlstore.feed.changes import publish, shown
 from aragog.urlstore.pages import history, nodes, report_cell
 from aragog.urlstore.pages.field_rules import FieldRules
@@ -169,6 +169,7 @@ class PageWriter:
         """The page's entry in the change feed; only watched pages are reported as new."""
         changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
         watched = nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()
+        kind: ChangeKind
         if following.given_up:
             kind = "gone"
         elif changed and (watched or not following.first):

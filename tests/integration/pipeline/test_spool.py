@@ -7,7 +7,7 @@ import redis
 
 from aragog.clock import ManualClock, SystemClock
 from aragog.errors import SpoolUnavailable
-from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, bounds_of
+from aragog.pipeline.spool.bounds import OVERHEAD_BYTES
 from aragog.pipeline.spool.room import SpoolRoom
 from aragog.pipeline.spool.spool import Spool
 
@@ -171,24 +171,6 @@ def test_what_is_read_is_not_idle(redis_client):
     assert spool.idle(9, 100) == [old]
     assert spool.free_idle([old, read], 9) == 1
     assert spool.get_many([old, read]) == [None, b"read"]
-
-
-@pytest.mark.parametrize(
-    ("setting", "maxmemory", "machine", "expected"),
-    [
-        (7_000_000, 200 * MB, 8 << 30, 7_000_000),
-        (None, 200 * MB, 8 << 30, 50 * MB),
-        (None, 0, 2 << 30, 32 * MB),
-        (None, 0, 64 << 30, 128 * MB),
-        (None, 64 << 30, 64 << 30, 128 * MB),
-    ],
-)
-def test_by_default_it_takes_a_share_of_the_servers_memory(setting, maxmemory, machine, expected):
-    bounds = bounds_of(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
-
-    assert bounds.max_bytes == expected
-    marks = bounds.low_bytes, bounds.high_bytes, bounds.claimed_bytes, bounds.fetch_bytes
-    assert sorted({*marks, bounds.max_bytes}) == [*marks, bounds.max_bytes]
 
 
 def test_the_servers_own_figures_bound_it(redis_client):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from selectolax.lexbor import LexborNode
 
@@ -41,14 +42,14 @@ _SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNOR
 _BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
 Groups = list[tuple[str | None, list[str]]]
+SectionKind = Literal["ingredients", "steps"]
 
 
 @dataclass(slots=True)
 class Section:
     """The entries under one heading of a recipe."""
 
-    kind: str
-    """`ingredients` or `steps`."""
+    kind: SectionKind
     heading: str
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
@@ -226,7 +227,7 @@ def _take_heading(node: LexborNode, section: Section) -> bool:
     return not section.count
 
 
-def entries_of(node: LexborNode, kind: str) -> list[str]:
+def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """Return the entries of a list or the rows of a table."""
     if node.tag == "table":
         rows = (normalize_space(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
@@ -264,7 +265,7 @@ def _without_common_end(found: list[str]) -> list[str]:
     return [" ".join(each[: len(each) - same]) for each in words]
 
 
-def _paragraphs(node: LexborNode, kind: str) -> list[str]:
+def _paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:
     if kind == "steps":
         return [line for line in lines_of(node) if len(line) > 2]
     if _is_row(node):

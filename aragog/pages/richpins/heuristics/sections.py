@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Literal
 
 from selectolax.lexbor import LexborNode
 
@@ -20,6 +21,7 @@ from aragog.pages.richpins.heuristics.lists import (
     MAX_HEADING_CHARS,
     NOT_CONTENT,
     Section,
+    SectionKind,
     collect_after,
     entries_of,
 )
@@ -39,6 +41,8 @@ _MAX_SECTIONS = 20
 """Maximum number of elements of one kind that are examined."""
 _MAX_LISTS = 300
 _MAX_PARAGRAPH_CHARS = 4_000
+
+HeadingKind = SectionKind | Literal["end"]
 
 
 def best_sections(sources: Sources) -> dict[str, Section]:
@@ -100,12 +104,12 @@ def _steps_behind(ingredients: Section | None) -> Section | None:
     return Section("steps", f"behind {ingredients.heading}", ingredients.then)
 
 
-def _by_headings(heads: list[tuple[LexborNode, str, str]]) -> Iterator[Section]:
+def _by_headings(heads: list[tuple[LexborNode, HeadingKind, str]]) -> Iterator[Section]:
     places = {node.mem_id: kind for node, kind, _ in heads}
     looked_into = Counter[str]()
     for node, kind, text in heads:
         looked_into[kind] += 1
-        if kind in {"ingredients", "steps"} and looked_into[kind] <= _MAX_SECTIONS:
+        if kind != "end" and looked_into[kind] <= _MAX_SECTIONS:
             section = Section(kind, text, tag=node.tag or "")
             collect_after(node, section, places)
             if section.count >= section.least and not (
@@ -114,7 +118,7 @@ def _by_headings(heads: list[tuple[LexborNode, str, str]]) -> Iterator[Section]:
                 yield section
 
 
-def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
+def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
     """Yield elements whose own text is a known heading, in document order."""
     for count, node in enumerate(sources.document.tree.css(HEADINGS)):
         if count > _MAX_HEADINGS:
@@ -154,7 +158,9 @@ def _undecorated(text: str) -> str:
     return text
 
 
-def _by_amounts(sources: Sources, heads: list[tuple[LexborNode, str, str]]) -> Section | None:
+def _by_amounts(
+    sources: Sources, heads: list[tuple[LexborNode, HeadingKind, str]]
+) -> Section | None:
     """Return the longest list of amounts without a known heading, and the similar lists near it."""
     lists = [
         (node, found)
@@ -211,7 +217,7 @@ _CLASS_QUERIES = {
 }
 
 
-def _by_class(sources: Sources, kind: str) -> Section | None:
+def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
     """Return the element with the most list entries whose class names this part of a recipe."""
     best: Section | None = None
     loose: list[str] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aragog.pages.richpins.heuristics import caption_times, captions
-from aragog.pages.richpins.heuristics.lists import Section
+from aragog.pages.richpins.heuristics.lists import Section, SectionKind
 from aragog.pages.richpins.heuristics.sections import best_sections
 from aragog.pages.richpins.model import Recipe
 from aragog.pages.richpins.syntax.sources import Sources
@@ -52,7 +52,7 @@ class _Shown:
         self.ingredients = self._entries("ingredients")
         self.instructions = self._entries("steps")
 
-    def _entries(self, kind: str) -> tuple[str, ...]:
+    def _entries(self, kind: SectionKind) -> tuple[str, ...]:
         groups = _groups(self._sections.get(kind))
         return tuple(entry for group in groups for entry in group.entries)
 
@@ -76,7 +76,7 @@ class _Shown:
             recipe = replace(recipe, instructions=self.instructions, instruction_groups=groups)
         return recipe
 
-    def _noted(self, kind: str, field: str) -> Section:
+    def _noted(self, kind: SectionKind, field: str) -> Section:
         section = self._sections[kind]
         lines = next(self._sources.shown(section.heading))
         self._sources.ledger.note(f"recipe.{field}", lines)
