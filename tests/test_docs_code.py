@@ -13,9 +13,9 @@ import pytest
 
 from aragog.pipeline.pages.analysis import read_page
 from aragog.settings import Settings, load_settings
+from tests.support.byte_streams import html_result
 from tests.support.documented import ROOT, all_blocks, blocks
 from tests.support.origin import Origin, page
-from tests.support.pieces import html_result
 
 SECTIONS = set(Settings.__dataclass_fields__)
 # Pages whose Python needs a server, and pages whose TOML is no settings file.

@@ -126,6 +126,31 @@ def test_a_class_name_appears_once_in_the_package():
     assert [name for name, count in Counter(found).items() if count > 1] == []
 
 
+def checks_something(function):
+    """It asserts, expects an exception, or calls a helper whose name says that it asserts."""
+    return any(
+        isinstance(node, ast.Assert)
+        or (
+            isinstance(node, ast.Call)
+            and re.match(r"assert_|pytest\.(raises|fail|warns)$", ast.unparse(node.func))
+        )
+        for node in ast.walk(function)
+    )
+
+
+def test_every_test_checks_something():
+    found = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and not checks_something(node)
+    ]
+
+    assert found == []
+
+
 def calls_in(path):
     """(the function's text, the first argument's text) of each call in a file."""
     text = path.read_text()

@@ -205,10 +205,10 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     yield "last change", _moment(state.changed_at_ms)
     if state.gone:
         yield "gone", f"{state.gone} times in a row"
-    yield from _scarcity(opened, record.canonical_url if record else url, state)
+    yield from _budget_facts(opened, record.canonical_url if record else url, state)
 
 
-def _scarcity(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
+def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """Where more of the domain is due than its rate allows: what that means for this page."""
     names = {registered_domain(url), host(url)}
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)

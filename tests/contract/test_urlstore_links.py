@@ -108,7 +108,7 @@ def test_inlinks_may_be_left_out_altogether(tables):
 
 
 def test_a_hub_is_read_and_counted_whole(tables):
-    a_stand = stand(tables, lists=ListLimits(inline_lines=8, chunk_lines=5, many_pieces=2))
+    a_stand = stand(tables, lists=ListLimits(inline_lines=8, chunk_lines=5, many_deltas=2))
     expected = set()
     for start in range(0, 120, 12):
         urls = [f"http://s.example/{i:03d}" for i in range(start, start + 12)]
@@ -140,7 +140,7 @@ def compact_row_by_row(a_stand):
 
 def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
     """A journal row's bucket is random; with a small limit, a later row used to be compacted first."""
-    a_stand = stand(tables, lists=ListLimits(many_pieces=1))
+    a_stand = stand(tables, lists=ListLimits(many_deltas=1))
     writes = [(15, C, [B]), (15, A, [B]), (0, A, [])]  # the addition is behind another row
     for number, (bucket, url, links) in enumerate(writes):
         a_stand.clock.advance_ms(1000)
@@ -153,7 +153,7 @@ def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
 
 
 def test_a_removal_by_a_writer_with_a_slow_clock_is_compacted_after_the_addition(tables):
-    slow, fast = (stand(tables, lists=ListLimits(many_pieces=1)) for _ in range(2))
+    slow, fast = (stand(tables, lists=ListLimits(many_deltas=1)) for _ in range(2))
     fast.clock.advance_ms(60_000)
 
     write_into_bucket(slow, 15, page(C, NOW_MS, links=[B]))
@@ -167,7 +167,7 @@ def test_a_removal_by_a_writer_with_a_slow_clock_is_compacted_after_the_addition
 
 
 def test_a_compactor_with_a_slow_clock_loses_no_link_that_one_with_a_fast_clock_has_merged(tables):
-    limits = ListLimits(many_pieces=1, large_lines=0)
+    limits = ListLimits(many_deltas=1, large_lines=0)
     slow, fast = (stand(tables, lists=limits) for _ in range(2))
     fast.clock.advance_ms(60_000)
 
@@ -198,7 +198,7 @@ STEP = st.one_of(
 @examples(25)
 @given(st.lists(STEP, max_size=30))
 def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
-    small = ListLimits(group_lines=4, inline_lines=2, chunk_lines=2, many_pieces=1, large_lines=1)
+    small = ListLimits(group_lines=4, inline_lines=2, chunk_lines=2, many_deltas=1, large_lines=1)
     here = stand(quick_tables(), lists=small)
     links: dict[str, set[str]] = {}
     newest: dict[str, int] = {}

@@ -25,7 +25,7 @@ from aragog.fetcher.http1.decoders import decoders_for
 from aragog.fetcher.http1.framing import framing_of
 from aragog.fetcher.http1.reader import content
 from tests.fuzz.engine import edited, fuzz
-from tests.support.pieces import channel_of
+from tests.support.byte_streams import channel_of
 
 MAX_BODY_BYTES = 10_000
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

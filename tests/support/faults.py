@@ -15,7 +15,7 @@ from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand
 
 # Every group is divided, every list has segments, and each of their lines is a row.
-SHORT_LISTS = ListLimits(group_lines=1, inline_lines=1, chunk_lines=1, many_pieces=1, large_lines=0)
+SHORT_LISTS = ListLimits(group_lines=1, inline_lines=1, chunk_lines=1, many_deltas=1, large_lines=0)
 
 Step = Callable[[Stand], None]
 

@@ -15,9 +15,8 @@ from typing import ClassVar, Protocol
 import brotli
 import zstandard
 
-from aragog.fetcher.faults import TransportError, UnsupportedContent
-from aragog.fetcher.http1.framing import MAX_CODINGS
-from aragog.fetcher.outcome import UnreachableKind
+from aragog.fetcher.faults import UnsupportedContent
+from aragog.fetcher.http1.framing import check_codings
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -260,11 +259,5 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
         TransportError: more than five codings.
     """
     names = [name for name in (*content_codings, *transfer_codings) if name not in _NO_CODING]
-    if unknown := [name for name in names if name not in _DECODERS]:
-        raise UnsupportedContent(f"unknown content coding {unknown[0][:60]!r}")
-    if len(names) > MAX_CODINGS:
-        raise TransportError(
-            UnreachableKind.PROTOCOL,
-            f"{len(names)} nested content codings; {MAX_CODINGS} are supported",
-        )
+    check_codings(names, _DECODERS, "content")
     return [_DECODERS[name]() for name in reversed(names)]

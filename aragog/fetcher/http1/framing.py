@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -41,6 +42,23 @@ class Framing:
     """True when the connection may carry another request after this body."""
 
 
+def check_codings(names: Sequence[str], known: Container[str], kind: str) -> None:
+    """
+    Check the codings of a body; `kind` is `transfer` or `content`, for messages.
+
+    Raises:
+        UnsupportedContent: one is not known.
+        TransportError: there are more than `MAX_CODINGS`.
+    """
+    if unknown := [name for name in names if name not in known]:
+        raise UnsupportedContent(f"unknown {kind} coding {unknown[0][:60]!r}")
+    if len(names) > MAX_CODINGS:
+        raise TransportError(
+            UnreachableKind.PROTOCOL,
+            f"{len(names)} nested {kind} codings; {MAX_CODINGS} are supported",
+        )
+
+
 def framing_of(head: ResponseHead) -> Framing:
     """
     Return the framing of a final response to GET.
@@ -76,13 +94,7 @@ def _transferred(codings: list[str], *, persistent: bool) -> Framing:
         )
     chunked = names[-1] == "chunked"
     under = [name for name in names[: -1 if chunked else None] if name != "identity"]
-    if unknown := [name for name in under if name not in TRANSFER_CODINGS]:
-        raise UnsupportedContent(f"unknown transfer coding {unknown[0][:60]!r}")
-    if len(under) > MAX_CODINGS:
-        raise TransportError(
-            UnreachableKind.PROTOCOL,
-            f"{len(under)} nested transfer codings; {MAX_CODINGS} are supported",
-        )
+    check_codings(under, TRANSFER_CODINGS, "transfer")
     if chunked:
         return Framing(Delimiter.LAST_CHUNK, codings=tuple(under), persistent=persistent)
     return Framing(Delimiter.CLOSE, codings=tuple(under))

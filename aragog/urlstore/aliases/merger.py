@@ -59,7 +59,7 @@ class AliasMerger:
         self,
         zen: Zen,
         content: ContentStore,
-        linking: OutlinkWriter,
+        outlinks: OutlinkWriter,
         refresh: RefreshSettings | None = None,
     ) -> None:
         self._zen = zen
@@ -70,7 +70,7 @@ class AliasMerger:
         self._nodes = Nodes(zen)
         self._watches = Watches(zen)
         self._content = content
-        self._outlinks = linking
+        self._outlinks = outlinks
 
     def merge(
         self,

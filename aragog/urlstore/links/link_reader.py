@@ -28,9 +28,9 @@ MAX_LIMIT = 6000
 class LinkReader:
     """Outlinks and inlinks of canonical URLs, page by page."""
 
-    def __init__(self, zen: Zen, linking: OutlinkWriter, aliases: AliasMerger) -> None:
+    def __init__(self, zen: Zen, outlinks: OutlinkWriter, aliases: AliasMerger) -> None:
         self._lists = zen.posting_lists
-        self._outlinks = linking
+        self._outlinks = outlinks
         self._aliases = aliases
 
     def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:

@@ -31,9 +31,9 @@ PRIOR_SHAPE = 0.5
 _FORGET = 0.85
 # Each check without a change reduces it too, down to the prior's weight: pages may slow down.
 _FADE = 0.97
-# Where the interval of the best allocation is shortest: at r = 1.793, T = 3.350 worth_s.
+# Where the interval of the best allocation is shortest: r = 1.793, T = 3.350 marginal_freshness_s.
 _SHORTEST_GAIN = 0.5351
-_SHORTEST_WORTHS = 3.350
+_SHORTEST_INTERVAL = 3.350
 _HOPELESS_GAIN = 0.99
 _HOPELESS_USUALS = 4
 
@@ -83,7 +83,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
     if gain <= 0:
         return math.inf
     if gain >= _SHORTEST_GAIN:
-        # Too fast to follow: the faster the page changes, the less a fetch is worth.
+        # Too fast to follow: the faster the page changes, the less freshness a fetch gains.
         best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
         return min(max(best_s, kind.floor_s), kind.hopeless_s)
     return max(ratio(gain) / rate_per_s, kind.floor_s)
@@ -93,8 +93,9 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
 def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
     """The kind of pages with a usual interval; more effort makes all intervals shorter."""
     floor_s = usual_s * FLOOR_SHARE / effort
-    marginal_freshness_s = floor_s / _SHORTEST_WORTHS
-    # r of the usual interval solves 1 - (1+r)exp(-r) = r·worth/usual; small r: about 2·worth/usual.
+    marginal_freshness_s = floor_s / _SHORTEST_INTERVAL
+    # r of the usual interval solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;
+    # for a small r it is about 2·m/usual.
     k = marginal_freshness_s * effort / usual_s
     r = 2 * k
     for _ in range(50):

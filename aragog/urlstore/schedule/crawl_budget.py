@@ -11,11 +11,11 @@ best allocation of Cho and Garcia-Molina (see `refresh`), for any distribution o
 A controller finds the price. It rises while more pages qualify than the rate allows, or while
 postponed pages wait too long, and falls while fewer qualify; by a factor e in about a quarter of
 the domain's usual interval, so a peak of an hour hardly changes it. The allowed rate is always
-used: if few pages are worth the price, the best of the others are fetched too.
+used: if few pages gain as much as the price, the best of the others are fetched too.
 
-Every page is fetched eventually. A page that is not worth the price is considered again when it
-will be, when its age has doubled, or after `LONGEST_WAIT_S`; at `HOPELESS_AGES` times the domain's
-usual interval it is fetched regardless of its gain.
+Every page is fetched eventually. A page that gains less than the price is considered again when it
+will gain it, when its age has doubled, or after `LONGEST_WAIT_S`; at `HOPELESS_AGES` times the
+domain's usual interval it is fetched regardless of its gain.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ def ration(
     later: list[tuple[Due, int]] = []
     start_ms = _from_ms(budget, now_ms, tick_s)
     booked = 0
-    for worth, one in rest:
-        if worth >= budget.price_s:
+    for gain_s, one in rest:
+        if gain_s >= budget.price_s:
             later.append((one, int(start_ms + booked * step_ms)))
             booked += 1
         else:
-            wait_s = max(_until_worth_s(one.state, budget, now_ms), tick_s)
+            wait_s = max(_until_gain_s(one.state, budget, now_ms), tick_s)
             later.append((one, now_ms + int(wait_s * 1000)))
     after = budget._replace(
         booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
@@ -123,7 +123,7 @@ def ration(
         age_s=_usual_age_s(budget.age_s, [one for _, one in go], now_ms),
         at_ms=now_ms,
     )
-    ready = sum(1 for worth, _ in ranked if worth >= budget.price_s)
+    ready = sum(1 for gain_s, _ in ranked if gain_s >= budget.price_s)
     allowed = max(rate_per_s * tick_s, 1.0)
     price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
     return Rationed([one for _, one in go], later, after._replace(price_s=price_s))
@@ -173,14 +173,14 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
     return max(now_ms - state.compared_at_ms, 0) / 1000
 
 
-def _until_worth_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
-    """How long to postpone a page that is not worth the price now."""
+def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+    """How long to postpone a page that gains less than the price now."""
     if state is None:
         return 0.0
     age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
     gain = rate * budget.price_s
-    worth_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
-    at_s = min(worth_at_s, budget.hopeless_s, 2 * age_s, age_s + LONGEST_WAIT_S)
+    gains_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
+    at_s = min(gains_at_s, budget.hopeless_s, 2 * age_s, age_s + LONGEST_WAIT_S)
     return at_s - age_s
 
 

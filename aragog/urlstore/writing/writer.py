@@ -51,7 +51,7 @@ class PageWriter:
         zen: Zen,
         content: ContentStore,
         settings: StoreSettings,
-        linking: OutlinkWriter,
+        outlinks: OutlinkWriter,
         aliases: AliasMerger,
         tombstones: Tombstones,
         refresh: RefreshSettings | None = None,
@@ -64,7 +64,7 @@ class PageWriter:
         self._refresh = refresh or RefreshSettings()
         self._watches = Watches(zen)
         self._content = content
-        self._outlinks = linking
+        self._outlinks = outlinks
         self._aliases = aliases
         self._rules = FieldRules(settings)
         self._history = settings.history

@@ -16,7 +16,7 @@ from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, Unsuppor
 from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.decoders import decoders_for
 from aragog.fetcher.outcome import UnreachableKind
-from tests.support.pieces import pieces_of
+from tests.support.byte_streams import pieces_of
 
 TEXT = b"<p>hello, crawler</p>" * 500
 ROOMY = Bounds(10_000_000, 10_000_000)

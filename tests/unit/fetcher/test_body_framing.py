@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.framing import Delimiter, Framing
 from aragog.fetcher.http1.reader import content
-from tests.support.pieces import channel_of
+from tests.support.byte_streams import channel_of
 
 CHUNKED = Framing(Delimiter.LAST_CHUNK)
 

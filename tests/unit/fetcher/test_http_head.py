@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
 from aragog.fetcher.http1.framing import Delimiter, Framing, framing_of
 from aragog.fetcher.http1.head import parse_head
-from tests.support.pieces import channel_of
+from tests.support.byte_streams import channel_of
 
 OK = b"HTTP/1.1 200 OK\r\n"
 

@@ -9,7 +9,7 @@ from aragog.errors import ConfigError, InvalidField
 from aragog.pages import extractors
 from aragog.pages.extractors import MAX_VALUE_BYTES, Extracted, ExtractorPage, to_fields
 from aragog.pipeline.pages.analysis import read_page
-from tests.support.pieces import html_result
+from tests.support.byte_streams import html_result
 
 URL = "https://jobs.test/1"
 PAGE = b"<title>A job</title><p class=salary>50,000</p>"

@@ -3,7 +3,7 @@
 import logging
 
 from aragog.pipeline.pages.analysis import _Parts, read_page
-from tests.support.pieces import html_result
+from tests.support.byte_streams import html_result
 
 
 def fail():

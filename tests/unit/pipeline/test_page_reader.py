@@ -10,7 +10,7 @@ from aragog.pipeline.pages.reading import FAILED, RUNS_LOST, PageReader
 from aragog.pipeline.statistics import counters
 from aragog.settings import PipelineSettings
 from aragog.urlstore.content.compression import compress
-from tests.support.pieces import html_result
+from tests.support.byte_streams import html_result
 
 GOOD, BAD = "http://a.test/good", "http://a.test/bad"
 PAGE = compress(b"<title>hello</title>")

@@ -35,7 +35,7 @@ class InterruptedJournal:
 def test_a_removal_found_behind_its_addition_waits_for_it():
     """The addition was written into a bucket that had been read, the removal into one that had not."""
     tables = InterruptedTables()
-    here = stand(tables, lists=ListLimits(many_pieces=1))
+    here = stand(tables, lists=ListLimits(many_deltas=1))
 
     def add_and_remove():
         write_into_bucket(here, 0, page(A, NOW_MS, links=[B]))

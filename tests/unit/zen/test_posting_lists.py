@@ -20,7 +20,7 @@ from tests.support.stores import NOW_MS
 TARGETS = [b"http://%s.example/%d" % (host, number) for host in (b"a", b"b") for number in range(3)]
 SOURCES = [b"http://s.example/%d" % number for number in range(4)]
 LIMITS = [
-    ListLimits(group_lines=a, inline_lines=b, chunk_lines=2, large_lines=0, many_pieces=c)
+    ListLimits(group_lines=a, inline_lines=b, chunk_lines=2, large_lines=0, many_deltas=c)
     for a, b, c in ((1, 1, 1), (5, 1, 3), (1, 4, 3), (5, 4, 1))
 ]
 ADD = st.lists(

@@ -119,7 +119,7 @@ class Groups:
         To look at a group costs as much as to write it, so only large deltas cause it, and every
         eighth of the small ones.
         """
-        column, every = delta_column(number), self._limits.many_pieces
+        column, every = delta_column(number), self._limits.many_deltas
         look, puts = set[bytes](), []
         for key in sorted(groups):
             block = list_block.pack(groups[key])
@@ -143,7 +143,7 @@ class Groups:
         full = group.lines > limits.group_lines
         if group.header.divided:
             return self._pass_on(group) if full or down else None
-        many = len(group.unmerged) >= limits.many_pieces
+        many = len(group.unmerged) >= limits.many_deltas
         return self._merge(group) if full or many or now else None
 
     def _pass_on(self, group: ListGroup) -> _Change:

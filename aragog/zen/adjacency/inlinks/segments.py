@@ -60,7 +60,7 @@ class ListLimits:
     """Lines in one row of a segment."""
     large_lines: int = 256
     """After a larger delta the size of its group is looked at."""
-    many_pieces: int = 8
+    many_deltas: int = 8
     """So many deltas of a group or list are merged. They are counted every so many compactions."""
 
 
@@ -111,7 +111,7 @@ class Segments:
             size = sum(len(value) for _, value in deltas)
             if head.segments:
                 traces += [(source, target) for source in removals.get(target, ())]
-            many = len(deltas) >= self._limits.many_pieces or size > _MANY_BYTES
+            many = len(deltas) >= self._limits.many_deltas or size > _MANY_BYTES
             if many or (target in removals and not head.segments):
                 merged.append((target, row))
         self._traces.note(traces, now_ms)
