@@ -74,7 +74,11 @@ class PageWrite:
     report: FetchReport | None = None
     """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …"""
+    """
+    outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …
+
+    A failed fetch keeps those of the page, and replaces those of the attempt before it.
+    """
     due_at_ms: int | None = None
     """When to fetch again; None: never. `seen`, if given, decides instead."""
     seen: Seen | None = None

@@ -159,6 +159,20 @@ def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
     assert a_stand.store.content(A).body == b"x"
 
 
+def test_facts_of_an_attempt_do_not_outlive_it(a_stand):
+    write = a_stand.store.write_pages
+    found = {"outcome": "Fetched", "status": 200, "bytes": 9, "etag": '"1"'}
+    write([page(A, NOW_MS, fields={"title": b"x"}, facts=found)])
+    write([page(A, NOW_MS + 1, facts={"outcome": "Gone", "status": 404, "reason": "404"})])
+    write([page(A, NOW_MS + 2, facts={"outcome": "Unreachable"})])
+
+    facts = a_stand.store.get(A).facts
+
+    assert facts["outcome"] == "Unreachable"
+    assert (facts["bytes"], facts["etag"]) == (9, '"1"')
+    assert facts.keys().isdisjoint({"status", "reason"})
+
+
 def test_a_failed_first_fetch_is_a_record_too(a_stand):
     a_stand.store.write_pages([page(A, facts={"outcome": "Unreachable", "reason": "dns"})])
 

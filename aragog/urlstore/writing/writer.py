@@ -42,6 +42,9 @@ from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
 
+# Of one attempt: an attempt without a status must not show that of the attempt before.
+_OF_AN_ATTEMPT = ("outcome", "status", "reason", "latency_ms", "address", "attempts")
+
 
 class PageWriter:
     """Writes pages; safe to repeat, to run late, and to run in several processes at once."""
@@ -109,7 +112,8 @@ class PageWriter:
         cells[nodes.SENTINEL] = b"1"
         facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
         if failed:
-            facts = {**facts, **facts_of(plan.row), **page.facts}
+            kept = {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
+            facts = {**facts, **kept, **page.facts}
             facts["attempted_at_ms"] = page.fetched_at_ms
         else:
             facts = {**facts, **page.facts, "fetched_at_ms": page.fetched_at_ms}
