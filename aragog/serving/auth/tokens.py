@@ -100,11 +100,12 @@ class Tokens:
         if not self._tokens:
             return None
         scheme, _, token = (authorization or "").strip().partition(" ")
-        entry = self._tokens.get(_hash(token.strip())) if scheme.lower() == "bearer" else None
+        given = scheme.lower() == "bearer" and bool(token)
+        entry = self._tokens.get(_hash(token.strip())) if given else None
         if entry is None:
-            raise Problem(
-                401, "needs a bearer token", {"WWW-Authenticate": 'Bearer realm="aragog"'}
-            )
+            detail = "serving.tokens has no such token" if given else "needs a bearer token"
+            error = ', error="invalid_token"' if given else ""
+            raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
         if scope not in entry.scopes and ADMIN not in entry.scopes:
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
             raise Problem(

@@ -212,6 +212,20 @@ def test_a_token_may_do_what_its_scopes_say(here):
     assert reader not in read
 
 
+def test_a_token_that_is_not_known_is_not_called_missing(here):
+    _, entry = make("r", ["read"])
+
+    with running(here.store, tokens=(entry,)) as api:
+        missing = api.get(AT)
+        unknown = api.get(AT, Authorization="Bearer guess")
+
+    assert missing.json["detail"] == "needs a bearer token"
+    assert unknown.json["detail"] == "serving.tokens has no such token"
+    # RFC 6750, 3.1
+    assert 'error="invalid_token"' in unknown.headers["www-authenticate"]
+    assert "error" not in missing.headers["www-authenticate"]
+
+
 def test_off_loopback_the_api_does_not_start_without_a_token():
     with pytest.raises(ConfigError, match=r"serving\.tokens"):
         listen(ServingSettings(host="0.0.0.0", http_port=0))
