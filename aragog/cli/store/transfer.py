@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,12 @@ BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
 
 
+def _cursor(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    if given is not None and not re.fullmatch(r"[0-9a-f]{32}", given):
+        raise click.BadParameter(f"{given!r} is not a cursor as an export prints it")
+    return given
+
+
 @click.command("export")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
@@ -38,7 +45,7 @@ BAD_LINES = 3
 )
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
-@click.option("--cursor", help="Continue where an earlier export stopped.")
+@click.option("--cursor", callback=_cursor, help="Continue where an earlier export stopped.")
 @click.option("--limit", type=COUNT, help="Maximum number of records.")
 def export(
     file: Path,
