@@ -29,6 +29,8 @@ broker_native_delayed_delivery_queue_type = _of_broker.get(
 )
 worker_detect_quorum_queues = _of_broker.get("worker_detect_quorum_queues", True)
 
+beat_scheduler = "aragog.workers.steady_scheduler:SteadyScheduler"
+
 imports = (
     "aragog.tasks.fetch",
     "aragog.tasks.robots",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
-from aragog.errors import AragogError
 from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -23,13 +22,12 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
 )
 from aragog.pipeline.fetch_results import PackedBody, pack
+from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.access import HEAD_START_MS, Access
 from aragog.pipeline.permission.polite_gate import PoliteGate
 from aragog.politeness.ratelimit.slots import Slot
-
-log = logging.getLogger(__name__)
 
 _NO_COPY = StoredValidators()
 
@@ -114,28 +112,17 @@ class Requester:
             return outcome
 
     def _outcome(self, job: UrlJob, gate: PoliteGate, known: StoredValidators) -> Outcome:
-        try:
-            fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
-            return fetcher.fetch(
-                job.next_url,
-                gate=gate,
-                etag=known.etag,
-                last_modified=known.last_modified,
-                validators_url=known.url,
-                hops=job.hops,
-            )
-        except AragogError:
-            raise
-        except Exception as error:
-            # A defect that one hostile response triggers must not fail its batch each time.
-            log.exception("a fetch failed within aragog: %s", job.next_url)
-            return Unreachable(
-                url=job.url,
-                final_url=job.next_url,
-                fetched_at_ms=self.clock.now_ms(),
-                kind=UnreachableKind.INTERNAL,
-                reason=f"{type(error).__name__}: {error}",
-            )
+        fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
+        fetch = partial(
+            fetcher.fetch,
+            job.next_url,
+            gate=gate,
+            etag=known.etag,
+            last_modified=known.last_modified,
+            validators_url=known.url,
+            hops=job.hops,
+        )
+        return contained(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 
 
 def _answered_well(outcome: Outcome) -> bool | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
@@ -25,6 +26,7 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
     Unreadable,
 )
+from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.pipeline.ports import CounterSink
@@ -154,8 +156,10 @@ class RobotsStage:
 
     def _ask(self, of: str, slot: Slot) -> Outcome:
         rest_s = self.settings.pipeline.retry_first_s
+        url = of + ROBOTS_PATH
         with RobotsGate(self.limiter, slot, rest_s, refusals=self.refusals) as gate:
-            return self.fetcher.fetch(of + ROBOTS_PATH, gate=gate)
+            fetch = partial(self.fetcher.fetch, url, gate=gate)
+            return contained(fetch, url=url, next_url=url, clock=self.clock)
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """

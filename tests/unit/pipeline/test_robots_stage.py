@@ -39,6 +39,16 @@ def test_rules_are_fetched_and_the_jobs_go_back_to_fetch(stage, ports):
     assert ports.robots.refreshes.claims == set()
 
 
+def test_a_defect_that_one_robots_txt_triggers_harms_no_other_origin(stage, ports):
+    other = "http://b.example"
+    ports.web.outcomes[ORIGIN + "/robots.txt"] = ValueError("a defect")
+
+    (message,) = stage.run(RobotsBatch((ORIGIN, other), (JOB,)))
+
+    assert ports.robots.statuses == {ORIGIN: None, other: 200}
+    assert message.message.jobs == (JOB,)
+
+
 def test_rules_that_are_fresh_are_not_fetched(stage, ports):
     ports.robots.know(ORIGIN)
 

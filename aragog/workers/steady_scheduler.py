@@ -1,0 +1,35 @@
+"""Beat's scheduler, which continues when the clock of its machine is set back."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from celery.beat import PersistentScheduler
+
+log = logging.getLogger(__name__)
+
+
+class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
+    """
+    Sends tasks at their intervals, whatever the clock was when they were sent last.
+
+    Celery's own scheduler sends a task again when its interval has passed since the last time. That
+    time is stored: after a day on which the clock was a day ahead, it would send nothing for a day.
+    """
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Send one task that is due; returns the seconds until the next call."""
+        ahead = [entry for entry in self.schedule.values() if _is_ahead(entry)]
+        if ahead:
+            log.warning("the clock was set back: %d tasks count from now on", len(ahead))
+            for entry in ahead:
+                entry.last_run_at = entry.default_now()
+            self._heap = None  # it holds times of the old clock
+        seconds: float = super().tick(*args, **kwargs)
+        return seconds
+
+
+def _is_ahead(entry: Any) -> bool:
+    last: bool = entry.schedule.maybe_make_aware(entry.last_run_at) > entry.default_now()
+    return last
