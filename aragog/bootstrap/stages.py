@@ -78,7 +78,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StageParts:
-    """What more than one stage uses."""
+    """The parts that several stages share."""
 
     settings: Settings
     clock: Clock

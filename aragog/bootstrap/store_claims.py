@@ -1,4 +1,4 @@
-"""Which store the Redis of the settings works for."""
+"""Claim the Redis of the settings for one store, and check the claim."""
 
 from __future__ import annotations
 

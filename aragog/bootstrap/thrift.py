@@ -1,4 +1,4 @@
-"""The Thrift services of one process, beside its HTTP API."""
+"""Build the Thrift services of a process that also serves HTTP."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from aragog.settings import Settings, load_settings
 
 
 def remedy(error: AragogError) -> str | None:
-    """A line that names the setting, its value and the next step; None when the error says it."""
+    """A line with the setting, its value and the next step; None if the error has them already."""
     if not isinstance(error, TransientError) or isinstance(error, SlowDown):
         return None
     try:
@@ -51,7 +51,7 @@ def _is_full(error: AragogError) -> bool:
 
 
 def _full(settings: Settings) -> str | None:
-    """Of the private server, the setting; for others the error says what to do."""
+    """The hint for a full private server; errors of other servers contain their own."""
     if settings.private_redis:
         return (
             "the private redis-server is full, and nothing was lost: wait until the workers catch "

@@ -63,7 +63,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _freshness(settings: Settings) -> dict[str, Freshness]:
-    """By type, from a sample of the store; empty where there is none yet."""
+    """Freshness by page type, from a sample of the store; empty if there is no store yet."""
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return {}
     store = url_store(settings)

@@ -1,4 +1,4 @@
-"""`aragog plan`: what a crawl of some size needs."""
+"""`aragog plan`: the machines and storage that a crawl needs."""
 
 from __future__ import annotations
 

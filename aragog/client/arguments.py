@@ -7,7 +7,7 @@ from typing import TypedDict
 
 
 class EnqueueArguments(TypedDict, total=False):
-    """Those of `Client.enqueue`, whose docstring describes them."""
+    """The keyword arguments of `Client.enqueue`, whose docstring describes them."""
 
     priority: int
     run_after: int | None
@@ -18,7 +18,7 @@ class EnqueueArguments(TypedDict, total=False):
 
 
 class EnqueueKeywords(EnqueueArguments, total=False):
-    """Those of `Aragog.enqueue`, which can bound the links that are followed too."""
+    """The keyword arguments of `Aragog.enqueue`, which can also filter followed links."""
 
     include: Sequence[str]
     exclude: Sequence[str]

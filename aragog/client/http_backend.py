@@ -33,7 +33,7 @@ _LATE = "no answer in time"
 
 
 class _Response(NamedTuple):
-    """What the client needs of a response."""
+    """The parts of a response that the client uses."""
 
     status: int
     body: bytes

@@ -74,7 +74,7 @@ class _DeadlineHttpsConnection(HTTPSConnection):
 
 
 def _renew_timeout(connection: HTTPConnection) -> None:
-    """The socket of a connection that is used again has what the last response left of its time."""
+    """Reset the timeout of a reused connection: its socket still has that of the last response."""
     if connection.sock is not None:
         connection.sock.settimeout(connection.timeout)
 

@@ -34,7 +34,7 @@ _FETCH_MARGIN_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedPage:
-    """What is stored of a URL when its fetch was done, or the time was over."""
+    """The stored data of a URL after its fetch ended or the time limit passed."""
 
     url: str
     """Normalized."""
@@ -145,7 +145,7 @@ class Client(AbstractContextManager["Client"]):
         self, url: str, fields: Sequence[str] | None = None, *, facts: bool = False
     ) -> Record | None:
         """
-        What is stored of a URL; None if nothing is.
+        The stored record of a URL; None if there is none.
 
         Args:
             url: in any spelling; aliases are followed.

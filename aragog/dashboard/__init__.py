@@ -1,1 +1,1 @@
-"""What Flower lacks: the pages of domains and URLs, the explanation of a URL, metrics."""
+"""Additions to Flower: pages of domains and URLs, the explanation of a URL, metrics."""

@@ -21,7 +21,7 @@ LEAST_PAUSE_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DomainRow:
-    """One domain, with texts for people beside the numbers."""
+    """One domain, as numbers and as text for people."""
 
     domain: str
     qps: float
@@ -63,7 +63,7 @@ class DomainRow:
 
 @dataclass(frozen=True, slots=True)
 class DomainFacts:
-    """What the parts of the system know of one domain."""
+    """The facts about one domain, from all parts of the system."""
 
     report: DomainReport
     qps: float

@@ -1,4 +1,4 @@
-"""All domains in pages, and what operators change of them, for Flower and `aragog domain`."""
+"""List all domains in pages and change their rates, for Flower and `aragog domain`."""
 
 from __future__ import annotations
 

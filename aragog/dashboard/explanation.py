@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSection:
-    """What one part of the system knows of the URL."""
+    """The facts about the URL from one part of the system."""
 
     title: str
     lines: tuple[Line, ...] = ()
@@ -115,7 +115,7 @@ def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
-    """What the operator decided about the URL, its host and its domain."""
+    """The operator's decisions about the URL, its host and its domain."""
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
     yield Line("blocked", components.overrides().blocked(host(url)) or "no")
@@ -180,7 +180,7 @@ def _way(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """What a URL in flight waits for now: the first objection, in the order of the pipeline."""
+    """The first condition, in the order of the pipeline, that a URL in flight waits for."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))

@@ -76,7 +76,7 @@ class UrlPage(DashboardPage):
 
 
 class StoredPage(NamedTuple):
-    """What the page of a URL shows beside the explanation."""
+    """The stored data on the page of a URL; the explanation is separate."""
 
     card: PinCard
     links_out: list[str]

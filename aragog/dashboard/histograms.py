@@ -12,7 +12,7 @@ from aragog.pinlater.models import LATENESS_BOUNDS_MS, QueueStatus
 
 
 def totals(components: Components) -> Iterator[Metric]:
-    """What all processes measured (`aragog.instruments`)."""
+    """The measurements of all processes (`aragog.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield _family(instrument, sums)

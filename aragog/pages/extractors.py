@@ -1,5 +1,5 @@
 """
-Extractors of one's own: entry points that read further fields, and page types, from each page.
+Custom extractors: entry points that read further fields and page types from each page.
 
 A package declares a function under the group `aragog.extractors`; the setting `pipeline.extractors`
 names those to run. The function gets the parsed page and its Rich Pin, and returns its fields:
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class ExtractorPage:
-    """What an extractor reads."""
+    """The input of an extractor."""
 
     document: Document
     pin: RichPin
@@ -45,7 +45,7 @@ class ExtractorPage:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What an extractor found."""
+    """The result of an extractor."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Name, without the extractor's prefix, to any value that JSON can hold."""

@@ -1,5 +1,5 @@
 """
-What registers `pinlater://` in every process that imports kombu, without an import by hand.
+The entry point that registers `pinlater://` in every process that imports kombu.
 
 kombu loads no transports from entry points, but it loads the entry points `kombu.serializers` when
 it is imported. Loading this one imports the package, which registers the schemes.

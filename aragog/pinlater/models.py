@@ -45,7 +45,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class JobFrame:
-    """What items have in common that are collected in one job."""
+    """The properties that all items collected in one job share."""
 
     prefix: bytes
     """The body up to the items, which are joined by commas."""
@@ -240,7 +240,7 @@ class QueueStatus:
 
     @property
     def events(self) -> dict[str, int]:
-        """What happened to jobs since the queue was created, without their lateness."""
+        """Counts of job events since the queue was created, without their lateness."""
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
     def claimed_within(self, late_ms: int) -> int:

@@ -1,5 +1,5 @@
 """
-Fetch messages from anybody: one URL, a list of URLs, or a batch (`aragog.pipeline.messages`).
+Read fetch messages of any producer: one URL, a list, or a batch (`aragog.pipeline.messages`).
 
 Producers outside the pipeline send URLs in any spelling. An entry that is no URL or no job is
 reported; the others are read.

@@ -1,4 +1,4 @@
-"""From the fetcher's outcomes to the results in messages."""
+"""Convert the fetcher's outcomes to the results that messages carry."""
 
 from __future__ import annotations
 

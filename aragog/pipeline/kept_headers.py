@@ -1,5 +1,5 @@
 """
-Which response headers are kept of a fetch, and how much of them. Pure.
+Select the response headers to store with a fetch, within size limits. Pure.
 
 All are kept, in their order, up to a bound of bytes: a response has 1 to 2 KB of headers, and some
 sites send 60 KB. Headers that later stages read are kept in any case. The value of a cookie is

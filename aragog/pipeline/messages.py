@@ -73,7 +73,7 @@ class UrlJob:
         return (self.next_url, other) if other else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
-        """As JSON; what has its default is left out."""
+        """The job as JSON; fields with their default value are omitted."""
         return {"url": self.url, **_sparse(self, _JOB_DEFAULTS)}
 
     @classmethod

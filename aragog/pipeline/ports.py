@@ -68,7 +68,7 @@ class OutcomeSink(Protocol):
 
 
 class TakedownLookup(Protocol):
-    """What was taken down (`UrlStore`)."""
+    """Looks up taken-down URLs (`UrlStore`)."""
 
     def refused(self, urls: Iterable[str]) -> set[str]:
-        """Those of the normalized URLs that were taken down."""
+        """The normalized URLs that were taken down."""

@@ -33,7 +33,7 @@ Delayed = tuple[UrlJob, int]
 @dataclass(frozen=True, slots=True)
 class Rescheduling:
     """
-    Brings jobs back as the settings of the pipeline say.
+    Reschedules jobs by the settings of the pipeline.
 
     Args:
         settings: attempts, delays and batch size.

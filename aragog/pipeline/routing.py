@@ -193,7 +193,7 @@ def _url(item: Any) -> str:
 
 @contextmanager
 def broker_errors() -> Iterator[None]:
-    """What Celery, kombu and their transports raise, as `BrokerUnavailable`."""
+    """Convert the errors of Celery, kombu and their transports to `BrokerUnavailable`."""
     try:
         yield
     except BROKER_ERRORS as error:

@@ -41,7 +41,7 @@ class ExpiringLocks:
             return [bool(acquired) for acquired in pipe.execute()]
 
     def set_ttl(self, ttl_ms: Mapping[str, int]) -> None:
-        """Make each lock expire in so many milliseconds from now, whether it was held or not."""
+        """Make each lock expire in so many milliseconds from now, whether it existed or not."""
         if not ttl_ms:
             return
         with self._redis.pipeline(transaction=False) as pipe:

@@ -1,4 +1,4 @@
-"""Normalize the URLs of a batch, of which some may be none. Pure."""
+"""Normalize the URLs of a batch, some of which may be invalid. Pure."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class FetchState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """What a caller asks for."""
+    """The arguments of one fetch."""
 
     url: str
     """In any spelling."""
@@ -72,7 +72,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchAnswer:
-    """What is stored of the URL when the fetch was done, or the caller's time was over."""
+    """The stored data of the URL after the fetch ended or the caller's time limit passed."""
 
     url: str
     """Normalized."""
@@ -121,7 +121,7 @@ class Fetching:
 
     def fetch_now(self, request: FetchRequest) -> FetchAnswer:
         """
-        What is stored of a URL, fetched first if it is unknown or older than asked.
+        Return the stored data of a URL; first fetch it if it is unknown or too old.
 
         Blocks the thread for `max_wait_ms` at most, plus the time of the store and broker calls.
         It costs one read of the store if what is there is fresh.
@@ -224,7 +224,7 @@ class Fetching:
         return replace(found, reason=result.reason), False
 
     def _look(self, url: str, request: FetchRequest) -> FetchAnswer:
-        """What is stored now."""
+        """The stored data at this moment."""
         names = request.fields
         if names is not None and request.field_max_age_s:
             names = [*dict.fromkeys((*names, *request.field_max_age_s))]

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Wait(NamedTuple):
-    """What a call waits for before its next step."""
+    """The condition that a call waits for before its next step."""
 
     until: Future[bool]
     most_s: float

@@ -1,4 +1,4 @@
-"""What the supervisor needs of a process, and what Linux offers to bind processes to each other."""
+"""The supervisor's view of a process, and how Linux ends processes with their parent."""
 
 from __future__ import annotations
 

@@ -75,13 +75,13 @@ class Snapshot:
         )
 
     def waiting(self) -> str:
-        """What is in flight, by cause."""
+        """The URLs in flight, by the cause that they wait for."""
         at_work = self.in_flight - self.causes.total()
         parts = [f"{count} wait for {cause}" for cause, count in sorted(self.causes.items())]
         return ", ".join([*parts, f"{at_work} in work"] if at_work > 0 else parts)
 
     def outcomes(self) -> str:
-        """What became of the others."""
+        """The outcomes of the other URLs."""
         texts = [f"{self.counts[name]} {text}" for name, text in SHOWN if self.counts.get(name)]
         return ", ".join(texts)
 
@@ -103,7 +103,7 @@ class Bar:
         self._task = self._progress.add_task("URLs", total=None, rate=0.0)
 
     def show(self, snapshot: Snapshot) -> Group:
-        """What to draw for a snapshot."""
+        """Draw a snapshot."""
         self._progress.update(
             self._task, total=snapshot.total, completed=snapshot.done, rate=snapshot.rate
         )

@@ -1,4 +1,4 @@
-"""What the URLs of a crawl wait for, from a sample of the messages that wait on the server."""
+"""The causes that URLs of a crawl wait for, from a sample of the messages on the server."""
 
 from __future__ import annotations
 

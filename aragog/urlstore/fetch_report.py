@@ -1,5 +1,5 @@
 """
-Fetch reports: what the last fetch of one URL was like, hop by hop. Pure.
+Fetch reports: the facts of the last fetch of one URL, hop by hop. Pure.
 
 A report belongs to the URL that was requested, so an alias has its own.
 """

@@ -17,7 +17,7 @@ from aragog.zen.graph import Zen
 
 @dataclass(slots=True, eq=False)
 class Maintenance:
-    """What keeps a UrlStore in order; any number of processes may run it."""
+    """Maintenance of a UrlStore; any number of processes may run it."""
 
     zen: Zen
     content: ContentStore

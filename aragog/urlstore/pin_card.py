@@ -1,5 +1,5 @@
 """
-What a card of a page shows: its picture, title, price and description, with source and age. Pure.
+The card of a page: its picture, title, price and description, with source and age. Pure.
 
 All of it is untrusted text of the page: escape it before you show it.
 """

@@ -89,7 +89,7 @@ class PageWrite:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What `write_pages` did with one page."""
+    """The result of `write_pages` for one page."""
 
     url: str
     """The requested URL, normalized."""

@@ -41,7 +41,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What was found and repaired."""
+    """The counts of problems and repairs."""
 
     walked: dict[str, int] = field(default_factory=dict)
     """Rows by table, and `content` for objects."""

@@ -106,7 +106,7 @@ class UrlStore:
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
     ) -> Record | None:
         """
-        What is known of a URL; None when nothing is.
+        The record of a URL; None if there is none.
 
         One round trip for a URL that is no alias, two for one that is.
 
@@ -192,7 +192,7 @@ class UrlStore:
 
     def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
         """
-        Store what a batch of fetches brought; the results are in the order of `pages`.
+        Store the results of a batch of fetches; return one `Written` for each page, in order.
 
         A page is not stored, and its result is `stale`, when one of its URLs was taken down; nor
         are links to taken down hosts. All URLs are normalized already. Safe to run twice, late, and

@@ -13,7 +13,7 @@ _EXPIRY_BYTES = 8
 
 
 class CellLock:
-    """Mutual exclusion between processes; a killed holder's lock expires by itself."""
+    """Mutual exclusion between processes; the lock of a killed process expires."""
 
     def __init__(self, table: CellTable, column: bytes, lease_ms: int, clock: Clock) -> None:
         self._table = table

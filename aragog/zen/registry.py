@@ -1,4 +1,4 @@
-"""Small named records beside the graph, shared by processes, such as locks and positions."""
+"""Small named records outside the graph, shared by processes, such as locks and positions."""
 
 from __future__ import annotations
 

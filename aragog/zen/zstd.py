@@ -36,7 +36,7 @@ def compress(data: bytes, level: int) -> bytes:
 
 def decompress(data: bytes) -> bytes:
     """
-    What `compress` was given.
+    Decompress the output of `compress`.
 
     Raises:
         ZstdError: the data are damaged or were not compressed with zstd.

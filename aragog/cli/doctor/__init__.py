@@ -65,7 +65,7 @@ def _print(findings: list[Finding]) -> None:
 
 
 def _guarded(check: Check, system: CheckedSystem) -> Iterator[Finding]:
-    """A check that cannot be made is a finding as well."""
+    """Run a check; a check that fails to run becomes a finding."""
     try:
         yield from check(system)
     except AragogError as error:

@@ -15,7 +15,7 @@ from aragog.redis_kit.address import server_name
 
 
 def check_agent(system: CheckedSystem) -> Iterator[Finding]:
-    """The crawler says who it is."""
+    """Check that the User-Agent header identifies the operator."""
     agent = system.settings.fetch.user_agent
     if has_contact(system.settings.fetch):
         yield Finding("fetch.user_agent", ok=True, text=agent)

@@ -54,7 +54,7 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _problems(engine: HBaseTables) -> list[str]:
-    """What is wrong with the tables; a gateway that does not answer does not hide the others."""
+    """The problems of the tables; a gateway that does not answer does not hide those of others."""
     try:
         return engine.check()
     except StoreUnavailable as error:

@@ -1,4 +1,4 @@
-"""Checks of what serves and of what extends aragog: addresses, certificates, standby, plug-ins."""
+"""Checks of servers and extensions: addresses, certificates, standby, plug-ins."""
 
 from __future__ import annotations
 

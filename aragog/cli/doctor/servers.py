@@ -106,7 +106,7 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
 
 
 def check_broker(system: CheckedSystem) -> Iterator[Finding]:
-    """It answers, and what it cannot do."""
+    """Check that the broker answers, and report the features that it lacks."""
     url = system.resolved.broker.url
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":

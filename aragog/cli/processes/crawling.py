@@ -195,7 +195,7 @@ def _crawl(
 
 @contextmanager
 def _demo_log() -> Iterator[IO[bytes]]:
-    """The log of the demo web's server, beside those of the system."""
+    """The path of the demo web's log, in the folder of the other logs."""
     data_dir = load_settings().data_dir.absolute()
     with opened_log(data_dir / "logs" / "demo.log", data_dir) as log:
         yield log
@@ -232,7 +232,7 @@ def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown
 
 
 def _program() -> str:
-    """What to type for this program: its name where the shell finds it, else its path from here."""
+    """The command of this program: its name if the shell finds it, else its relative path."""
     if shutil.which("aragog"):
         return "aragog"
     script = Path(sys.argv[0])

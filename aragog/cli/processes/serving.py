@@ -60,7 +60,7 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
 
 
 def _configure_logs(settings: LogSettings) -> None:
-    """Messages as the settings say, and the access log as JSON, both to standard error."""
+    """Log to standard error: messages in the format of the settings, the access log as JSON."""
     configure(settings)
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))

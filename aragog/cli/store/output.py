@@ -1,4 +1,4 @@
-"""What the commands of `aragog store` print, and the URLs of a host."""
+"""Output of the `aragog store` commands, and the URLs of a host."""
 
 from __future__ import annotations
 

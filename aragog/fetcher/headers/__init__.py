@@ -1,1 +1,1 @@
-"""What response headers say: media type, Location, Retry-After, dates. Pure."""
+"""Readers of response headers: media type, Location, Retry-After, dates. Pure."""

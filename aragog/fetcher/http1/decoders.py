@@ -91,7 +91,7 @@ class _Gzip(_Coding):
         return out[0] if len(out) == 1 else b"".join(out)
 
     def _next_member(self, data: bytes) -> bool:
-        """Start the next member; False for other data, which browsers and gzip(1) skip as well."""
+        """Start the next member; False for other data, which browsers and gzip(1) also skip."""
         if len(data) == 1 and data == GZIP_MAGIC[:1]:
             self._carry = data
             return False

@@ -8,7 +8,7 @@ from aragog.fetcher.ssrf.filter import Resolution
 
 
 class AddressPolicy(Protocol):
-    """What the fetcher requires of `aragog.fetcher.ssrf.filter.SsrfFilter` or a replacement."""
+    """The interface of `aragog.fetcher.ssrf.filter.SsrfFilter` that the fetcher uses."""
 
     def vet_url(self, url: str) -> str | None:
         """Return why the text of `url` forbids a fetch; None if it does not. Uses no DNS."""

@@ -1,4 +1,4 @@
-"""Data model of the Rich Pin: what one page is about, as typed fields of its type."""
+"""The data model of Rich Pins: the typed fields of each page type."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ASK_EVERY_S = 0.25
 
 
 class Opening(NamedTuple):
-    """What a gate lets through."""
+    """The jobs that a gate admits: how many, and of which priorities."""
 
     lowest: int
     """The least urgent priority that may be claimed (0 to 9), or `NOTHING`."""
@@ -62,7 +62,7 @@ def opening(queue: str) -> Opening:
 
 
 class Openings:
-    """What the gates let one consumer claim, from all shards together."""
+    """The jobs that the gates allow one consumer to claim, from all shards together."""
 
     def __init__(self) -> None:
         self._bounded: dict[str, tuple[float, Opening]] = {}

@@ -27,7 +27,7 @@ _SPLIT_AT = orjson.dumps(orjson.dumps(_PLACE).decode())[1:-1]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Which elements of a message are collected, and how."""
+    """The list in a message whose elements are collected into jobs."""
 
     elements: str
     """The name of the list in the task's first argument."""

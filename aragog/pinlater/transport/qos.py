@@ -1,4 +1,4 @@
-"""What a channel has delivered and is not acknowledged yet, and how much more it may deliver."""
+"""The unacknowledged deliveries of a channel, and how many more it may make."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_job_tag(tag: str) -> bool:
 
 
 class QoS(stock.QoS):
-    """Unacknowledged deliveries of a channel; jobs are in the claim registry as well."""
+    """Unacknowledged deliveries of a channel; jobs are also in the claim registry."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
         if is_job_tag(delivery_tag):

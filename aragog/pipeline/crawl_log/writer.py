@@ -41,7 +41,7 @@ class CrawlLogWriter:
 
     def write_due(self) -> list[str]:
         """
-        Write what is due, the oldest first; returns the names of the files.
+        Write the spans that are due, the oldest first, and return the names of the files.
 
         Raises:
             BrokerUnavailable: Redis does not answer; call again.

@@ -1,5 +1,5 @@
 """
-Which jobs of a batch are fetched, by what the store knows of their URLs, and with which validators.
+Select the jobs of a batch to fetch, and their validators, by the stored data of their URLs.
 
 Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
 down; postponed are those whose rows lie in a damaged file.

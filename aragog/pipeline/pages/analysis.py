@@ -38,7 +38,7 @@ _logged: set[tuple[str, str]] = set()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageAnalysis:
-    """What a page says."""
+    """The result of analyzing one page."""
 
     evidence: Evidence
     links: tuple[Link, ...]
@@ -99,7 +99,7 @@ class _Parts:
         self.problems: list[str] = []
 
     def get(self, name: str, run: Callable[[], T], otherwise: T) -> T:
-        """What `run` returns, or `otherwise` when it raises."""
+        """Return the result of `run`, or `otherwise` if it raises."""
         try:
             return run()
         except MemoryError:
@@ -169,7 +169,7 @@ def _evidence(page: Document, result: FetchResult) -> Evidence:
 
 
 def _evidence_of_fetch(result: FetchResult) -> Evidence:
-    """What the fetch alone says."""
+    """The evidence of the fetch alone, without the body."""
     return Evidence(
         url=result.job.url,
         final_url=result.final_url,

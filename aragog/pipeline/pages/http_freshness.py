@@ -1,5 +1,5 @@
 """
-How long an answer stays fresh, by its headers (RFC 9111, section 4.2). Pure.
+How long a response stays fresh, by its headers (RFC 9111, section 4.2). Pure.
 
 What servers write there is often wrong, so nothing here is more than a hint: what cannot be read
 says nothing.
@@ -18,7 +18,7 @@ _NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
-    Seconds for which the answer is fresh from now on; None when the headers do not say.
+    Seconds for which the response remains fresh; None if its headers do not specify it.
 
     Args:
         headers: by name in lower case.

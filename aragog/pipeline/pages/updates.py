@@ -135,7 +135,7 @@ def report_of(result: FetchResult) -> FetchReport:
 
 
 def facts(result: FetchResult) -> dict[str, Any]:
-    """What the fetch was like."""
+    """The facts about the fetch that are stored with the page."""
     headers = {name.lower(): value for name, value in reversed(result.headers)}
     results: dict[str, Any] = {
         "outcome": result.outcome.value,
@@ -166,7 +166,7 @@ def _out_link(link: Link) -> OutLink:
 
 
 def _meta(result: FetchResult) -> dict[str, str]:
-    """The metadata beside the body: enough to serve it and to write a WARC record of it."""
+    """The metadata of the body: enough to serve it and to write its WARC record."""
     return {
         "url": result.final_url,
         "status": str(result.status),
@@ -177,7 +177,7 @@ def _meta(result: FetchResult) -> dict[str, str]:
 
 
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
-    """What the refresh schedule makes of a fetch."""
+    """The observation of a fetch that the refresh schedule uses."""
     headers = {name.lower(): value for name, value in reversed(result.headers)}
     expiry_ms = None
     if result.outcome is OutcomeKind.REFUSED:

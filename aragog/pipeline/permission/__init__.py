@@ -1,1 +1,1 @@
-"""What may be enqueued and fetched now: rules, robots.txt, slots, takedowns, and room in Redis."""
+"""Permission to enqueue and fetch: rules, robots.txt, slots, takedowns, and room in Redis."""

@@ -1,4 +1,4 @@
-"""Which jobs may send a request now: the URL itself, robots.txt, then a slot of the domain."""
+"""Decide which jobs may send a request now, by the URL, robots.txt and a slot of the domain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Denial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobVerdicts:
-    """Jobs by what their URL and robots.txt say."""
+    """Jobs grouped by verdict: allowed, denied, or without rules of their origin yet."""
 
     allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
     """With their Crawl-delay (s)."""
@@ -66,7 +66,7 @@ class Access:
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob]) -> JobVerdicts:
-        """What the URLs and robots.txt say of the jobs; one read of the robots cache."""
+        """Group the jobs by their URL and robots.txt, with one read of the robots cache."""
         vetted = JobVerdicts()
         asked = []
         for job in jobs:

@@ -93,7 +93,7 @@ class RobotsGate:
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        None when the request may be written now; Later when its slot passed and the next is far.
+        Return None if the request may be sent now; Later if its slot passed and the next is far.
 
         Raises:
             LimiterUnavailable: its Redis does not answer.
@@ -128,7 +128,7 @@ class RobotsGate:
 
 @dataclass(frozen=True, slots=True)
 class GateRules:
-    """What decides about redirect targets."""
+    """The rules that redirect targets are checked against."""
 
     limiter: Limiter
     robots: RobotsCache
@@ -137,7 +137,7 @@ class GateRules:
     settings: Settings
 
     def refusals(self, urls: Sequence[str]) -> dict[str, str]:
-        """Which of the normalized URLs were taken down or have a blocked host, with the reason."""
+        """The normalized URLs that were taken down or have a blocked host, each with the reason."""
         reasons = dict.fromkeys(self.takedowns.refused(urls), TAKEN_DOWN)
         for url in urls:
             if url not in reasons and (blocked := self.overrides.blocked(host(url))):

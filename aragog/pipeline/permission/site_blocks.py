@@ -1,5 +1,5 @@
 """
-The taken down hosts and domains, as producers see them: a copy in Redis of what the store says.
+The hosts and domains that were taken down: a copy in Redis of the store's, for producers.
 
 It saves messages and informs callers immediately. If Redis lost the copy, or does not have a new
 takedown yet, the fetch and store stages refuse the URLs: they ask the store itself.
@@ -24,7 +24,7 @@ class SiteBlocks:
         self._key = f"{prefix}taken_down"
 
     def refused(self, urls: Sequence[str]) -> set[str]:
-        """Those of the normalized URLs that are of a taken down site; mostly one round trip."""
+        """The normalized URLs whose site was taken down; usually one round trip."""
         with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
                 return set()
@@ -37,7 +37,7 @@ class SiteBlocks:
         return {url for url in urls if there & names[host(url)]}
 
     def replace(self, sites: Iterable[tuple[str, str]]) -> None:
-        """Make the copy what the store says: (kind, name) each."""
+        """Replace the copy by the sites of the store: (kind, name) each."""
         entries = [f"{kind}:{name}" for kind, name in sites]
         with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
             pipe.delete(self._key)

@@ -1,1 +1,1 @@
-"""Removal of what Redis and the broker hold of URLs: after a takedown, or with deleted jobs."""
+"""Remove URLs from Redis and the broker: after a takedown, or with deleted jobs."""

@@ -1,5 +1,5 @@
 """
-Remove what Redis and the broker hold of URLs that were taken down, instead of waiting for it.
+Remove taken-down URLs from Redis and the broker at once.
 
 Stages refuse such URLs when their messages come up, and producers when they are enqueued; this is
 for what would stay until then: messages that wait or FAILED, bodies in the spool, deliveries that
@@ -42,7 +42,7 @@ _ENTRIES = ("urls", "results", "changes", "origins")
 
 @dataclass(slots=True)
 class Purged:
-    """What was removed."""
+    """Counts of removed entries."""
 
     messages: int = 0
     """Messages that waited or FAILED, except deliveries; on other brokers, dead letters."""

@@ -181,7 +181,7 @@ class Spool:
         return SpoolState(used, bool(closed), used >= bounds.fetch_bytes, share)
 
     def idle(self, for_s: float, limit: int) -> list[str]:
-        """Tokens that nobody has written or read for `for_s`; of a server the longest idle."""
+        """Tokens not written or read for `for_s`; of each server, those idle longest."""
         result: list[bytes] = []
         with _our_errors():
             for client in self._nodes.clients:
@@ -204,7 +204,7 @@ class Spool:
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
-        """Delete those that nobody has written or read for `for_s`; returns how many."""
+        """Delete the tokens that were not written or read for `for_s`; return how many."""
         return self._forget(tokens, int(for_s * 1000))
 
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:

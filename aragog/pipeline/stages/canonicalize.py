@@ -102,7 +102,7 @@ class CanonicalizeStage:
         return outgoing + self.rescheduling.refetch([result.job for result in expired])
 
     def _without_taken_down(self, batch: ResultBatch) -> ResultBatch:
-        """The batch without URLs that were taken down meanwhile: their bodies are dropped."""
+        """The batch without URLs that were taken down since their fetch; drops their bodies."""
         ways = [{r.job.url, r.final_url, *(hop.url for hop in r.hops)} for r in batch.results]
         refused = self.store.takedowns.refused(set().union(*ways))
         if not refused:
@@ -135,7 +135,7 @@ class CanonicalizeStage:
         return updates
 
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """What is stored of other URLs; one whose rows cannot be read now counts as unknown."""
+        """The stored data of other URLs; a URL whose rows cannot be read counts as unknown."""
         known: dict[str, KnownPage] = {}
         damaged.apart(urls, lambda some: known.update(self.store.pages.known(some)))
         return known

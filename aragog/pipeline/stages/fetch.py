@@ -63,7 +63,7 @@ class FetchStage:
 
     @property
     def access(self) -> Access:
-        """What decides about requests."""
+        """Decides which requests are sent."""
         return self.requester.access
 
     def run(self, batch: FetchBatch) -> list[OutgoingMessage]:

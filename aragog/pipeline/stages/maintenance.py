@@ -1,4 +1,4 @@
-"""Housekeeping. Each step is safe to repeat and to run beside itself."""
+"""Housekeeping. Each step is safe to repeat and to run concurrently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceStage:
-    """What has to be done from time to time."""
+    """The periodic maintenance of Redis, the broker and the store."""
 
     store: UrlStore
     in_flight: InFlightSet

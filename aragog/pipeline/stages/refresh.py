@@ -35,7 +35,7 @@ from aragog.urlstore.schedule.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What one run did."""
+    """The counts of one run."""
 
     enqueued: int = 0
     postponed: int = 0
@@ -156,7 +156,7 @@ class RefreshStage:
         return rates
 
     def _crawl_delays(self, by_domain: Mapping[str, Sequence[Due]]) -> dict[str, float]:
-        """Of domains with more than one URL, the Crawl-delay of the first URL's origin."""
+        """The Crawl-delay of each domain with more than one URL, from the first URL's origin."""
         origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
         cached = self.robots.get_many(origins.values()) if origins else {}
         agent = self.settings.fetch.user_agent

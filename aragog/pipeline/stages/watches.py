@@ -28,7 +28,7 @@ class WatchBatch:
     at_ms: int
 
     def wire(self) -> dict[str, Any]:
-        """As JSON."""
+        """The message as JSON."""
         return {
             "v": VERSION,
             "urls": list(self.urls),

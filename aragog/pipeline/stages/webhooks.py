@@ -58,7 +58,7 @@ class Delivery:
         return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
 
     def wire(self) -> dict[str, Any]:
-        """As JSON."""
+        """The message as JSON."""
         return {
             "v": VERSION,
             "webhook": self.webhook,
@@ -142,7 +142,7 @@ class WebhookStage:
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
-        """A delivery may wait for days; changes of what was taken down meanwhile are left out."""
+        """The changes of a delivery without pages that were taken down while it waited."""
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)

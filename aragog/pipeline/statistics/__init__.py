@@ -1,1 +1,1 @@
-"""What all processes count and measure together, kept in Redis for operators."""
+"""The counters and measurements of all processes, kept in Redis for operators."""

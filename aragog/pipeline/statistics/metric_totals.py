@@ -79,7 +79,7 @@ class MetricShipper:
             self.ship()
 
     def ship(self) -> None:
-        """Add what was measured since the last time; errors of Redis are dropped."""
+        """Add the measurements since the last call; errors of Redis are ignored."""
         with self._lock, contextlib.suppress(redis.RedisError):
             now = measured()
             new = {c: n - self._shipped.get(c, 0) for c, n in now.items()}

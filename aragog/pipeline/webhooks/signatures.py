@@ -20,7 +20,7 @@ MOST_HEADER_CHARS = 1000
 
 
 class Verdict(StrEnum):
-    """What a receiver does with a delivery."""
+    """The verdict on a delivery: take it, ignore it, or refuse it."""
 
     NEW = "new"
     """Take it; answer 2xx."""
@@ -56,7 +56,7 @@ class Verifier:
 
     def check(self, header: str | None, body: bytes, *, now_s: float) -> Verdict:
         """
-        What to do with a delivery.
+        Check one delivery and remember its id.
 
         Args:
             header: Aragog-Signature.
@@ -79,7 +79,7 @@ class Verifier:
             return Verdict.NEW
 
     def forget(self, delivery_id: str) -> None:
-        """It could not be taken after all: let its next attempt be new."""
+        """Forget a delivery that could not be processed, so that its next attempt is new."""
         with self._lock:
             self._seen.pop(delivery_id, None)
 

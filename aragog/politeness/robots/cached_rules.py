@@ -1,5 +1,5 @@
 """
-What the robots cache knows of an origin, how long it is valid, and what a fetch adds to it. Pure.
+The cached robots rules of an origin: their validity, and their update by a fetch. Pure.
 
 The validity is that of RFC 9309, sections 2.3.1 and 2.4:
 
@@ -20,7 +20,7 @@ from aragog.settings import PolitenessSettings
 
 
 class RulesState(Enum):
-    """What a caller should do with an origin's rules."""
+    """How a caller should treat an origin's rules."""
 
     FRESH = "fresh"
     """Use them."""

@@ -1,5 +1,5 @@
 """
-Who refreshes which robots.txt, and when: claims on refreshes, and the index of rules that expire.
+The refreshes of robots.txt files: claims on them, and the index of rules that expire.
 
 A claim keeps other workers from fetching the same robots.txt. The rules that a claim is about stay
 in use meanwhile.
@@ -109,7 +109,7 @@ class RobotsRefreshes:
         return found
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """Those whose rules were used since they were fetched: the first byte of a record."""
+        """Origins whose rules were used since their fetch, by the first byte of their record."""
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)

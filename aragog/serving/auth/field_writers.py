@@ -1,4 +1,4 @@
-"""Who may write which fields: the owners in the field registry, `serving.field_writers`."""
+"""The owners of fields, who alone may write them (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.urlstore.store import UrlStore
 
 class FieldWriters:
     """
-    Which tokens may write which fields; those without a declaration are open to all writers.
+    The tokens that may write each field; an undeclared field is open to all writers.
 
     Args:
         declared: field or `prefix.*` to the names of tokens, joined by `+`.

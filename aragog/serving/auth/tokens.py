@@ -1,5 +1,5 @@
 """
-Bearer tokens (RFC 6750), stored as hashes, each with scopes and perhaps a rate limit.
+Bearer tokens (RFC 6750), stored as hashes, each with scopes and an optional rate limit.
 
 A token has 256 random bits, so its plain SHA-256 cannot be reversed; a slow hash is not needed.
 """

@@ -81,7 +81,7 @@ class StoreCalls:
     async def read(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> HedgedAnswer:
-        """Like `metadata`, but a call that is late may be made of the standby as well."""
+        """Like `metadata`, but a late call is also sent to the standby."""
         bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
         return await self._metadata.run(bound, self.deadline_s)
 

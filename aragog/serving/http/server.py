@@ -143,7 +143,7 @@ class ApiServer(uvicorn.Server):
         await asyncio.gather(*drains)
 
     def _protocol(self) -> asyncio.Protocol:
-        """What uvicorn makes for each connection."""
+        """The class of uvicorn's protocol, one instance per connection."""
         made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )

@@ -1,4 +1,4 @@
-"""What the API needs beside the store; a service that is missing answers 501."""
+"""The services that the API uses in addition to the store; a missing one answers 501."""
 
 from __future__ import annotations
 

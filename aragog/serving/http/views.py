@@ -63,7 +63,7 @@ def read_url(
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
-    """Those of `EXTRAS` that are in `include`."""
+    """The parts of `EXTRAS` that are in `include`."""
     shown: dict[str, Any] = {}
     if "aliases" in include:
         shown["aliases"] = store.aliases.of(url)[:MOST_ALIASES]

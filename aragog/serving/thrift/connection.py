@@ -19,7 +19,7 @@ _FRAMES_AT_ONCE = 64
 
 
 class ConnectionOwner(Protocol):
-    """What a connection asks its server."""
+    """The callbacks of a connection to its server."""
 
     max_frame_bytes: int
 

@@ -30,7 +30,7 @@ _VERSION_1 = 0x80010000
 
 
 class Pool(StrEnum):
-    """Which threads run a call: each kind has its own, so that one that hangs delays no other."""
+    """The thread pool of a call: one for each kind, so that a stalled call delays no other kind."""
 
     STORE = auto()
     CONTENT = auto()

@@ -33,7 +33,7 @@ UNKNOWN_METHOD, INVALID_MESSAGE_TYPE, PROTOCOL_ERROR = 1, 2, 7
 
 
 class BadFrame(Exception):
-    """A frame that is no message of this protocol; nobody can be answered."""
+    """A frame that is not a message of this protocol, so no reply is possible."""
 
 
 class BadArguments(Exception):
@@ -93,7 +93,7 @@ def _after_string(frame: bytes, at: int) -> tuple[str, bytes] | None:
 
 
 def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
-    """The same if the first argument is a list of strings: a third of what the library takes."""
+    """Like `after_string`, for a list of strings; takes a third of the library's time."""
     if frame[at : at + 4] != _FIRST_STRINGS:
         return None
     strings: list[str] = []
@@ -113,7 +113,7 @@ def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
 
 def after_string(frame: bytes, at: int) -> bytes | None:
     """
-    What follows the first argument of a call, if that is a string and the call is small.
+    The bytes after the first argument of a small call, if that argument is a string.
 
     The same fields and options are requested over and over: only the URL differs.
     """
@@ -131,7 +131,7 @@ def first_string(frame: bytes, at: int) -> bytes:
 
 @lru_cache(maxsize=1024)
 def cached(kind: Any, data: bytes) -> dict[str, Any]:
-    """Decoded fields, shared by the calls that have them: nobody changes them."""
+    """Decoded fields, shared by calls with equal bytes; they must not be changed."""
     return dict(_read(kind, data).__dict__)
 
 

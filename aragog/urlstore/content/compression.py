@@ -18,7 +18,7 @@ def compress(body: bytes) -> bytes:
 
 def decompress(data: bytes) -> bytes:
     """
-    What `compress` was given.
+    Decompress the output of `compress`.
 
     Raises:
         CorruptContent: the data are damaged, or were not compressed with zstd.

@@ -16,7 +16,7 @@ class ContentPut(NamedTuple):
 
 class ContentStore(Protocol):
     """
-    Objects of bytes under a SHA-256 in hex, each with a small table of strings beside it.
+    Objects of bytes under a SHA-256 in hex, each with a small table of strings.
 
     Every method raises `ContentUnavailable` when the store does not answer.
     """

@@ -238,7 +238,7 @@ def s3_client(settings: ContentSettings) -> Any:
 
 @contextmanager
 def s3_errors(where: str) -> Iterator[None]:
-    """What boto3 and all under it raise becomes ContentUnavailable, with a remedy if known."""
+    """Convert the errors of boto3 to ContentUnavailable, with a remedy if one is known."""
     try:
         yield
     except FOREIGN as error:

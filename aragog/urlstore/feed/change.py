@@ -11,7 +11,7 @@ ChangeKind = Literal["new", "changed", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one fetch found to differ from the stored page."""
+    """The differences that one fetch found to the stored page."""
 
     url: str
     """The canonical URL."""

@@ -46,7 +46,7 @@ class LinkReader:
         self, url: str, limit: int, cursor: str | None, *, aliased: bool
     ) -> ListPage[LinkRecord]:
         """
-        By linked URL, `url` itself first, and of each by source; constant memory.
+        The inlinks, ordered by linked URL, `url` itself first, and then by source; constant memory.
 
         `aliased` is False if the node of `url` has no aliases, which saves three round trips.
         """

@@ -43,7 +43,7 @@ def is_extracted(name: str) -> bool:
 
 
 def patterns(name: str) -> Iterator[str]:
-    """What may declare something of a field: its name, then `prefix.*`, the longest first."""
+    """The patterns that may declare a field's format: its name, then `prefix.*`, longest first."""
     yield name
     while "." in name:
         name = name.rpartition(".")[0]
@@ -79,7 +79,7 @@ class FieldFormats:
         return cast("Format", next(filter(None, formats), "text"))
 
     def to_json(self, name: str, value: bytes) -> Any:
-        """What `orjson.dumps` shows of a field's bytes; see the table above."""
+        """The JSON value of a field's bytes, for `orjson.dumps`; see the table above."""
         read = _READERS[self.of(name)]
         try:
             return read(value)

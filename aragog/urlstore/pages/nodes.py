@@ -151,7 +151,7 @@ class Nodes:
         known: dict[str, Row] | None = None,
     ) -> dict[str, tuple[str, Row]]:
         """
-        For each URL its canonical URL, and that one's node.
+        The canonical URL of each URL, and the node of that canonical URL.
 
         If URLs point at each other in a circle, the one with the smallest key stands for all.
         `columns` must contain `CANONICAL`, and `URL` if the key is to be checked. `known` are nodes

@@ -123,7 +123,7 @@ class Pages:
         return None if cell is None else from_cell(cell.value, node_id(canonical).hex())
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """What fetches of these exact URLs (normalized) found; unknown ones are left out."""
+        """The results of fetches of these exact URLs (normalized); unknown URLs are omitted."""
         known = {}
         for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
             own = facts_of(row, nodes.OWN)

@@ -72,7 +72,7 @@ class DueIndex:
 
     def postpone(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
         """
-        Give claimed URLs another due time, unless they were rescheduled meanwhile.
+        Give claimed URLs another due time, unless they were rescheduled since the claim.
 
         Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
         """

@@ -45,7 +45,7 @@ class Freshness:
 
 
 def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
-    """By type; exact for a store with fewer rows than the sample."""
+    """Freshness by page type; exact for a store with fewer rows than the sample."""
     ages: dict[str, list[float]] = defaultdict(list)
     late: dict[str, list[bool]] = defaultdict(list)
     for row in _sampled(zen, sample):

@@ -34,7 +34,7 @@ _YOUNG_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a fetch observed."""
+    """The observation of one fetch."""
 
     outcome: str
     """The class name of the outcome: Fetched, NotModified, Gone, …"""

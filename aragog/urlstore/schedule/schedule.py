@@ -49,7 +49,7 @@ class Schedule:
         return self._due.oldest_ms(now_ms)
 
     def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
-        """Make claimed URLs due at another instant, unless they were rescheduled meanwhile."""
+        """Make claimed URLs due at another instant; skip those rescheduled since the claim."""
         now_ms = self._clock.now_ms()
         self._due.postpone(later, now_ms)
         self._clock.deleted_at(now_ms)
@@ -64,7 +64,7 @@ class Schedule:
         self._clock.deleted_at(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
-        """What the refresh schedule remembers of the URL's page; None: nothing."""
+        """The stored refresh state of the URL's page; None if there is none."""
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:

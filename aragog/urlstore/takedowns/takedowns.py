@@ -138,7 +138,7 @@ class Takedowns:
 
 def check_not_taken_down(canonical: str, row: Row) -> None:
     """
-    Return if the node's URL was not taken down by itself; `Takedowns.writing` checks its site.
+    Return if this very URL was not taken down; `Takedowns.writing` checks its site.
 
     Raises:
         TakenDown: it was.

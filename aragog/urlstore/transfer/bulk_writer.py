@@ -33,7 +33,7 @@ Numbered = tuple[int, UrlRecord]
 
 
 class BulkWriter:
-    """Writes batches of records; safe to repeat, and safe beside other writers."""
+    """Writes batches of records; safe to repeat, and safe with concurrent writers."""
 
     def __init__(
         self, store: UrlStore, zen: Zen, settings: StoreSettings, clock: Clock | None = None

@@ -1,4 +1,4 @@
-"""Which nodes an export reads: all, those of some URLs, or those of a walk of the caller."""
+"""Select the nodes of an export: all, those of some URLs, or those of the caller's walk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NodeSource = Generator[tuple[bytes, Row], None, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSelection:
-    """What to export; without arguments everything."""
+    """The nodes to export; without arguments, all."""
 
     urls: Iterable[str] | None = None
     """Normalized URLs, such as those of a host; excludes `cursor`."""

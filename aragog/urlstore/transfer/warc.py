@@ -57,7 +57,7 @@ class _First(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """What all records of a page have in common."""
+    """The values that all records of a page share."""
 
     target: str
     date: str

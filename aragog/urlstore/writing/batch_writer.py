@@ -12,7 +12,7 @@ from aragog.urlstore.writing.writer import PageWriter
 
 
 class PageBatchWriter:
-    """Writes batches of fetched pages and removes those that were taken down meanwhile."""
+    """Writes batches of fetched pages and removes those that were taken down during the write."""
 
     def __init__(self, writer: PageWriter, takedowns: Takedowns, clock: WriteClock) -> None:
         self._writer = writer

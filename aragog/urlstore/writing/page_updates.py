@@ -180,7 +180,7 @@ def seen_at_ms(row: Row, *, failed: bool) -> int:
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
-    """What this fetch reported about `url` itself."""
+    """The cell with this fetch's facts about `url` itself."""
     moved = url != page.final_url
     return orjson.dumps(
         {

@@ -1,5 +1,5 @@
 """
-Plans of a batch's writes: which page each fetch belongs to, and what is stored of it.
+Plan the writes of a batch: the page that each fetch belongs to, and its stored data.
 
 Pages that share a URL wait for each other, so a plan is made from the state before it.
 """

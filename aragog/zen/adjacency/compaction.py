@@ -149,7 +149,7 @@ class Compactor:
 
     def _make_plan(self, last: CompactionPlan, limit: int) -> CompactionPlan:
         """
-        Which journal rows come next, and which of their entries never took effect.
+        Choose the next journal rows, and find their entries that never took effect.
 
         Changes of one page are compacted in their order: a list forgets a removed link once it is
         merged, so an older addition must not arrive after that. A row that must wait delays all

@@ -47,7 +47,7 @@ class CompactionPlan:
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
-        """What `pack` returned."""
+        """Read the output of `pack`."""
         plan = orjson.loads(value)
         rows = tuple(
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))

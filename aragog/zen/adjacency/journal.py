@@ -56,7 +56,7 @@ def pack(entries: Sequence[Entry]) -> bytes:
 
 def unpack(data: bytes) -> Iterator[Entry]:
     """
-    What `pack` was given.
+    Read the output of `pack`.
 
     Raises:
         CorruptRow: not in this form.

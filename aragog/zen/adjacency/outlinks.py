@@ -124,7 +124,7 @@ def pack(links: Outlinks) -> bytes:
 
 def unpack(data: bytes) -> Outlinks:
     """
-    What `pack` was given.
+    Read the output of `pack`.
 
     Raises:
         CorruptRow: not in this form.

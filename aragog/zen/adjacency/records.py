@@ -30,7 +30,7 @@ class LinkRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReport:
-    """What one compaction did."""
+    """The counts of one compaction."""
 
     journal_rows: int = 0
     links: int = 0

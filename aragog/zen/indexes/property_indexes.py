@@ -28,7 +28,7 @@ def property_column(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Which properties are indexed, and which edge types are counted."""
+    """The properties that are indexed, and the edge types that are counted."""
 
     unique: tuple[str, ...] = ()
     """Properties whose values belong to one node at most."""

@@ -1,5 +1,5 @@
 """
-Find in one pass over a page which of the words occur that its readers look for, and where.
+Find all words that the readers of a page look for, in one pass over its bytes.
 
 A query of the tree or a search for one word costs 20 to 200 µs for a page of 57 KB, and most pages
 have none of these words. Readers therefore ask here first whether a query can find anything.

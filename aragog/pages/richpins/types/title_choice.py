@@ -131,7 +131,7 @@ def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
 
 
 def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
-    """Return True for the site's name, and for the end of a title whose start says more."""
+    """Return True for the site's name, and for the end of a title whose start is more specific."""
     plain = bare(heading)
     if bare(tag) == plain:
         return False

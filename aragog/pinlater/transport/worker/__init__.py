@@ -1,5 +1,5 @@
 """
-What `follow(app)` makes of Celery's workers: they record in each job how its task ended.
+Extensions of Celery's workers: `follow(app)` makes them record in each job how its task ended.
 
 Its other modules keep messages that no task can be made of, and show tasks that wait on the server.
 """

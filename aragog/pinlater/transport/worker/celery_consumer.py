@@ -54,7 +54,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
 
 
 def _forget_waiting(executor: Any) -> None:
-    """Cancel what no thread of a thread pool has begun; other pools do so themselves."""
+    """Cancel tasks that no thread of a thread pool has started; other pools do so themselves."""
     if isinstance(executor, ThreadPoolExecutor):
         # What `shutdown(cancel_futures=True)` does; the executor has no method for this alone.
         waiting: Any = executor._work_queue

@@ -26,7 +26,7 @@ _PAUSE = struct.Struct("<dd")
 
 
 class Reserved(NamedTuple):
-    """What `reserve` returned for one request."""
+    """The result of `reserve` for one request."""
 
     at_us: float
     """The slot; if it was refused, the instant at which to ask again."""

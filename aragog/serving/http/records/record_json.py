@@ -57,7 +57,7 @@ def read_records(
 def read_hedged(
     read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[Found]:
-    """`read_records` of a store or its standby, raising nothing; records of the standby say so."""
+    """`read_records` of a store or its standby; marks records of the standby; never raises."""
     try:
         results, standby = read(lambda store: read_records(store, urls, fields))
     except TransientError as error:

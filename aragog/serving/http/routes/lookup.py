@@ -56,7 +56,7 @@ class Lookup:
         self._tokens = tokens
 
     async def get(self, request: Request) -> Response:
-        """`GET /`: the form; with `url`, what is known of that URL."""
+        """`GET /`: the form; with `url`, also the stored data of that URL."""
         given = {"url": Query(request).get("url") or ""}
         return await self._answer(request, given, refresh=False)
 

@@ -108,7 +108,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.cycle.keep_alive = False
 
     def _begin_scope(self) -> None:
-        """What uvicorn does when a message begins."""
+        """Begin the scope of a request as uvicorn does."""
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
@@ -119,7 +119,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        """uvicorn's, with a timer that is not made anew for each response."""
+        """Like uvicorn's method, but with one timer for all responses."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -210,7 +210,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @staticmethod
     def _discard(cycle: RequestResponseCycle | None) -> None:
-        """Discard what the application of a request still sends."""
+        """Discard messages that the application still sends for a finished request."""
         if cycle is not None:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -251,7 +251,7 @@ class _FastCycle:
 
 
 class _NoEvent:
-    """uvicorn sets an event when a body or a disconnect arrives; here nobody waits for it."""
+    """An event that is never awaited, in place of the one that uvicorn sets for each message."""
 
     def set(self) -> None:
         """Do nothing."""

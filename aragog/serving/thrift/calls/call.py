@@ -91,7 +91,7 @@ class Call:
 
 
 class Done(NamedTuple):
-    """What a thread has made of a call."""
+    """The result of a step of a call in a thread."""
 
     call: Call
     data: bytes | Wait

@@ -178,7 +178,7 @@ class JobWaits:
             return frozenset(self._turns), look_s
 
     def _ended(self, left_s: float) -> bool:
-        """True if nobody has waited for so long that the thread ends."""
+        """True if no caller has waited for so long that the thread can end."""
         with self._lock:
             if left_s > 0 or self._turns:
                 return False
@@ -247,7 +247,7 @@ class _Listener:
 
 
 def _pass_on(shard: RedisShard, queue: str) -> None:
-    """Return a token that nobody here needs; another process may have a caller for it."""
+    """Return a token that no caller of this process needs; another process may have one."""
     try:
         shard.wake(queue)
     except BrokerUnavailable:

@@ -133,7 +133,7 @@ class Groups:
 
     def _change(self, group: ListGroup, *, now: bool = False, down: bool = False) -> _Change | None:
         """
-        What must change in a group; None: nothing.
+        The change that a group needs; None if it needs none.
 
         `now`: merge it, `down`: let it pass its lines on, however few there are.
         """

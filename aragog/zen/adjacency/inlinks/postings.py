@@ -62,7 +62,7 @@ def net_of(value: bytes) -> int:
 
 
 def unpack(value: bytes) -> Delta:
-    """What `pack` was given."""
+    """Read the output of `pack`."""
     data = value[4:]
     if data.startswith(zstd.MAGIC):
         data = decompress_links(data)
