@@ -41,7 +41,7 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
 
     app.loader.import_default_modules()
     # Celery gives the shared tasks of other apps, such as an example's, to every app.
-    ours = {name for name, task in app.tasks.items() if task.__module__.startswith("aragog.")}
+    ours = {name for name, task in app.tasks.items() if f"{task.__module__}".startswith("aragog.")}
 
     assert ours == set(QUEUE_OF)
     assert all(QUEUE_OF[one.task] is one.queue for one in Destination)
