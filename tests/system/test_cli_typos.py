@@ -55,6 +55,7 @@ def run(cli_environ):
             ["store", "export", "x.jsonl", "--fields", "page.title, page.titel"],
             "'page.titel' is not a known field; did you mean page.title?",
         ),
+        (["store", "export", "x.jsonl", "--cursor", "bogus"], "'bogus' is not a cursor"),
         (
             ["store", "export-parts", "x", "--fields", "product.prize"],
             "did you mean product.price?",
