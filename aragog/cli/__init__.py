@@ -123,6 +123,10 @@ class OneLineErrors(LazyGroup):
             if hint:
                 echo(f"aragog: {hint}", err=True)
             sys.exit(2 if isinstance(error, BadInput) else 1)
+        except UnicodeEncodeError as error:
+            if error.encoding != "utf-8":
+                raise
+            raise click.UsageError(f"{error.object!r} is not valid UTF-8", context) from error
 
 
 @click.group(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import re
 import time
 import typing
@@ -23,6 +24,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)
 PRIORITY = click.IntRange(0, 9)
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; neither infinite nor `nan`, which every range of click contains."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a number that can be computed with", param, ctx)
+        return number
 
 
 class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3

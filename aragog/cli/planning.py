@@ -7,11 +7,12 @@ from rich.table import Table
 
 from aragog.capacity import COSTS, Demand, Plan
 from aragog.capacity import plan as needs_of
+from aragog.cli.arguments import FiniteRange
 from aragog.cli.arguments import as_json as as_json_option
 from aragog.terminal import SafeConsole, echo, echo_json
 
-_POSITIVE = click.FloatRange(min=0, min_open=True)
-_SHARE = click.FloatRange(0, 1, min_open=True)
+_POSITIVE = FiniteRange(min=0, min_open=True)
+_SHARE = FiniteRange(0, 1, min_open=True)
 
 
 @click.command("plan")
@@ -23,7 +24,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True)
 @click.option("--page-bytes", type=_POSITIVE, default=62_000, show_default=True)
 @click.option(
     "--waiting",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     help="Number of waiting URLs; default: those of a day.",
 )
 @click.option(

@@ -215,7 +215,7 @@ def _unreadable(source: str) -> str | None:
     path = Path(source)
     if source == "-" or "://" in source:
         return None
-    if "\0" in source or not path.exists():
+    if "\0" in source or not os.access(path, os.F_OK):
         return f"{source}: no such file, and no URL (those begin with http:// or https://)"
     if path.is_dir():
         return f"{source}: is a folder; give a file with one URL a line"

@@ -199,6 +199,8 @@ def limit(
         per_s = -1.0
     if per_s is not None and not 0 < per_s < math.inf:
         raise click.BadParameter(f"{rate!r} is neither a number above 0 nor none")
+    if burst is not None and not burst < math.inf:  # `nan` is in every range of click
+        raise click.BadParameter(f"{burst} is not a number of jobs", param_hint="'--burst'")
     _admin(context).limit(queue_name, per_s, burst)
     rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
     _done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)

@@ -22,7 +22,7 @@ from aragog.bootstrap.standby import hedged_reads
 from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.thrift import ThriftServices
 from aragog.bootstrap.thrift import listen as listen_thrift
-from aragog.cli.arguments import Name
+from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
@@ -161,9 +161,7 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
     show_default=True, help="What the token allows; repeatable.",
 )  # fmt: skip
-@click.option(
-    "--rate", type=click.FloatRange(0.001, 999_999_999), help="Requests per second at most."
-)
+@click.option("--rate", type=FiniteRange(0.001, 999_999_999), help="Requests per second at most.")
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
     """Create a bearer token NAME, shown once; its entry goes into serving.tokens."""
     token, entry = make(name, scopes, rate)
