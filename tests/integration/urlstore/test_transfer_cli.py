@@ -59,7 +59,7 @@ def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
 
     assert "--cursor" not in run("export", file, "--host", "a.example", "--limit", 3)
     assert "leave out --host" in run(
-        "export", file, "--host", "a.example", "--cursor", "00", code=2
+        "export", file, "--host", "a.example", "--cursor", "00" * 16, code=2
     )
 
 
