@@ -210,7 +210,9 @@ class HttpBackend:
         )
         if not facts:
             return found
-        return replace(found, **{name: raw[name] for name in _STORED})
+        # Servers before these members do not send them.
+        stored: dict[str, Any] = {name: raw.get(name) for name in _STORED}
+        return replace(found, **stored)
 
 
 def _body(response: requests.Response) -> bytes:

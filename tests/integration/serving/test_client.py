@@ -1,6 +1,7 @@
 """The Python client over Thrift, over HTTP and straight on the store: the same results."""
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
@@ -415,6 +416,20 @@ def test_a_response_that_drips_ends_at_the_deadline(scheme, head):
         pytest.raises(ServiceUnavailable, match=r"in time|timed out"),
     ):
         client.get(URL)
+
+
+def test_the_facts_of_a_server_that_sends_less_are_read():
+    """Clients may be newer than their server; the members came after the others."""
+    record = {"url": URL, "canonical_url": URL, "version": "1", "fields": {}, "facts": {"a": 1}}
+    body = json.dumps({"results": [{"url": URL, "status": 200, "record": record}]}).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with (
+        dripping(head % len(body) + body) as port,
+        connect(f"http://127.0.0.1:{port}") as client,
+    ):
+        found = client.get(URL, facts=True)
+
+    assert (found.facts, found.content_hash, found.due_at_ms) == ({"a": 1}, None, None)
 
 
 @pytest.mark.parametrize("scheme", ["thrift", "http"])
