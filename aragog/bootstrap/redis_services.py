@@ -17,13 +17,14 @@ from aragog.pipeline.spool.room import claim_limit
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.statistics.metric_totals import MetricTotals
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
-from aragog.settings import Settings
+from aragog.settings import Settings, load_settings, settings_file
 
 
 def redis_client(settings: Settings) -> redis.Redis:
@@ -49,7 +50,11 @@ def overrides_of(settings: Settings) -> Overrides:
     politeness, shared = settings.politeness, settings.resolved().redis
     return Overrides(
         politeness.overrides_file,
-        blocked_hosts=politeness.blocked_hosts,
+        blocked_hosts=BlockedHosts(
+            politeness.blocked_hosts,
+            file=settings_file(),
+            read=lambda: load_settings().politeness.blocked_hosts,
+        ),
         live=LiveOverrides(reveal(shared.url), shared.prefix),
     )
 

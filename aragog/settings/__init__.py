@@ -7,7 +7,7 @@ module reads `ARAGOG_` variables. `sections` defines the settings, `loading` and
 and `checks` validates them.
 """
 
-from aragog.settings.loading import load_settings
+from aragog.settings.loading import load_settings, settings_file
 from aragog.settings.sections.crawling import (
     FetchSettings,
     PipelineSettings,
@@ -39,4 +39,5 @@ __all__ = [
     "WorkerSettings",
     "duration_s",
     "load_settings",
+    "settings_file",
 ]

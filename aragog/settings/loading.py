@@ -44,12 +44,20 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     return typing.cast("Settings", settings)
 
 
+def settings_file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The absolute path of the file that `load_settings` reads by itself; None: there is none."""
+    environ = os.environ if environ is None else environ
+    if named := environ.get("ARAGOG_SETTINGS"):
+        return Path(named).absolute()
+    file = Path(SETTINGS_FILE).absolute()
+    return file if file.exists() else None
+
+
 def _read_file(
     path: Path | None, environ: Mapping[str, str], problems: list[str]
 ) -> dict[str, Any]:
-    named = path or (Path(environ["ARAGOG_SETTINGS"]) if environ.get("ARAGOG_SETTINGS") else None)
-    file = named or Path(SETTINGS_FILE)
-    if named is None and not file.exists():
+    file = path or settings_file(environ)
+    if file is None:
         return {}
     try:
         return tomllib.loads(file.read_text("utf-8"))

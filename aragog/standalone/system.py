@@ -22,6 +22,7 @@ from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims.worker_name import worker_name
+from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.serving.auth.tokens import check_exposure
 from aragog.settings import Settings
@@ -84,7 +85,7 @@ def check(settings: Settings) -> None:
         check_flower_exposure(settings.serving.flower_host, os.environ)
     check_ports(settings)
     politeness = settings.politeness
-    Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
+    Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
     if settings.pipeline.extractors:
         from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
 

@@ -21,8 +21,8 @@ class PolitenessSettings:
     overrides_file: Path | None = None
     """TOML file with rates of single domains; changes apply within 5 s."""
     blocked_hosts: tuple[str, ...] = ()
-    """Hosts and domains that are never fetched, including all hosts below them. Read at the start;
-    `blocked = true` in the overrides file applies within 5 s."""
+    """Hosts and domains that are never fetched, including all hosts below them; a change in the
+    settings file applies within 5 s, like `blocked = true` in the overrides file."""
     wait_inline_ms: int = 1000
     """Tasks wait for a slot up to this far ahead; for a later slot the job is rescheduled."""
     horizon_s: float = 86_400.0

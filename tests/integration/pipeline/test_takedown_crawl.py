@@ -23,6 +23,7 @@ from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.reextract import ReextractBatch
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.stages.webhooks import Delivery
+from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
@@ -153,7 +154,7 @@ def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
 
 
 def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
-    blocked = Overrides(blocked_hosts=["gone.test"])
+    blocked = Overrides(blocked_hosts=BlockedHosts(["gone.test"]))
     fetch = crawl.pipeline.fetch
     rules = replace(fetch.access.rules, overrides=blocked)
     requester = replace(fetch.requester, access=replace(fetch.access, rules=rules))

@@ -5,6 +5,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
+from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.overrides.overrides_file import Override, read_overrides
 from tests.support.documented import blocks
@@ -163,7 +164,7 @@ def test_a_host_is_blocked_by_the_file_or_by_the_setting_with_those_below_it(tmp
     clock = ManualClock()
     file = tmp_path / "blocked.toml"
     file.write_text('["example.com"]\nblocked = true\n["api.example.com"]\nqps = 1\n')
-    overrides = Overrides(file, clock, blocked_hosts=["Other.test."])
+    overrides = Overrides(file, clock, blocked_hosts=BlockedHosts(["Other.test."]))
 
     assert "blocks example.com" in overrides.blocked("www.example.com")
     assert overrides.blocked("api.example.com") is None
@@ -177,7 +178,7 @@ def test_a_host_is_blocked_by_the_file_or_by_the_setting_with_those_below_it(tmp
 
 def test_a_blocked_host_that_is_none_is_refused():
     with pytest.raises(ConfigError, match=r"politeness\.blocked_hosts: 'http://x/'"):
-        Overrides(blocked_hosts=["http://x/"])
+        Overrides(blocked_hosts=BlockedHosts(["http://x/"]))
 
 
 def test_no_file_means_no_overrides():

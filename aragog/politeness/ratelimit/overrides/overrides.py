@@ -8,19 +8,17 @@ it applies.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError, TransientError
+from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.overrides.overrides_file import (
-    Override,
-    host_name,
-    read_overrides,
-)
+from aragog.politeness.ratelimit.overrides.overrides_file import Override, read_overrides
+from aragog.politeness.ratelimit.overrides.watched_file import WatchedFile
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +34,7 @@ class Overrides:
     Args:
         path: the TOML file; None: no file.
         clock: measures when to check again.
-        blocked_hosts: further names that are blocked with all hosts below them.
+        blocked_hosts: further names that are blocked with all hosts below them; None: none.
         live: the live overrides, read with the first use of an override. While they cannot be read,
             the last known ones apply. None: there are none.
 
@@ -49,17 +47,17 @@ class Overrides:
         path: Path | None = None,
         clock: Clock | None = None,
         *,
-        blocked_hosts: Sequence[str] = (),
+        blocked_hosts: BlockedHosts | None = None,
         live: LiveOverrides | None = None,
     ) -> None:
         self.path = path
         self.live = live
-        self._blocked = _blocked_names(blocked_hosts)
+        self._blocked = blocked_hosts or BlockedHosts()
         self.problem: str | None = None
         """Why the current file is not used; None while it is used."""
         self._clock = clock or SystemClock()
         self._checked_s = float("-inf") if live else self._clock.monotonic_s()
-        self._signature = _signature(path)
+        self._file = WatchedFile(path) if path else None
         self._of_file: Mapping[str, Override] = read_overrides(path) if path else {}
         self._live_values: Mapping[str, Mapping[str, Any]] = {}
         self._table = self._of_file
@@ -73,11 +71,8 @@ class Overrides:
         override = self.find(host)
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
-        while self._blocked and host:
-            if host in self._blocked:
-                return f"politeness.blocked_hosts has {host}"
-            host = host.partition(".")[2]
-        return None
+        name = self._blocked.find(host)
+        return name and f"politeness.blocked_hosts has {name}"
 
     def stopped(self, key: str) -> bool:
         """Report whether requests to a limiter key are stopped."""
@@ -86,7 +81,7 @@ class Overrides:
 
     def table(self) -> Mapping[str, Override]:
         """Return all overrides by name; checks for changes at most every `CHECK_EVERY_S`."""
-        if self.path is None and self.live is None:
+        if self.path is None and self.live is None and not self._blocked.reloads:
             return self._table
         now_s = self._clock.monotonic_s()
         if now_s - self._checked_s >= CHECK_EVERY_S:
@@ -96,16 +91,13 @@ class Overrides:
 
     def refresh(self) -> None:
         """Check for changes now."""
-        changed = self.path is not None and self._reload(self.path)
+        self._blocked.refresh()
+        changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
         if self._read_live() or changed:
             self._table = with_live(self._of_file, self._live_values)
 
     def _reload(self, path: Path) -> bool:
-        """Read the file if it changed; True: its overrides are new."""
-        signature = _signature(path)
-        if signature == self._signature:
-            return False
-        self._signature = signature
+        """Read the file; True: its overrides are new."""
         try:
             self._of_file = read_overrides(path)
         except ConfigError as error:
@@ -153,25 +145,3 @@ def _longest(table: Mapping[str, Override], host: str) -> Override | None:
             return table[host]
         host = host.partition(".")[2]
     return None
-
-
-def _blocked_names(names: Sequence[str]) -> frozenset[str]:
-    hosts = {name: host_name(name) for name in names}
-    problems = [
-        f"politeness.blocked_hosts: {name!r} is not a host name; "
-        "write it without scheme, port or path"
-        for name, host in hosts.items()
-        if host is None
-    ]
-    if problems:
-        raise ConfigError(*problems)
-    return frozenset(host for host in hosts.values() if host is not None)
-
-
-def _signature(path: Path | None) -> tuple[int, int, int] | None:
-    """Return mtime, size and inode (for a file renamed over it); None without a file."""
-    try:
-        status = path.stat() if path else None
-    except OSError:
-        return None
-    return (status.st_mtime_ns, status.st_size, status.st_ino) if status else None
