@@ -2,7 +2,8 @@
 reppy as a second opinion: where it follows RFC 9309, the two agree.
 
 Left out is what it is known to read otherwise: equally long rules that contradict each other,
-escaped specials, agents with a version, several wildcards (exponential in reppy).
+escaped specials, agents with a version, several wildcards (exponential in reppy), and a star at the
+end, which reppy drops before it compares lengths.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ with warnings.catch_warnings():
 WORDS = st.sampled_from(["", "a", "b", "ab", "news", "shop/cart", "x.html"])
 PATTERNS = st.one_of(
     WORDS.map("/{}".format),
-    st.tuples(WORDS, WORDS).map(lambda t: f"/{t[0]}*{t[1]}"),
+    st.tuples(WORDS, WORDS.filter(bool)).map(lambda t: f"/{t[0]}*{t[1]}"),
     WORDS.map("/{}$".format),
 )
 PATHS = st.lists(WORDS, max_size=3).map(lambda words: "/" + "/".join(words))
