@@ -93,10 +93,12 @@ def test_set_up_installs_nothing_without_a_hash():
 
 
 def test_make_help_names_both_commands():
-    told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    reported = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
 
-    assert "make run" in told.stdout
-    assert "make test" in told.stdout
+    assert "make run" in reported.stdout
+    assert "make test" in reported.stdout
 
 
 @pytest.mark.parametrize(

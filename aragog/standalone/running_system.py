@@ -56,6 +56,6 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     until_s = time.monotonic() + timeout_s
     while running_pid(run_dir) is not None:
         if time.monotonic() > until_s:
-            raise ConfigError(f"process {pid} still stops; look into {run_dir.parent / 'logs'}")
+            raise ConfigError(f"process {pid} is still stopping; see {run_dir.parent / 'logs'}")
         time.sleep(0.1)
     return True

@@ -176,7 +176,7 @@ def _make(folder: Path, remedy: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"data_dir: {folder} cannot be made ({error.strerror}); set {remedy}"
+            f"data_dir: {folder} cannot be created ({error.strerror}); set {remedy}"
         ) from error
 
 

@@ -83,7 +83,7 @@ class World:
     memory_bytes: dict[str, int] = field(default_factory=dict)
     """The largest resident set of the processes of each command line."""
     slowed_down: int = 0
-    """How often a producer was told to slow down."""
+    """How often a producer was asked to slow down."""
     spool_share: float = 0.0
     """The largest share of the spool's bound that was in use."""
     stored_at: list[tuple[float, int]] = field(default_factory=list)

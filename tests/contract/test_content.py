@@ -72,7 +72,7 @@ def test_many_are_put_at_once_and_may_be_put_again(content):
     assert all(content.get(put.key) == (put.body, put.meta) for put in puts)
 
 
-def test_one_that_cannot_be_put_is_told_and_the_others_may_be_there(content):
+def test_one_that_cannot_be_put_is_reported_and_the_others_may_be_there(content):
     puts = [
         ContentPut(key(1), b"1", {}),
         ContentPut("no hash", b"", {}),

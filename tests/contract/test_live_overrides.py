@@ -120,8 +120,8 @@ def test_who_changed_what_is_recorded_latest_first(operator):
     operator.set_stopped("b.test", True, who="bob")
     operator.set_stopped("b.test", False, who="bob")
 
-    told = [(one.who, one.domain, one.what, one.reason) for one in operator.history()]
-    assert told == [
+    reported = [(one.who, one.domain, one.what, one.reason) for one in operator.history()]
+    assert reported == [
         ("bob", "b.test", "resumed", ""),
         ("bob", "b.test", "stopped", ""),
         ("ann", "a.test", "qps = 2", "asked to"),

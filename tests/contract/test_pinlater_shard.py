@@ -496,8 +496,8 @@ class Histories(RuleBasedStateMachine):
 
     def both(self, act):
         # Apart by a millisecond at least on both, so that equal times are equal on both.
-        began = self.server_ms()
-        while self.server_ms() == began:
+        started_at = self.server_ms()
+        while self.server_ms() == started_at:
             pass
         self.worlds[1].clock.advance_ms(1)
         redis, memory = (act(world.shard) for world in self.worlds)

@@ -301,7 +301,7 @@ def test_links_to_a_taken_down_host_are_not_stored(a_stand):
     assert [link.url for link in a_stand.store.links.outlinks(OTHER).items] == [THIRD]
 
 
-def test_an_import_of_a_taken_down_host_is_told_by_number(a_stand):
+def test_an_import_of_a_taken_down_host_is_reported_by_number(a_stand):
     store = a_stand.store
     store.takedowns.take_down(host="gone.example")
     writer = BulkWriter(store, store.zen, StoreSettings(), a_stand.clock)

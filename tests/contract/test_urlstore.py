@@ -49,7 +49,7 @@ def test_many_are_answered_in_order_through_aliases(a_stand):
     assert [r and r.canonical_url for r in records] == [C, None, B, B, B]
 
 
-def test_writing_a_bundle_twice_changes_nothing(a_stand):
+def test_writing_a_batch_twice_changes_nothing(a_stand):
     batch = [
         page(
             A,
@@ -119,7 +119,7 @@ def test_an_older_fetch_never_overwrites_a_newer_one(a_stand):
     assert [link.url for link in a_stand.store.links.outlinks(A).items] == [B]
 
 
-def test_two_fetches_of_one_page_in_a_bundle_end_with_the_newer(a_stand):
+def test_two_fetches_of_one_page_in_a_batch_end_with_the_newer(a_stand):
     a_stand.store.write_pages(
         [
             page(A, NOW_MS, canonical_url=C, fields={"t": b"new"}, links=[A], content=body("new")),

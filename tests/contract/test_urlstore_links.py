@@ -79,7 +79,7 @@ def test_the_lag_is_the_age_of_what_waits(a_stand):
     assert a_stand.store.maintenance.compaction_lag_ms() == 0
 
 
-def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
+def test_only_one_compaction_runs_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
     folder = compaction.Compactor(a_stand.tables, a_stand.clock)
     a_stand.store.write_pages([page(A, links=[B])])
     assert folder.acquire()

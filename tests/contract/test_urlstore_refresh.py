@@ -1,4 +1,4 @@
-"""Refreshing on every engine: what is written, what is told, and who holds a page."""
+"""Refreshing on every engine: what is written, what is reported, and who watches a page."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def failed(url, at_ms, outcome, **given):
     return page(url, at_ms, seen=seen, facts={"outcome": outcome}, **given)
 
 
-def told(stand, cursor=None, **which):
+def reported(stand, cursor=None, **which):
     stand.clock.advance_ms(SETTLE_MS + 1000)
     return stand.store.feed.changes(cursor, **which).items
 
@@ -101,7 +101,7 @@ def test_a_field_that_the_page_has_no_more_goes_and_the_feed_tells_it(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
 
     assert a_stand.store.get(A).fields == TITLE
-    (change,) = told(a_stand)
+    (change,) = reported(a_stand)
     assert change.fields == {"product.price": ('"5"', None)}
     assert a_stand.store.pages.history(A, "product.price") == [(b'"5"', NOW_MS)]
     assert a_stand.store.schedule.refresh_state(A).changes == 1
@@ -114,7 +114,7 @@ def test_a_field_that_comes_back_is_a_change_again(a_stand):
     a_stand.clock.advance_ms(9)
     a_stand.store.write_pages([whole(A, NOW_MS + 9, {**TITLE, "product.price": b'"4"'})])
 
-    assert [c.fields["product.price"] for c in told(a_stand)] == [('"5"', None), (None, '"4"')]
+    assert [c.fields["product.price"] for c in reported(a_stand)] == [('"5"', None), (None, '"4"')]
     info = a_stand.store.get(A, info=True).info["product.price"]
     assert (info.at_ms, info.provenance) == (NOW_MS + 9, "json-ld[0]")
 
@@ -134,7 +134,7 @@ def test_a_page_that_was_not_read_to_its_end_keeps_its_fields(a_stand):
     a_stand.store.write_pages([failed(A, NOW_MS + 9, "NotModified")])
 
     assert a_stand.store.get(A).fields == {**TITLE, **PRICE}
-    assert told(a_stand) == []
+    assert reported(a_stand) == []
 
 
 def test_an_older_fetch_that_comes_late_brings_nothing_back(a_stand):
@@ -154,7 +154,7 @@ def test_fields_go_once_whatever_was_stored_twice(a_stand):
 
     assert a_stand.store.get(A).fields == TITLE
     assert (a_stand.store.schedule.refresh_state(A), a_stand.store.get(A).due_at_ms) == (state, due)
-    assert len(told(a_stand)) == 1
+    assert len(reported(a_stand)) == 1
 
 
 def test_what_an_alias_brings_takes_nothing_from_its_page(a_stand):
@@ -199,7 +199,7 @@ def test_an_older_fetch_that_comes_late_fills_gaps_alone(a_stand):
     assert record.fields["product.sku"] == b'"1"'
 
 
-def test_of_two_fetches_in_one_bundle_the_later_one_counts(a_stand):
+def test_of_two_fetches_in_one_batch_the_later_one_counts(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages(
         [fetched(A, NOW_MS + 9), fetched(A, NOW_MS + 5, fields={"product.price": b'"9"'})]
@@ -217,10 +217,10 @@ def test_storing_a_refresh_twice_plans_and_tells_it_once(a_stand):
     a_stand.store.write_pages(again)
 
     assert a_stand.store.get(A).due_at_ms == due
-    assert len(told(a_stand)) == 1
+    assert len(reported(a_stand)) == 1
 
 
-def test_a_page_that_is_gone_three_times_is_given_up_and_told(a_stand):
+def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
     waits = []
@@ -232,7 +232,7 @@ def test_a_page_that_is_gone_three_times_is_given_up_and_told(a_stand):
 
     assert waits[:2] == pytest.approx([1, 3], rel=0.11)
     assert waits[2:] == [None]
-    assert [change.kind for change in told(a_stand)] == ["gone"]
+    assert [change.kind for change in reported(a_stand)] == ["gone"]
     assert a_stand.store.get(A).fields["product.price"] == b'"5"'
 
 
@@ -254,7 +254,7 @@ def test_the_feed_tells_what_was_before_and_what_is_now(a_stand):
         [fetched(A, NOW_MS + 9, fields={"product.price": b'"4"'}), fetched(B, NOW_MS + 9)]
     )
 
-    (change,) = told(a_stand)
+    (change,) = reported(a_stand)
     assert (change.url, change.kind, change.at_ms) == (A, "changed", NOW_MS + 9)
     assert change.fields == {"product.price": ('"5"', '"4"')}
 
@@ -272,7 +272,7 @@ def test_the_feed_goes_on_behind_a_cursor(a_stand):
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
 
     assert sorted(found) == urls
-    assert [change.url for change in told(a_stand, cursor)] == [A]
+    assert [change.url for change in reported(a_stand, cursor)] == [A]
 
 
 def test_the_feed_of_a_host_and_its_end(a_stand):
@@ -280,8 +280,8 @@ def test_the_feed_of_a_host_and_its_end(a_stand):
     news = {"page.title": b"2"}
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
 
-    assert [c.url for c in told(a_stand, host="b.example")] == [B]
-    assert told(a_stand, a_stand.store.feed.end()) == []
+    assert [c.url for c in reported(a_stand, host="b.example")] == [B]
+    assert reported(a_stand, a_stand.store.feed.end()) == []
     for bad in ("nonsense", "00"):
         with pytest.raises(BadInput):
             a_stand.store.feed.changes(bad)
@@ -292,7 +292,7 @@ def test_a_long_value_is_left_out_of_the_feed(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"article.body": long})])
 
-    assert told(a_stand)[0].fields == {"article.body": (None, None)}
+    assert reported(a_stand)[0].fields == {"article.body": (None, None)}
 
 
 def test_the_feed_lets_go_of_what_is_old(a_stand):
@@ -302,7 +302,7 @@ def test_the_feed_lets_go_of_what_is_old(a_stand):
 
     assert a_stand.store.feed.sweep(kept_s=101) == 0
     assert a_stand.store.feed.sweep(kept_s=99) == 1
-    assert told(a_stand) == []
+    assert reported(a_stand) == []
 
 
 def test_unchanged_pages_write_nothing_into_the_feed(a_stand):
@@ -312,7 +312,7 @@ def test_unchanged_pages_write_nothing_into_the_feed(a_stand):
     assert list(a_stand.tables["f"].scan(b"", None)) == []
 
 
-def test_a_change_whose_writing_was_slow_is_told_again_so_that_nobody_passes_it_by():
+def test_a_change_whose_writing_was_slow_is_reported_again_so_that_nobody_passes_it_by():
     class Slow(MemoryTables):
         slow = True
 
@@ -365,7 +365,7 @@ def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
     assert a_stand.store.get(A).due_at_ms > NOW_MS
 
 
-def test_a_release_of_what_nobody_held_ends_no_refreshing(a_stand):
+def test_an_unwatch_of_what_nobody_watched_ends_no_refreshing(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
     a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
@@ -408,7 +408,7 @@ def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_sta
     assert a_stand.store.schedule.watchers(B) == ["kitchen"]
 
 
-def test_a_url_held_before_it_was_fetched_keeps_its_holders_when_it_redirects(a_stand):
+def test_a_url_watched_before_it_was_fetched_keeps_its_watchers_when_it_redirects(a_stand):
     a_stand.store.schedule.watch(A, "shop")
     a_stand.clock.advance_ms(1000)
     a_stand.store.write_pages([fetched(A, NOW_MS + 1000, final_url=B)])
@@ -416,21 +416,21 @@ def test_a_url_held_before_it_was_fetched_keeps_its_holders_when_it_redirects(a_
     assert a_stand.store.schedule.watchers(B) == ["shop"]
 
 
-def test_holders_are_told_of_the_first_fetch_and_named_in_the_feed(a_stand):
+def test_watchers_get_the_first_fetch_and_are_named_in_the_feed(a_stand):
     a_stand.store.schedule.watch(A, "shop")
     a_stand.store.write_pages([fetched(A), fetched(B)])
     news = {"page.title": b"2"}
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
 
-    mine = told(a_stand, owner="shop")
+    mine = reported(a_stand, owner="shop")
     assert [(c.url, c.kind, c.owners) for c in mine] == [
         (A, "new", ("shop",)),
         (A, "changed", ("shop",)),
     ] or sorted(c.kind for c in mine) == ["changed", "new"]
-    assert told(a_stand, owner="kitchen") == []
+    assert reported(a_stand, owner="kitchen") == []
 
 
-def test_owners_have_names_and_what_was_taken_down_is_not_held(a_stand):
+def test_owners_have_names_and_what_was_taken_down_is_not_watched(a_stand):
     for owner in ("", "x" * 201):
         with pytest.raises(BadInput):
             a_stand.store.schedule.watch(A, owner)
@@ -451,7 +451,7 @@ def test_a_tick_is_taken_once_and_again_after_its_time(a_stand):
     assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "a clock that went back"
 
 
-def test_the_oldest_that_is_due_is_told_until_it_is_claimed(a_stand):
+def test_the_oldest_that_is_due_is_reported_until_it_is_claimed(a_stand):
     a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([A, B, C])])
 
     assert a_stand.store.schedule.oldest_due_ms(NOW_MS - 1) is None
@@ -474,12 +474,12 @@ def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
 
 def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
     webhooks = a_stand.store.feed.webhooks
-    told = {"owner": "shop", "host": None, "now_ms": NOW_MS}
-    webhook = webhooks.add("http://x.example/", "secret", cursor="1", **told)
+    reported = {"owner": "shop", "host": None, "now_ms": NOW_MS}
+    webhook = webhooks.add("http://x.example/", "secret", cursor="1", **reported)
 
     assert webhooks.move(webhook.name, "1", "2")
     assert not webhooks.move(webhook.name, "1", "3")
-    webhooks.add("http://x.example/", "secret", cursor="9", **told)
+    webhooks.add("http://x.example/", "secret", cursor="9", **reported)
     assert list(webhooks.all()) == [(webhook, "2")]
     assert webhooks.remove(webhook.name, NOW_MS + 99)
     assert not webhooks.remove(webhook.name, NOW_MS + 99)

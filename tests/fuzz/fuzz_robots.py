@@ -27,9 +27,9 @@ def one_input(data: bytes) -> bool:
     url = "https://a.test/" + path.decode("utf-8", "replace")
     rules = RobotsRules.parse(body)
     allowed = rules.allows(AGENT, url)
-    said = rules.explain(AGENT, url)
-    if said.startswith("allowed") is not allowed:
-        raise AssertionError(said)
+    text = rules.explain(AGENT, url)
+    if text.startswith("allowed") is not allowed:
+        raise AssertionError(text)
     rules.crawl_delay_s(AGENT)
     tuple(rules.sitemaps)
     rules_for_status(len(body) % 700, body)

@@ -81,11 +81,11 @@ def recipe(command: str) -> str:
     target = shlex.split(command, comments=True)[1:]
     # Under `make test`, make would speak of its folders and take over the outer one's options.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    told = subprocess.run(
+    reported = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", "--assume-old=setup", "BIN=BIN", *target],
         cwd=ROOT, env=environ, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return told.stdout.replace("BIN/", "").strip()
+    return reported.stdout.replace("BIN/", "").strip()
 
 
 @dataclass

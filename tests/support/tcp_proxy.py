@@ -12,7 +12,7 @@ STEP_S = 0.01
 
 class TcpProxy:
     """
-    Passes bytes to `target` (`host:port`) and back, until told otherwise.
+    Passes bytes to `target` (`host:port`) and back, until reported otherwise.
 
     `delay_s` holds every answer back for that long; `cut_after` closes a connection after that many
     bytes of answers; `refuse` closes new connections at once; `drip` sends a byte at a time.

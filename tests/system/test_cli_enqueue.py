@@ -47,18 +47,18 @@ def enqueue(home, tmp_path):
 
 
 def test_good_lines_are_counted(enqueue):
-    told = enqueue(b"http://a.test/1\nhttp://a.test/2\nhttp://A.test/1\n")
+    reported = enqueue(b"http://a.test/1\nhttp://a.test/2\nhttp://A.test/1\n")
 
-    assert told.stdout == "2 accepted, 1 already waiting, 0 invalid\n"
-    assert told.exit_code == 0
+    assert reported.stdout == "2 accepted, 1 already waiting, 0 invalid\n"
+    assert reported.exit_code == 0
 
 
-def test_an_invalid_line_is_told_with_file_and_number_and_stops_nothing(enqueue, tmp_path):
-    told = enqueue(b"http://a.test/1\nnonsense\n\n# comment\nhttp://a.test/2\nftp://a.test/\n")
+def test_an_invalid_line_is_reported_with_file_and_number_and_stops_nothing(enqueue, tmp_path):
+    reported = enqueue(b"http://a.test/1\nnonsense\n\n# comment\nhttp://a.test/2\nftp://a.test/\n")
 
-    assert told.stdout == "2 accepted, 0 already waiting, 2 invalid\n"
-    assert told.exit_code == 3
-    first, second = told.stderr.splitlines()
+    assert reported.stdout == "2 accepted, 0 already waiting, 2 invalid\n"
+    assert reported.exit_code == 3
+    first, second = reported.stderr.splitlines()
     assert first.startswith(f"{tmp_path}/urls:2: ")
     assert first.endswith("'nonsense'")
     assert second.startswith(f"{tmp_path}/urls:6: ")
@@ -80,33 +80,33 @@ def test_an_invalid_line_is_told_with_file_and_number_and_stops_nothing(enqueue,
     ids=["empty", "blank", "bom-crlf", "no-end", "nul", "latin-1", "utf-16", "long", "long-end"],
 )
 def test_odd_files(enqueue, content, accepted, invalid, reason):
-    told = enqueue(content)
+    reported = enqueue(content)
 
-    assert told.stdout == f"{accepted} accepted, 0 already waiting, {invalid} invalid\n"
-    assert told.exit_code == (3 if invalid else 0)
-    assert reason in told.stderr
-    assert len(told.stderr) < 1000
+    assert reported.stdout == f"{accepted} accepted, 0 already waiting, {invalid} invalid\n"
+    assert reported.exit_code == (3 if invalid else 0)
+    assert reason in reported.stderr
+    assert len(reported.stderr) < 1000
 
 
 def test_binary_garbage_is_a_list_of_invalid_lines(enqueue):
-    told = enqueue(random.Random(1).randbytes(200_000))
+    reported = enqueue(random.Random(1).randbytes(200_000))
 
-    assert told.stdout.startswith("0 accepted, 0 already waiting, ")
-    assert told.exit_code == 3
+    assert reported.stdout.startswith("0 accepted, 0 already waiting, ")
+    assert reported.exit_code == 3
 
 
 def test_standard_input_and_urls_may_stand_beside_files(enqueue):
-    told = enqueue(b"http://a.test/1\n", "-", "http://a.test/3", stdin="http://a.test/2\nbad\n")
+    reported = enqueue(b"http://a.test/1\n", "-", "http://a.test/3", stdin="http://a.test/2\nbad\n")
 
-    assert told.stdout == "3 accepted, 0 already waiting, 1 invalid\n"
-    assert told.stderr.startswith("-:2: ")
+    assert reported.stdout == "3 accepted, 0 already waiting, 1 invalid\n"
+    assert reported.stderr.startswith("-:2: ")
 
 
 def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enqueue, tmp_path, home):
-    told = enqueue(b"http://a.test/1\n", str(tmp_path / "none"), str(tmp_path), "example.com")
+    reported = enqueue(b"http://a.test/1\n", str(tmp_path / "none"), str(tmp_path), "example.com")
 
-    assert told.exit_code == 2
-    lines = told.stderr.splitlines()
+    assert reported.exit_code == 2
+    lines = reported.stderr.splitlines()
     assert [f"{tmp_path}/none" in lines[0], str(tmp_path) in lines[1], "example.com" in lines[2]]
     assert "no such file, and no URL" in lines[0]
     assert "is a folder" in lines[1]
@@ -117,10 +117,10 @@ def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enque
 def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
     (tmp_path / "closed").touch(mode=0o000)
 
-    told = enqueue(None, str(tmp_path / "closed"))
+    reported = enqueue(None, str(tmp_path / "closed"))
 
-    assert told.exit_code == 1
-    assert "cannot be read" in told.stderr
+    assert reported.exit_code == 1
+    assert "cannot be read" in reported.stderr
 
 
 def test_an_endless_line_and_forty_thousand_lines_need_little_memory(home):
@@ -133,14 +133,14 @@ def test_an_endless_line_and_forty_thousand_lines_need_little_memory(home):
     )
 
     def peak_mb(data):
-        told = subprocess.run(
+        reported = subprocess.run(
             [sys.executable, "-c", script],
             env=home.environ,
             input=data,
             capture_output=True,
             check=True,
         )
-        return int(told.stdout.split()[-1])
+        return int(reported.stdout.split()[-1])
 
     base = peak_mb(b"http://a.test/0\n")
     many = b"".join(b"http://h%d.test/%d\n" % (n % 50, n) for n in range(40_000))
@@ -150,12 +150,12 @@ def test_an_endless_line_and_forty_thousand_lines_need_little_memory(home):
 
 def test_no_broker_is_one_clear_error(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "nobody"), "ARAGOG_SETTINGS": ""}
-    told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
+    reported = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
-    assert told.exit_code == 1
-    assert f"no aragog runs in {tmp_path}/nobody" in told.stderr
-    assert "aragog up" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert reported.exit_code == 1
+    assert f"no aragog runs in {tmp_path}/nobody" in reported.stderr
+    assert "aragog up" in reported.stderr
+    assert "Traceback" not in reported.stderr
 
 
 def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
@@ -164,11 +164,11 @@ def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
         "ARAGOG_REDIS__URL": "redis://:secret@127.0.0.1:1/0",
         "ARAGOG_BROKER__URL": "pinlater://:secret@127.0.0.1:1/1",
     }
-    told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
+    reported = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
-    assert told.exit_code == 1
-    assert "redis.url is redis://***@127.0.0.1:1/0" in told.stderr
-    assert "secret" not in told.stderr
+    assert reported.exit_code == 1
+    assert "redis.url is redis://***@127.0.0.1:1/0" in reported.stderr
+    assert "secret" not in reported.stderr
 
 
 @pytest.mark.parametrize("how", [["purge", "fetch", "--yes"], ["delete", "fetch", "--all"]])
@@ -182,10 +182,10 @@ def test_what_was_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
         client.close()
 
     done = CliRunner().invoke(main, ["queue", *how], env=home.environ)
-    told = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
+    reported = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
 
     assert done.exit_code == 0, done.output
-    assert told.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
+    assert reported.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
 
 
 DELETE_QUEUE = """
@@ -209,22 +209,22 @@ def test_what_celery_purged_or_deleted_may_be_asked_for_again(enqueue, home, how
         [sys.executable, *how],
         env={**os.environ, **home.environ}, cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    told = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
+    reported = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
 
     assert done.returncode == 0, done.stderr
-    assert told.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
+    assert reported.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
 
 
 def test_a_full_redis_is_called_full_with_the_remedy(enqueue, home):
     home.redis.config_set("maxmemory", 1)
     try:
-        told = enqueue(b"http://a.test/1\n")
+        reported = enqueue(b"http://a.test/1\n")
     finally:
         home.redis.config_set("maxmemory", 0)
 
-    assert told.exit_code == 1
-    assert "its memory is full: raise its maxmemory" in told.stderr
-    assert "nothing answers" not in told.stderr
+    assert reported.exit_code == 1
+    assert "its memory is full: raise its maxmemory" in reported.stderr
+    assert "nothing answers" not in reported.stderr
 
 
 def enqueue_again(home, content):

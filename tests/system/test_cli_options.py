@@ -73,10 +73,10 @@ def test_an_unusable_pattern_ends_with_2(run, option):
 
 
 def test_quiet_prints_problems_and_no_summary(run):
-    told = run("--quiet", "enqueue", "http://a.example/other", "nonsense://x", code=3)
+    reported = run("--quiet", "enqueue", "http://a.example/other", "nonsense://x", code=3)
 
-    assert told.stdout == ""
-    assert "nonsense" in told.stderr
+    assert reported.stdout == ""
+    assert "nonsense" in reported.stderr
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_quiet_prints_problems_and_no_summary(run):
 def test_quiet_commands_print_no_summary(run, arguments):
     run("enqueue", URL)
 
-    told = run("--quiet", *arguments)
+    reported = run("--quiet", *arguments)
 
-    assert (told.stdout, told.stderr) == ("", "")
+    assert (reported.stdout, reported.stderr) == ("", "")
 
 
 def test_a_quiet_run_prints_invalid_lines_and_no_summary(home, tmp_path):
@@ -145,11 +145,11 @@ def test_verbose_shows_the_traceback_of_an_error(run):
 def test_what_a_reading_command_prints_with_json_is_json(run, arguments):
     run("webhooks", "add", "http://hook.example/", "--secret", "hunter2")
 
-    told = run(*arguments, "--json").stdout
+    reported = run(*arguments, "--json").stdout
 
-    for line in [told] if told.startswith(("[\n", "{\n")) else told.splitlines():
+    for line in [reported] if reported.startswith(("[\n", "{\n")) else reported.splitlines():
         json.loads(line)
-    assert "hunter2" not in told
+    assert "hunter2" not in reported
 
 
 def test_a_shell_completes_commands_and_options():

@@ -24,11 +24,11 @@ def up(tmp_path):
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
             **variables,
         }
-        told = CliRunner().invoke(main, ["up", "-d"], env=environ)
-        assert told.exit_code == 1
-        assert not told.stdout
-        lines = told.stderr.splitlines()
-        assert all(line.startswith("aragog: ") for line in lines), told.stderr
+        reported = CliRunner().invoke(main, ["up", "-d"], env=environ)
+        assert reported.exit_code == 1
+        assert not reported.stdout
+        lines = reported.stderr.splitlines()
+        assert all(line.startswith("aragog: ") for line in lines), reported.stderr
         return [line.removeprefix("aragog: ") for line in lines]
 
     return call
@@ -53,7 +53,7 @@ def test_a_port_in_use(up):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "reported"),
     [
         ("ARAGOG_FETCH__QSP", "3", "ARAGOG_FETCH__QSP: is not a setting"),
         ("ARAGOG_SERVING__HTTP_PORT", "80x", "must be a whole number, got '80x'"),
@@ -67,13 +67,13 @@ def test_a_port_in_use(up):
         ("ARAGOG_SETTINGS", "/nowhere.toml", "/nowhere.toml: cannot be read"),
     ],
 )
-def test_a_setting_that_cannot_be_used(up, name, value, told):
+def test_a_setting_that_cannot_be_used(up, name, value, reported):
     (line,) = up(**{name: value})
 
-    assert told in line
+    assert reported in line
 
 
-def test_every_problem_of_a_settings_file_is_told_at_once(up, tmp_path):
+def test_every_problem_of_a_settings_file_is_reported_at_once(up, tmp_path):
     file = tmp_path / "aragog.toml"
     file.write_text('[politeness]\nqps = "fast"\nspeed = 1\n[nosuch]\na = 1\n')
 
@@ -87,14 +87,14 @@ def test_every_problem_of_a_settings_file_is_told_at_once(up, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ('["example.com"]\nqps = "x"\n', "['example.com'].qps: must be a number"),
         ("no toml", "is not valid TOML"),
         (None, "cannot be read"),
     ],
 )
-def test_an_overrides_file_that_cannot_be_used(up, tmp_path, text, told):
+def test_an_overrides_file_that_cannot_be_used(up, tmp_path, text, reported):
     file = tmp_path / "overrides.toml"
     if text is not None:
         file.write_text(text)
@@ -102,7 +102,7 @@ def test_an_overrides_file_that_cannot_be_used(up, tmp_path, text, told):
     (line,) = up(ARAGOG_POLITENESS__OVERRIDES_FILE=str(file))
 
     assert line.startswith(f"{file}: ")
-    assert told in line
+    assert reported in line
 
 
 @pytest.mark.parametrize("problem", ["ARAGOG_FETCH__QSP", "ARAGOG_POLITENESS__OVERRIDES_FILE"])
@@ -110,20 +110,23 @@ def test_a_worker_by_hand_leaves_at_once_with_the_reason(tmp_path, problem):
     command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker", "-Q", "fetch"]
     environ = {"ARAGOG_DATA_DIR": str(tmp_path), problem: "/nowhere.toml", "PATH": "/usr/bin:/bin"}
 
-    told = subprocess.run(
+    reported = subprocess.run(
         command, env=environ, capture_output=True, text=True, timeout=120, check=False
     )
 
-    assert told.returncode == 1
-    assert "\naragog: " in f"\n{told.stderr}"
-    assert "/nowhere.toml" in told.stderr or "ARAGOG_FETCH__QSP: is not a setting" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert reported.returncode == 1
+    assert "\naragog: " in f"\n{reported.stderr}"
+    assert (
+        "/nowhere.toml" in reported.stderr
+        or "ARAGOG_FETCH__QSP: is not a setting" in reported.stderr
+    )
+    assert "Traceback" not in reported.stderr
 
 
 def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": ""}
 
-    for arguments, code, told in (
+    for arguments, code, reported in (
         (["down"], 1, f"data_dir: nothing runs in {tmp_path}/var"),
         (["show", "http://a.test/"], 1, f"data_dir: nothing is stored in {tmp_path}/var yet"),
         (["run", "nowhere.txt"], 2, "nowhere.txt: no such file"),
@@ -131,4 +134,4 @@ def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
         found = CliRunner().invoke(main, arguments, env=environ)
 
         assert found.exit_code == code
-        assert told in found.stderr
+        assert reported in found.stderr

@@ -38,7 +38,7 @@ def run(cli_environ):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["queue", "pause", "fetsh"], "there is no queue 'fetsh'; did you mean fetch?"),
         (["queue", "show", "zzz"], "there is no queue 'zzz'; there are canonicalize, fetch"),
@@ -96,11 +96,11 @@ def run(cli_environ):
     ],
     ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )
-def test_a_typo_ends_with_2_and_says_what_is_wrong(run, arguments, said):
+def test_a_typo_ends_with_2_and_says_what_is_wrong(run, arguments, text):
     ran = run(*arguments)
 
     assert ran.exit_code == 2, ran.output
-    assert said in " ".join(ran.output.split())
+    assert text in " ".join(ran.output.split())
 
 
 def test_fields_that_the_page_or_extraction_knows_are_no_typos(run):

@@ -54,9 +54,9 @@ def aragog(system, *arguments):
 
 
 def show(system, url, *options):
-    told = aragog(system, "show", url, "--json", *options)
-    assert told.exit_code == 0, told.stderr
-    return json.loads(told.stdout)
+    reported = aragog(system, "show", url, "--json", *options)
+    assert reported.exit_code == 0, reported.stderr
+    return json.loads(reported.stdout)
 
 
 def reply_of(system, path, body=None, **headers):
@@ -154,23 +154,23 @@ def test_a_half_sent_page_is_stored_and_marked(crawled):
 
 
 def test_content_comes_back_as_it_was_sent(crawled):
-    told = aragog(crawled, "content", "http://kitchen.test/r/dal-tadka")
+    reported = aragog(crawled, "content", "http://kitchen.test/r/dal-tadka")
 
-    assert told.stdout_bytes == web()["kitchen.test"]["/r/dal-tadka"].body
+    assert reported.stdout_bytes == web()["kitchen.test"]["/r/dal-tadka"].body
 
 
 def test_inlinks_are_compacted_from_the_journal(crawled):
     def linking():
-        told = aragog(crawled, "links", "http://news.test/paper-maps", "--in")
-        return {line.split("\t")[0] for line in told.stdout.splitlines()}
+        reported = aragog(crawled, "links", "http://news.test/paper-maps", "--in")
+        return {line.split("\t")[0] for line in reported.stdout.splitlines()}
 
     assert wait_until(lambda: linking() >= {"http://news.test/", "http://news.test/city-bees"})
 
 
 def test_outlinks_carry_their_text(crawled):
-    told = aragog(crawled, "links", "http://kitchen.test/")
+    reported = aragog(crawled, "links", "http://kitchen.test/")
 
-    assert "http://kitchen.test/r/shakshuka\tShakshuka" in told.stdout.splitlines()
+    assert "http://kitchen.test/r/shakshuka\tShakshuka" in reported.stdout.splitlines()
 
 
 def test_the_read_api_answers_for_any_spelling(crawled):

@@ -33,7 +33,7 @@ def tcp_redis():
     """
     A healthy server of this test's own: it keeps its jobs.
 
-    It does so from its start on. One that is told so later does not end when it is asked to.
+    It does so from its start on. One that is reported so later does not end when it is asked to.
     """
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
@@ -148,7 +148,7 @@ def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "reply"),
     cases("""
         SERVING__HOST               0.0.0.0        serving.tokens is empty
         SERVING__FLOWER_HOST        0.0.0.0        Flower has no login
@@ -160,8 +160,8 @@ def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path
         STORE__ENGINE               memory         each process has its own data
     """),
 )
-def test_a_configured_part_that_cannot_work_is_found(examine, name, value, said):
-    assert said in " ".join(examine(**{f"ARAGOG_{name}": value}).values())
+def test_a_configured_part_that_cannot_work_is_found(examine, name, value, reply):
+    assert reply in " ".join(examine(**{f"ARAGOG_{name}": value}).values())
 
 
 def test_a_standby_that_does_not_answer_is_found(examine):
@@ -299,7 +299,7 @@ def test_an_address_of_this_machine_is_known_as_such(host, is_here):
 
 
 @pytest.mark.parametrize(
-    ("ahead_s", "said"), [(0.1, ""), (5, "5.0 s ahead of"), (-5, "5.0 s behind")]
+    ("ahead_s", "reply"), [(0.1, ""), (5, "5.0 s ahead of"), (-5, "5.0 s behind")]
 )
-def test_a_clock_that_is_off_is_found(ahead_s, said):
-    assert said in "".join(f.text for f in clock_findings("redis", ahead_s))
+def test_a_clock_that_is_off_is_found(ahead_s, reply):
+    assert reply in "".join(f.text for f in clock_findings("redis", ahead_s))

@@ -78,16 +78,16 @@ def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, orig
 
     file.write_text('["slow.test"]\nqps = "as fast as it goes"\n')
     seen = []
-    told = wait_until(
+    reported = wait_until(
         lambda: seen.append(slowed()) or logged(system, "previous overrides stay in use"),
         otherwise=system.logs,
     )
     assert slowed()
     assert all(seen)
-    assert str(file) in told
-    assert "slow.test" in told
-    assert "qps" in told
-    assert "as fast as it goes" in told
+    assert str(file) in reported
+    assert "slow.test" in reported
+    assert "qps" in reported
+    assert "as fast as it goes" in reported
 
     file.write_text('["slow.test"]\nqps = 100\n')
     wait_until(lambda: not slowed())

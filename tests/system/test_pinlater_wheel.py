@@ -53,10 +53,10 @@ def bin_(wheel, tmp_path_factory):
 
 def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
     assert wheels.top_level(wheel) == {"celery_pinlater"}
-    told = subprocess.run(
+    reported = subprocess.run(
         [bin_ / "python", "-P", "-c", "import aragog"], capture_output=True, check=False
     )
-    assert told.returncode == 1
+    assert reported.returncode == 1
 
 
 def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
@@ -74,9 +74,9 @@ def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
     env = {"PATH": str(bin_), "CELERY_BROKER_URL": of_socket(redis_server.socket)}
 
     wheels.run(bin_ / "python", "theirs.py", cwd=tmp_path, env=env)
-    told = wheels.run(bin_ / "celery-pinlater", "list", "--json", cwd=tmp_path, env=env)
+    reported = wheels.run(bin_ / "celery-pinlater", "list", "--json", cwd=tmp_path, env=env)
 
-    (queue,) = json.loads(told.stdout)
+    (queue,) = json.loads(reported.stdout)
     assert (queue["queue"], queue["later"]) == ("celery", 1)
 
 

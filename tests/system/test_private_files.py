@@ -102,13 +102,13 @@ def test_a_full_private_redis_keeps_what_it_has_and_names_the_setting():
             environ = {"ARAGOG_DATA_DIR": folder, "ARAGOG_SETTINGS": ""}
             agent = {"ARAGOG_FETCH__USER_AGENT": "examplebot/1.0 (+https://example.com/bot)"}
 
-            told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ | agent)
+            reported = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ | agent)
 
             with redis.Redis.from_url(server.url) as client:
                 assert client.strlen("ballast") == 1_000_000
-    assert told.exit_code == 1
-    assert "standalone.redis_max_memory_bytes" in told.stderr
-    assert "nothing answers" not in told.stderr
+    assert reported.exit_code == 1
+    assert "standalone.redis_max_memory_bytes" in reported.stderr
+    assert "nothing answers" not in reported.stderr
 
 
 def test_a_limit_that_nothing_fits_into_is_refused():

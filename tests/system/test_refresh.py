@@ -142,7 +142,7 @@ def test_a_page_that_was_let_go_is_fetched_no_more(seen):
     assert len(seen.origin.of("/r")) <= seen.stopped_at["/r"] + under_way
 
 
-def test_a_page_that_nobody_ever_held_is_refreshed_too(seen):
+def test_a_page_that_nobody_ever_watched_is_refreshed_too(seen):
     assert len(seen.origin.of("/n")) > AGAIN
 
 

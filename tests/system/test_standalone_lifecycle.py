@@ -45,9 +45,9 @@ class Machine:
 
     def up(self):
         """Start it; what the command printed."""
-        told = self.aragog("up", "-d")
-        assert told.returncode == 0, told.stderr + self.logs()
-        return told
+        reported = self.aragog("up", "-d")
+        assert reported.returncode == 0, reported.stderr + self.logs()
+        return reported
 
     def seen_here(self, wanted):
         """Output on a page with this machine's folder, process and ports in it."""
@@ -137,24 +137,26 @@ def gone(pids):
 
 def test_a_second_up_says_that_one_runs(machine):
     for arguments in (["up"], ["up", "-d"]):
-        told = machine.aragog(*arguments)
+        reported = machine.aragog(*arguments)
 
-        assert told.returncode == 1
-        assert told.stderr.startswith(f"aragog: data_dir: aragog runs in {machine.folder} already")
-        assert "aragog down" in told.stderr
+        assert reported.returncode == 1
+        assert reported.stderr.startswith(
+            f"aragog: data_dir: aragog runs in {machine.folder} already"
+        )
+        assert "aragog down" in reported.stderr
 
 
 def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tmp_path):
     urls = [f"http://run{n}.test/" for n in range(20)]
     (tmp_path / "urls").write_text("\n".join([*urls, "nonsense"]))
 
-    told = machine.aragog("run", str(tmp_path / "urls"))
+    reported = machine.aragog("run", str(tmp_path / "urls"))
 
-    assert told.returncode == 0, told.stderr
-    assert "20 accepted, 0 already waiting, 1 invalid" in told.stdout
-    assert f"{tmp_path}/urls:21: " in told.stdout
-    assert "0 waiting" in told.stdout
-    assert " show 'http://run0.test/'" in told.stdout
+    assert reported.returncode == 0, reported.stderr
+    assert "20 accepted, 0 already waiting, 1 invalid" in reported.stdout
+    assert f"{tmp_path}/urls:21: " in reported.stdout
+    assert "0 waiting" in reported.stdout
+    assert " show 'http://run0.test/'" in reported.stdout
     assert machine.finish(urls) == {"Gone": 20}
     assert machine.pid()
 
@@ -166,22 +168,22 @@ def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(m
     machine.stored(30)
     children = machine.children()
 
-    told = machine.aragog("down")
+    reported = machine.aragog("down")
 
-    assert agrees(down, told.stdout), told.stderr
+    assert agrees(down, reported.stdout), reported.stderr
     assert gone(children)
     assert machine.aragog("down").returncode == 1
-    told = machine.up()
-    assert agrees(machine.seen_here(up), told.stdout)
-    what_it_shows_answers(told)
+    reported = machine.up()
+    assert agrees(machine.seen_here(up), reported.stdout)
+    what_it_shows_answers(reported)
     assert agrees(machine.seen_here(refused), machine.aragog("up").stderr)
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 
-def what_it_shows_answers(told):
-    addresses = re.findall(r"http://([\d.]+):(\d+)", told.stdout)
+def what_it_shows_answers(reported):
+    addresses = re.findall(r"http://([\d.]+):(\d+)", reported.stdout)
     assert len(addresses) == 2
-    assert told.stderr == ""
+    assert reported.stderr == ""
     for host, port in addresses:
         socket.create_connection((host, int(port))).close()
 

@@ -131,7 +131,7 @@ def test_a_half_sent_page_is_kept_and_marked(crawl):
         assert facts.get("truncated") or facts["outcome"] == "Unreachable"
 
 
-def test_no_worker_saw_an_exception_and_no_bundle_was_given_up(crawl):
+def test_no_worker_saw_an_exception_and_no_batch_was_given_up(crawl):
     _, logs, failed = crawl
 
     assert not re.search(r"Traceback|raised unexpected|Segmentation", logs), logs[-6000:]

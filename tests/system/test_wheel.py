@@ -60,22 +60,22 @@ def test_all_extras_together_install_without_a_compiler(wheel, tmp_path):
     bin_ = wheels.install(tmp_path / "venv", f"{wheel}[all]", env=wheels.without_compiler(tmp_path))
 
     asked = "from aragog.extras import *; print(*(name for name in MODULE_OF if has(name)))"
-    told = wheels.run(bin_ / "python", "-P", "-c", asked, cwd=tmp_path)
+    reported = wheels.run(bin_ / "python", "-P", "-c", asked, cwd=tmp_path)
 
-    assert told.stdout.split() == ["s3", "hbase", "thrift", "flower", "parquet"]
+    assert reported.stdout.split() == ["s3", "hbase", "thrift", "flower", "parquet"]
 
 
 def test_it_runs_the_demo_from_an_empty_folder(installed, tmp_path):
     bin_, env = installed
 
-    told = wheels.run(bin_ / "aragog", "run", "--stop", cwd=tmp_path, env=env)
+    reported = wheels.run(bin_ / "aragog", "run", "--stop", cwd=tmp_path, env=env)
     shown = subprocess.run(
         [bin_ / "aragog", "show", LAMP, "--json"],
         cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    assert "Traceback" not in told.stdout
-    assert "pip install 'aragog[flower]'" in told.stdout
+    assert "Traceback" not in reported.stdout
+    assert "pip install 'aragog[flower]'" in reported.stdout
     assert json.loads(shown.stdout)["fields"]["product.price"] == "89.90"
 
 
@@ -85,14 +85,14 @@ def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(install
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the module of the folder')\n")
     (tmp_path / "urls.txt").write_text("http://169.254.169.254/\n")
 
-    told = wheels.run(
+    reported = wheels.run(
         bin_ / "aragog", "run", "urls.txt", "--stop",
         cwd=tmp_path, env={**env, "ARAGOG_FETCH__USER_AGENT": "test/1.0 (+http://127.0.0.1/)"},
     )  # fmt: skip
 
     logs = "".join(path.read_text() for path in (tmp_path / "var" / "logs").glob("*.log"))
-    assert "the module of the folder" not in told.stdout + logs
-    assert "started again" not in told.stdout
+    assert "the module of the folder" not in reported.stdout + logs
+    assert "started again" not in reported.stdout
 
 
 @pytest.mark.parametrize(

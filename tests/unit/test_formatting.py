@@ -23,17 +23,17 @@ from aragog.formatting import at, moment, plain
         (-200_000, "-3 min 20 s"),
     ],
 )
-def test_a_duration_is_told_in_its_two_largest_units(ms, text):
+def test_a_duration_is_reported_in_its_two_largest_units(ms, text):
     assert span(ms) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_duration_can_be_told(ms):
+def test_every_duration_can_be_reported(ms):
     assert span(ms)
 
 
 @given(st.integers())
-def test_every_instant_can_be_told(ms):
+def test_every_instant_can_be_reported(ms):
     assert at(ms)
 
 

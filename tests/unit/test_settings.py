@@ -44,11 +44,11 @@ def test_one_error_names_every_bad_key(tmp_path):
             ARAGOG_SERVING__HTTP_PORT="many",
         )
 
-    told = str(caught.value)
+    reported = str(caught.value)
     for name in ("nope", "store.engine", "redis.host", "ARAGOG_SERVING__HTTP_PORT"):
-        assert name in told
-    assert "'pg'" in told
-    assert "sqlite, hbase, memory" in told
+        assert name in reported
+    assert "'pg'" in reported
+    assert "sqlite, hbase, memory" in reported
 
 
 def test_a_value_out_of_bounds_is_named(tmp_path):

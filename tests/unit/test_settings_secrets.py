@@ -80,11 +80,11 @@ def test_settings_hold_the_secret_itself_however_often_they_are_copied():
 @pytest.mark.parametrize("url", URLS)
 def test_an_error_about_a_url_does_not_echo_its_password(name, url):
     try:
-        told = repr(load_settings(environ={f"ARAGOG_{name}": url}).resolved())
+        reported = repr(load_settings(environ={f"ARAGOG_{name}": url}).resolved())
     except ConfigError as error:
-        told = str(error)
+        reported = str(error)
 
-    assert PASSWORD not in told
+    assert PASSWORD not in reported
 
 
 @pytest.mark.parametrize(

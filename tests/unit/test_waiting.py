@@ -11,6 +11,6 @@ def test_what_holds_is_returned_at_once():
     assert wait_until(lambda: next(values)) == [7]
 
 
-def test_what_never_holds_is_told_with_its_place_and_last_value():
+def test_what_never_holds_is_reported_with_its_place_and_last_value():
     with pytest.raises(AssertionError, match=r"(?s)0 after 0.01 s at .*test_waiting.py:\d+\nlog"):
         wait_until(lambda: 0, 0.01, otherwise=lambda: "log")

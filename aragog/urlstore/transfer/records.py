@@ -159,7 +159,7 @@ def _bytes(name: str, value: object) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError:
-            raise BadRecord(f"fields.{name}: holds half a surrogate pair") from None
+            raise BadRecord(f"fields.{name}: contains half of a surrogate pair") from None
     raise BadRecord(f"fields.{name}: must be a string, got {type(value).__name__}")
 
 

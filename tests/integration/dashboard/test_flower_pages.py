@@ -142,7 +142,7 @@ def test_the_busiest_domains_are_shown(browser):
     assert "shop.example" in page
 
 
-def test_a_urls_story_is_told_and_strangers_text_is_escaped(browser):
+def test_the_explanation_of_a_url_is_shown_and_strangers_text_is_escaped(browser):
     hostile = f"{PAGE}?utm_source=\"><script>alert('url')</script>"
     status, page = browser.get("/aragog/url", url=hostile)
 
@@ -180,13 +180,13 @@ def test_explain_shows_what_the_page_shows(browser, system, monkeypatch):
     ran = CliRunner().invoke(explain, ["--json", PAGE], catch_exceptions=False)
     plain = CliRunner().invoke(explain, [PAGE], catch_exceptions=False)
 
-    told = json.loads(ran.stdout)
+    reported = json.loads(ran.stdout)
     shown = browser.json("/aragog/url.json", url=PAGE)
 
-    for account in (told, shown):
+    for account in (reported, shown):
         assert [c["title"] for c in account["sections"]][-2:] == ["fields", "links"]
         assert not [c for c in account["sections"] if c["problem"]]
-    assert told["sections"][0] == shown["sections"][0]
+    assert reported["sections"][0] == shown["sections"][0]
     assert "from html title" in " ".join(plain.stdout.split())
 
 
@@ -257,11 +257,11 @@ def test_a_refresh_enqueues_the_url_and_the_page_says_what_it_waits_for(browser)
     refused, _ = browser.post("/aragog/url", url=PAGE)
     none, _ = browser.post("/aragog/url", url="nonsense", _xsrf=token)
     done, page = browser.post("/aragog/url", url=PAGE, _xsrf=token)
-    told = browser.json("/aragog/url.json", url=PAGE)
+    reported = browser.json("/aragog/url.json", url=PAGE)
 
     assert (refused, none, done) == (403, 409, 200)
     assert "It was enqueued" in page
-    (queue,) = [c["lines"] for c in told["sections"] if c["title"] == "queue"]
+    (queue,) = [c["lines"] for c in reported["sections"] if c["title"] == "queue"]
     assert {line["name"]: line["text"] for line in queue}["waits for"] == (
         "queue fetch, which is paused"
     )

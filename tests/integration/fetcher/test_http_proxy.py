@@ -60,7 +60,7 @@ def test_http_goes_through_a_tunnel_to_the_vetted_address(proxy, fetcher_with):
     assert outcome.address == "127.0.0.1"
 
 
-def test_the_proxy_is_never_told_the_name_so_it_cannot_look_it_up_again(proxy, fetcher_with):
+def test_the_proxy_never_gets_the_name_so_it_cannot_look_it_up_again(proxy, fetcher_with):
     proxy.handlers["*"] = answer(403, b"")
     fetcher = fetcher_with(proxy=f"http://{proxy.address}", host_map={HOST: "127.0.0.1:8080"})
 
@@ -100,7 +100,7 @@ def test_a_proxy_that_refuses_the_tunnel_is_unreachable(proxy, fetcher_with):
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1:8080/", "https://10.0.0.1:8080/"])
-def test_the_guard_vets_the_target_behind_the_proxy(proxy, fetcher_with, url):
+def test_the_ssrf_filter_vets_the_target_behind_the_proxy(proxy, fetcher_with, url):
     outcome = fetcher_with(proxy=f"http://{proxy.address}").fetch(url)
 
     assert isinstance(outcome, o.Blocked)

@@ -206,7 +206,7 @@ def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_w
     assert isinstance(outcome, o.Fetched)
 
 
-def test_a_hop_that_the_guard_refuses_is_forbidden(origin, fetcher):
+def test_a_hop_that_the_ssrf_filter_refuses_is_forbidden(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/to?http://10.0.0.1:8080/"))
 
     assert isinstance(outcome, o.Blocked)
@@ -219,7 +219,7 @@ def test_an_unchanged_page_is_not_modified(origin, fetcher):
     assert isinstance(outcome, o.NotModified)
 
 
-def test_validators_are_told_only_to_the_url_they_came_from(origin, fetcher):
+def test_validators_are_sent_only_to_the_url_they_came_from(origin, fetcher):
     origin.handlers["/moved"] = redirect("/conditional")
 
     other = fetcher.fetch(origin.url("/moved"), etag='"v1"')

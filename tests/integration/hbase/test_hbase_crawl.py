@@ -62,13 +62,13 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
         dal = store.content(DAL)
         found = store.maintenance.repair(grace_s=0.0)
         logs = system.logs()
-        told = system.aragog("show", DESK, "--json")
+        reported = system.aragog("show", DESK, "--json")
         store.close()
 
     assert fetched == []
     assert desk.canonical_url == DESK
     assert desk.fields["product.price"] == b'"649.00"'
-    assert json.loads(told.stdout)["fields"]["product.price"] == "649.00"
+    assert json.loads(reported.stdout)["fields"]["product.price"] == "649.00"
     assert dal.body == sites.web()["kitchen.test"]["/r/dal-tadka"].body
     assert "CorruptRow" not in logs
     # A due row whose writer died before the node that makes it true: whoever claims it looks at the

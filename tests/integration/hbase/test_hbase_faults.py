@@ -1,4 +1,4 @@
-"""HBase killed in the middle of work: nothing acknowledged is lost, nobody is told something wrong."""
+"""HBase killed in the middle of work: nothing acknowledged is lost, and no read is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.hbase
 
 
 class Writer(threading.Thread):
-    """Puts numbered rows and reads each back, until told to stop."""
+    """Puts numbered rows and reads each back, until it is stopped."""
 
     def __init__(self, tables, name):
         super().__init__()
@@ -77,7 +77,7 @@ def test_with_a_second_gateway_the_death_of_the_first_is_not_noticed(
     tables.close()
 
 
-def test_with_one_gateway_its_stop_is_told_and_its_return_found(hbase_server, hbase_settings):
+def test_with_one_gateway_its_stop_is_reported_and_its_return_found(hbase_server, hbase_settings):
     settings = dataclasses.replace(
         hbase_settings, hbase_gateways=hbase_server.gateways[1:], hbase_timeout_ms=500
     )

@@ -298,11 +298,11 @@ def test_a_fork_opens_its_own_and_leaves_the_parents_alone(open_pool, table, pro
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x80\x01\x00\x02\x00\x00\x00\x06getRow\x00\x00\x00\x01\x7f",
      b"\x80\x01\x00\x02\x7f\xff\xff\xff", b"\xff" * 64, b"\x80\x01\x00\x02\xff\xff\xff\xff" + b"\xff" * 64, b""],
 )  # fmt: skip
-def test_something_else_on_the_port_is_store_unavailable(open_pool, table, rows, said):
+def test_something_else_on_the_port_is_store_unavailable(open_pool, table, rows, text):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer():
@@ -310,7 +310,7 @@ def test_something_else_on_the_port_is_store_unavailable(open_pool, table, rows,
                 while True:
                     client, _ = server.accept()
                     client.recv(1000)
-                    client.sendall(said)
+                    client.sendall(text)
                     client.close()
 
         threading.Thread(target=answer, daemon=True).start()

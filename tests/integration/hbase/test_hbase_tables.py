@@ -79,24 +79,24 @@ def test_two_makers_at_once_get_along(hbase_settings):
         each.close()
 
 
-def test_what_is_wrong_with_tables_is_told_with_its_remedy(hbase_settings, admin):
+def test_what_is_wrong_with_tables_is_reported_with_its_remedy(hbase_settings, admin):
     settings = dataclasses.replace(hbase_settings, hbase_prefix="odd_")
     admin.create_table("odd_n", {"m": {"compression": "GZ", "max_versions": 1}, "s": {}})
     admin.create_table("odd_e", {"p": {}})
     admin.disable_table("odd_e")
 
-    told = "\n".join(HBaseTables(settings).check())
+    reported = "\n".join(HBaseTables(settings).check())
 
-    assert "odd_n: has no family c" in told
-    assert "odd_n: COMPRESSION of family m is GZ, not SNAPPY" in told
+    assert "odd_n: has no family c" in reported
+    assert "odd_n: COMPRESSION of family m is GZ, not SNAPPY" in reported
     assert (
         "odd_n: BLOOMFILTER of family s is NONE, not ROW: in the hbase shell, "
-        "alter 'odd_n', {NAME => 's', BLOOMFILTER => 'ROW'}" in told
+        "alter 'odd_n', {NAME => 's', BLOOMFILTER => 'ROW'}" in reported
     )
-    assert "odd_n: VERSIONS of family s is 3, not 1" in told
-    assert "odd_n: BLOCKCACHE of family m is False, not True" in told
-    assert "odd_e: is disabled" in told
-    assert "odd_d: is missing: run `aragog store create-tables`" in told
+    assert "odd_n: VERSIONS of family s is 3, not 1" in reported
+    assert "odd_n: BLOCKCACHE of family m is False, not True" in reported
+    assert "odd_e: is disabled" in reported
+    assert "odd_d: is missing: run `aragog store create-tables`" in reported
 
 
 def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
@@ -108,7 +108,7 @@ def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
         HBaseTables(settings).create()
 
 
-def test_a_missing_table_is_told_with_its_remedy(hbase_settings):
+def test_a_missing_table_is_reported_with_its_remedy(hbase_settings):
     tables = HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="nope_"))
 
     with pytest.raises(StoreUnavailable, match="run `aragog store create-tables`"):

@@ -140,7 +140,7 @@ def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
         admin.release("host")
 
 
-def test_a_lost_shard_is_named_and_the_rest_is_told(admin, here):
+def test_a_lost_shard_is_named_and_the_rest_is_reported(admin, here):
     fill(admin)
     lost = Admin.connect(here.broker_url, ("redis://127.0.0.1:1",))
 

@@ -262,7 +262,7 @@ def test_an_eta_of_three_hours_is_delivered_once(staffed):
 
 
 def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
-    with publish_receipts.collect_receipts() as told:
+    with publish_receipts.collect_receipts() as reported:
         for _ in range(2):
             staffed.app.send_task("say", ("once", 0.2), countdown=0.5, unique_key="page 7")
     wait_until(lambda: "once done" in staffed.notes() and staffed.running() == 0)
@@ -270,24 +270,24 @@ def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
         staffed.app.send_task("say", ("again",), unique_key="page 7")
     wait_until(lambda: "again" in staffed.notes())
 
-    assert [a.already_there for a in told + later] == [False, True, False]
+    assert [a.already_there for a in reported + later] == [False, True, False]
     assert staffed.notes() == ["once", "once done", "again"]
 
 
 def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staffed):
     with (
-        publish_receipts.collect_receipts() as told,
+        publish_receipts.collect_receipts() as reported,
         staffed.app.producer_pool.acquire(block=True) as producer,
         producer.batch() as batch,
     ):
         for i in range(30):
             staffed.app.send_task("say", (str(i),), producer=producer, countdown=0.5 * (i % 2))
-        before = list(told)
+        before = list(reported)
         batch.flush()
 
     wait_until(lambda: len(staffed.notes()) == 30)
     assert before == []
-    assert len({answer.job_id for answer in told}) == 30
+    assert len({answer.job_id for answer in reported}) == 30
     assert staffed.shard.stats("celery")["enqueued"] == 30
 
 

@@ -314,7 +314,7 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
         wait_until(lambda: client.llen("notes") >= 80 - waiting)
         second.process.send_signal(signal.SIGCONT)
         # Not by the count of jobs that succeeded: the server may have taken one before it hung that
-        # the producer, who was not told, gave to the other.
+        # the producer, who got no receipt, gave to the other.
         everything = {f"{when}{i}".encode() for when in ("", "later ") for i in range(40)}
         wait_until(lambda: everything <= set(client.lrange("notes", 0, -1)))
 

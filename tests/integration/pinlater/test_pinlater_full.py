@@ -98,16 +98,16 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
             expected = {b"second", b"third", b"first done"}
             wait_until(lambda: expected <= set(notes.lrange("notes", 0, -1)))
             assert worker.process.poll() is None
-        said = [note.decode() for note in notes.lrange("notes", 0, -1)]
+        text = [note.decode() for note in notes.lrange("notes", 0, -1)]
         notes.close()
 
     assert own_place.shard.sizes("celery").failed == 0
-    assert {"second", "third", "first done"} <= set(said)
+    assert {"second", "third", "first done"} <= set(text)
     log = (tmp_path / "log").read_text()
     assert log.count("messages cannot be sent, jobs are given back and wait") <= 2  # a process each
     assert "its memory is full" in log
     assert "Traceback" not in log
-    assert said.count("first") >= 3
+    assert text.count("first") >= 3
 
 
 def test_a_worker_that_starts_on_a_full_server_works_once_there_is_room(own_place, tmp_path):

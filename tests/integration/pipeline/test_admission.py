@@ -1,4 +1,4 @@
-"""Producers are told to slow down before Redis is full; what is under way keeps its room."""
+"""Producers are asked to slow down before Redis is full; what is under way keeps its room."""
 
 from dataclasses import replace
 

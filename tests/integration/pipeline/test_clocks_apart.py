@@ -101,7 +101,7 @@ def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
     assert sorted(asked) == sorted(f"/{n}" for n in range(URLS))
 
 
-def test_a_pause_lasts_as_long_as_it_was_told_by_a_worker_with_a_wrong_clock(worker):
+def test_a_pause_lasts_as_long_as_requested_by_a_worker_with_a_wrong_clock(worker):
     behind = worker(-HOUR_MS).robots
 
     behind.limiter.pause_until("a.test", behind.clock.now_ms() + 60_000)

@@ -36,27 +36,27 @@ def here(tmp_path, monkeypatch):
 
 
 def run(*arguments, code=0):
-    told = CliRunner().invoke(main, arguments, catch_exceptions=False)
-    assert told.exit_code == code, told.output
-    return told.output
+    reported = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert reported.exit_code == code, reported.output
+    return reported.output
 
 
 def test_changes_are_shown_and_their_cursor_goes_on(here):
-    told = json.loads(run("changes", "--json"))
+    reported = json.loads(run("changes", "--json"))
 
-    assert told["url"] == A
+    assert reported["url"] == A
     assert "product.price" in run("changes", "--host", "a.example")
-    assert run("changes", "--cursor", told["cursor"]) == ""
+    assert run("changes", "--cursor", reported["cursor"]) == ""
     assert run("changes", "--host", "b.example") == ""
 
 
 def test_due_tells_why(here):
     here.schedule.watch(A, "shop")
-    told = run("due", A)
+    reported = run("due", A)
 
-    assert "watched by" in told
-    assert "shop" in told
-    assert "1 in 1 checks" in told
+    assert "watched by" in reported
+    assert "shop" in reported
+    assert "1 in 1 checks" in reported
     assert "has been due for" in run("due")
 
 

@@ -32,7 +32,7 @@ def client(home):
         yield opened
 
 
-def fates(client, urls, **options):
+def statuses(client, urls, **options):
     return [answer.status for answer in client.enqueue(urls, **options)]
 
 
@@ -53,14 +53,14 @@ def test_each_url_is_answered_in_order(client):
 def test_what_waits_is_not_sent_twice(client, home):
     client.enqueue(["http://a.test/1"])
 
-    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [
+    assert statuses(client, ["http://a.test/1", "http://a.test/2"]) == [
         EnqueueStatus.WAITING,
         EnqueueStatus.ACCEPTED,
     ]
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
-def test_a_bundle_carries_25_urls_of_alternating_hosts(client, home):
+def test_a_batch_carries_25_urls_of_alternating_hosts(client, home):
     client.enqueue([f"http://h{n // 100}.test/{n}" for n in range(500)])
 
     batches = [[job["url"] for job in message["urls"]] for message in home.messages()]
@@ -110,7 +110,7 @@ def test_options_out_of_bounds_are_refused_before_anything_is_sent(client, home,
 def test_a_note_that_a_killed_producer_left_keeps_no_url_out(client, home):
     InFlightSet(home.redis, prefix="aragog:").mark(["http://a.test/1"])
 
-    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [EnqueueStatus.ACCEPTED] * 2
+    assert statuses(client, ["http://a.test/1", "http://a.test/2"]) == [EnqueueStatus.ACCEPTED] * 2
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
@@ -119,14 +119,14 @@ def test_a_producer_that_meets_another_one_sending_waits_for_it(client, home):
     notes.mark(["http://a.test/1"])
     threading.Timer(0.3, notes.confirm, [["http://a.test/1"]]).start()
 
-    assert fates(client, ["http://a.test/1"]) == [EnqueueStatus.WAITING]
+    assert statuses(client, ["http://a.test/1"]) == [EnqueueStatus.WAITING]
     assert home.messages() == []
 
 
 def test_many_threads_and_one_url_make_one_message(client, home):
     found = []
     threads = [
-        threading.Thread(target=lambda: found.extend(fates(client, ["http://a.test/1"])))
+        threading.Thread(target=lambda: found.extend(statuses(client, ["http://a.test/1"])))
         for _ in range(8)
     ]
     for thread in threads:
@@ -145,7 +145,7 @@ def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
         client.enqueue(["http://a.test/2"])
     home.server.start()
 
-    assert fates(client, ["http://a.test/2"]) == [EnqueueStatus.ACCEPTED]
+    assert statuses(client, ["http://a.test/2"]) == [EnqueueStatus.ACCEPTED]
     assert "http://a.test/2" in home.urls()
 
 

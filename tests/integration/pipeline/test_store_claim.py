@@ -1,4 +1,4 @@
-"""Two machines with a store each and one Redis: the second one is told, and does nothing."""
+"""Two machines with a store each and one Redis: the second one gets an error and does nothing."""
 
 import os
 import shutil
@@ -78,15 +78,15 @@ def test_a_store_in_memory_claims_nothing(machine):
 def test_a_worker_of_the_second_store_ends_and_says_why(machine, environ):
     store_conflict(machine("one"))
 
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "celery", "-A", "workers.app", "worker", "-Q", "fetch"],
         env=environ("two") | {"PYTHONPATH": str(ROOT), "C_FORCE_ROOT": "1"},
         cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
-    assert told.returncode == 1
-    assert "works for another store" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert reported.returncode == 1
+    assert "works for another store" in reported.stderr
+    assert "Traceback" not in reported.stderr
 
 
 def test_doctor_tells_of_the_other_store_and_adopt_takes_over(machine, environ):
@@ -95,11 +95,11 @@ def test_doctor_tells_of_the_other_store_and_adopt_takes_over(machine, environ):
     runner = CliRunner()
     assert runner.invoke(main, ["store", "list", "a.example"]).exit_code == 0
 
-    told = runner.invoke(main, ["doctor"])
+    reported = runner.invoke(main, ["doctor"])
     adopted = runner.invoke(main, ["store", "adopt", "--yes"])
 
-    assert told.exit_code == 1
-    assert "works for another store" in told.output.replace("\n", " ")
+    assert reported.exit_code == 1
+    assert "works for another store" in reported.output.replace("\n", " ")
     assert adopted.exit_code == 0
     assert store_conflict(machine("two")) is None
     assert "works for another store" in store_conflict(machine("one"))

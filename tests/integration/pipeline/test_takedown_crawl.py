@@ -180,11 +180,11 @@ def run(tmp_path, own_redis, monkeypatch):
 
 @pytest.mark.parametrize("host", ["gone.test:8080", "http://gone.test/", "gone.test/a", "b c"])
 def test_a_host_that_is_none_ends_with_2_and_says_why(run, host):
-    told = run("takedown", "--host", host, "--yes")
+    reported = run("takedown", "--host", host, "--yes")
 
-    assert told.exit_code == 2
-    assert "Invalid value for '--host'" in told.output
-    assert "forgotten" not in told.output
+    assert reported.exit_code == 2
+    assert "Invalid value for '--host'" in reported.output
+    assert "forgotten" not in reported.output
 
 
 def test_one_thing_is_taken_down_at_a_time(run):
@@ -192,11 +192,11 @@ def test_one_thing_is_taken_down_at_a_time(run):
     assert run("takedown", "--host", "a.test", "--domain", "b.test", "--yes").exit_code == 2
 
 
-def test_a_takedown_is_told_listed_shared_and_lifted(run, tmp_path, own_redis):
-    told = run("takedown", "--host", "GONE.test.", "--yes")
+def test_a_takedown_is_shown_listed_shared_and_lifted(run, tmp_path, own_redis):
+    reported = run("takedown", "--host", "GONE.test.", "--yes")
 
-    assert told.exit_code == 0
-    assert "gone.test: 0 URLs deleted; it is refused from now on" in told.output
+    assert reported.exit_code == 0
+    assert "gone.test: 0 URLs deleted; it is refused from now on" in reported.output
     assert run("takedowns").output.split() == ["host", "gone.test"]
     client = redis.Redis.from_url(own_redis.url)
     assert client.smembers("aragog:taken_down") == {b"host:gone.test"}

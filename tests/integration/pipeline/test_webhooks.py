@@ -29,7 +29,7 @@ A, B = "http://a.example/", "http://b.example/"
 
 @dataclass
 class Receiver:
-    """Somebody who is told: answers with `statuses` in turn, then 204."""
+    """A receiver that answers with `statuses` in turn, then 204."""
 
     port: int = 0
     statuses: list[int] = field(default_factory=list)
@@ -43,13 +43,13 @@ class Receiver:
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A receiver on loopback."""
-    told = Receiver()
+    reported = Receiver()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.got.append((dict(self.headers), body))
-            self.send_response(told.statuses.pop(0) if told.statuses else 204)
+            reported.got.append((dict(self.headers), body))
+            self.send_response(reported.statuses.pop(0) if reported.statuses else 204)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -57,10 +57,10 @@ def receiver() -> Iterator[Receiver]:
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        told.port = server.server_address[1]
+        reported.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield told
+        yield reported
         server.shutdown()
         thread.join()
 
@@ -111,10 +111,10 @@ def test_a_change_is_posted_and_signed(stand, receiver):
     run(stand)
 
     ((headers, body),) = receiver.got
-    told = orjson.loads(body)
-    assert told["changes"][0]["url"] == A
-    assert told["changes"][0]["fields"] == {"product.price": {"before": "5", "now": "9"}}
-    assert told["id"] == headers["Aragog-Delivery"]
+    reported = orjson.loads(body)
+    assert reported["changes"][0]["url"] == A
+    assert reported["changes"][0]["fields"] == {"product.price": {"before": "5", "now": "9"}}
+    assert reported["id"] == headers["Aragog-Delivery"]
     now_s = stand.clock.now_ms() / 1000
     header = headers["Aragog-Signature"]
     verdicts = [
@@ -174,20 +174,20 @@ def test_it_is_given_up_after_its_attempts(stand, receiver):
     assert len(receiver.got) == 3
 
 
-def test_a_hook_of_an_owner_or_a_host_is_told_of_no_other(stand, receiver):
+def test_a_webhook_of_an_owner_or_a_host_gets_no_other_changes(stand, receiver):
     stand.store.schedule.watch(A, "shop")
     webhook(stand, receiver.url, owner="shop")
     webhook(stand, receiver.url + "&host", host="b.example")
     change(stand, A, B)
     run(stand)
 
-    told = sorted(c["url"] for _, body in receiver.got for c in orjson.loads(body)["changes"])
-    assert set(told) == {A, B}
+    reported = sorted(c["url"] for _, body in receiver.got for c in orjson.loads(body)["changes"])
+    assert set(reported) == {A, B}
     for _, body in receiver.got:
         assert len({c["url"] for c in orjson.loads(body)["changes"]}) == 1
 
 
-def test_what_changed_before_the_hook_was_added_is_not_told(stand, receiver):
+def test_what_changed_before_the_webhook_was_added_is_not_sent(stand, receiver):
     change(stand, A)
     webhook(stand, receiver.url)
     run(stand)
@@ -204,7 +204,7 @@ def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
     assert receiver.got == []
 
 
-def test_a_removed_hook_is_told_nothing_more(stand, receiver):
+def test_a_removed_webhook_gets_nothing_more(stand, receiver):
     made = webhook(stand, receiver.url)
     change(stand, A)
     stand.webhooks.deal()
@@ -309,5 +309,5 @@ def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(st
     for delivery in waiting:
         stand.webhooks.deliver(delivery)
 
-    told = [each for _, body in receiver.got for each in orjson.loads(body)["changes"]]
-    assert {each["url"] for each in told} == {other}
+    reported = [each for _, body in receiver.got for each in orjson.loads(body)["changes"]]
+    assert {each["url"] for each in reported} == {other}

@@ -80,7 +80,7 @@ def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_
     assert paused["busy.test"].backlog_ms > 15_000
 
 
-def test_fast_domains_that_need_no_door_are_paused_too(crawl_stand):
+def test_fast_domains_that_need_no_permit_are_paused_too(crawl_stand):
     stand = crawl_stand({"//busy.test/*": BUSY}, qps=600)
     stand.know_rules("busy.test")
 

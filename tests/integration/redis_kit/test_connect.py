@@ -118,7 +118,7 @@ def test_an_absent_server_is_the_error_that_the_caller_asked_for(folder):
                 client.ping()
 
 
-def test_a_full_server_is_told_from_an_absent_one(folder):
+def test_a_full_server_differs_from_an_absent_one(folder):
     with RedisServer(folder, max_memory_bytes=1) as server, connect(server.url) as client:
         with pytest.raises(BrokerFull, match="raise its maxmemory"), redis_errors("it"):
             client.set("a", "b")

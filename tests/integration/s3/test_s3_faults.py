@@ -148,7 +148,7 @@ def test_a_server_that_is_away_is_content_unavailable_and_back_without_further_a
     assert content.get(KEY) == (b"body", {})
 
 
-def test_a_missing_bucket_is_told_with_its_remedy(s3_settings):
+def test_a_missing_bucket_is_reported_with_its_remedy(s3_settings):
     content = S3Content(dataclasses.replace(s3_settings, s3_bucket="nowhere"))
 
     with pytest.raises(
@@ -157,7 +157,7 @@ def test_a_missing_bucket_is_told_with_its_remedy(s3_settings):
         content.get(KEY)
 
 
-def test_wrong_credentials_are_told_with_their_remedy(s3_settings, monkeypatch):
+def test_wrong_credentials_are_reported_with_their_remedy(s3_settings, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
 
     with pytest.raises(ContentUnavailable, match="check the credentials"):

@@ -67,7 +67,7 @@ def test_while_s3_is_away_nothing_points_to_what_is_not_there(
     assert store.content(A).body == b"text"
 
 
-def test_an_object_that_is_gone_or_another_is_told(store, s3_content):
+def test_an_object_that_is_gone_or_another_is_reported(store, s3_content):
     store.put_content(A, b"text")
     key = store.get(A).content_key
 

@@ -86,10 +86,10 @@ def test_changes_are_given_with_a_cursor_that_goes_on(here):
             change(here, B, 1, 2)
             return first, await get(port, f"/v1/changes?cursor={first[1]['cursor']}")
 
-    (status, told), (_, more) = asyncio.run(play())
+    (status, reported), (_, more) = asyncio.run(play())
     assert status == 200
-    assert [c["url"] for c in told["changes"]] == [A]
-    assert told["changes"][0]["fields"] == {"product.price": {"before": 1, "now": 2}}
+    assert [c["url"] for c in reported["changes"]] == [A]
+    assert reported["changes"][0]["fields"] == {"product.price": {"before": 1, "now": 2}}
     assert [c["url"] for c in more["changes"]] == [B]
 
 
@@ -105,9 +105,9 @@ def test_values_that_differ_read_differently_in_the_feed(here):
     with running(here.store) as api:
         body = api.get("/v1/changes").body
 
-    told = json.loads(body)["changes"][0]["fields"]
-    assert told["team.a"] == {"before": "7x", "now": '"7x"'}
-    assert told["page.n"] == {"before": 1, "now": int(digits)}
+    reported = json.loads(body)["changes"][0]["fields"]
+    assert reported["team.a"] == {"before": "7x", "now": '"7x"'}
+    assert reported["page.n"] == {"before": 1, "now": int(digits)}
 
 
 def test_only_a_host_or_an_owner(here):
@@ -122,8 +122,8 @@ def test_only_a_host_or_an_owner(here):
                 for which in ("host=b.example", "owner=shop", "owner=nobody", "limit=1")
             ]
 
-    told = [[c["url"] for c in found["changes"]] for _, found in asyncio.run(play())]
-    assert told == [[B], [A, A], [], [A]]
+    reported = [[c["url"] for c in found["changes"]] for _, found in asyncio.run(play())]
+    assert reported == [[B], [A, A], [], [A]]
 
 
 def test_a_long_poll_is_answered_when_something_changes(here):
@@ -139,8 +139,8 @@ def test_a_long_poll_is_answered_when_something_changes(here):
             change(here, A, 2)
             return await poll
 
-    _, told = asyncio.run(play())
-    assert [c["kind"] for c in told["changes"]] == ["changed"]
+    _, reported = asyncio.run(play())
+    assert [c["kind"] for c in reported["changes"]] == ["changed"]
 
 
 def test_a_long_poll_ends_without_a_change(here):
@@ -181,14 +181,14 @@ def test_events_come_as_they_happen_and_go_on_where_they_were(here):
 @pytest.mark.parametrize(
     "query", ["cursor=nonsense", "limit=0", "limit=x", "wait_ms=-1", "limit=99999999999999"]
 )
-def test_what_cannot_be_read_is_told(here, query):
+def test_what_cannot_be_read_is_reported(here, query):
     async def play():
         async with serving(here) as port:
             return await get(port, f"/v1/changes?{query}")
 
-    status, told = asyncio.run(play())
+    status, reported = asyncio.run(play())
     assert status == 400
-    assert told["detail"]
+    assert reported["detail"]
 
 
 def test_too_many_readers_are_turned_away(here):

@@ -293,7 +293,7 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
     ]
 
 
-def test_a_url_is_fetched_now_and_told_hop_by_hop(part, client):
+def test_a_url_is_fetched_now_and_reported_hop_by_hop(part, client):
     found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
 
     [asked] = part.fetching.asked

@@ -279,7 +279,7 @@ def test_a_request_that_crosses_the_end_of_the_server_is_answered(store, query):
 
 def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops(store):
     class Crossing:
-        """Fetches nothing; is told in the last moment that the server stops."""
+        """Fetches nothing; learns in the last moment that the server stops."""
 
         def drain(self):
             sock.connect(("127.0.0.1", api.port))
@@ -324,7 +324,7 @@ def test_the_shortcut_says_that_responses_depend_on_the_origin(store, url):
 
 @pytest.mark.parametrize("path", [f"/v1/urls?url={A}1&include=", f"/v1/urls?url={A}1", "/nowhere"])
 def test_a_problem_is_not_to_be_stored_by_caches(api, path):
-    """A cache may keep a 404 for as long as it likes unless it is told not to (RFC 9111, 4.2.2)."""
+    """A cache may keep a 404 for as long as it likes unless the response forbids it (RFC 9111, 4.2.2)."""
     found = api.get_fast(path)
 
     assert (found.status, found.headers["cache-control"]) == (404, "no-store")

@@ -167,7 +167,7 @@ def test_only_who_may_write_causes_fetches(pipeline_stand, services):
         ("/v1/batches/..%2f", None),
     ],
 )
-def test_what_is_wrong_with_a_request_is_said(pipeline_stand, services, path, body):
+def test_what_is_wrong_with_a_request_is_reported(pipeline_stand, services, path, body):
     with running(pipeline_stand.store, services) as api:
         found = api.ask("POST" if body is not None else "GET", path, body)
 

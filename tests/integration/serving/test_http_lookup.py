@@ -92,7 +92,7 @@ def test_a_picture_never_makes_the_browser_ask_its_own_network(image):
         assert b"<img" not in api.get(f"/?url={A}", **HTML).body
 
 
-def test_what_is_unknown_or_no_url_is_said(api):
+def test_what_is_unknown_or_no_url_is_reported(api):
     assert b"Nothing is stored" in api.get("/?url=http://no.example/", **HTML).body
     wrong = api.get("/?url=nonsense", **HTML)
     assert wrong.status == 400

@@ -102,7 +102,7 @@ def test_the_api_speaks_https_with_a_certificate(store, certificate):
     assert b"200" not in unencrypted
 
 
-def test_a_certificate_that_cannot_be_used_is_said_before_the_start(tmp_path, certificate):
+def test_a_certificate_that_cannot_be_used_is_reported_before_the_start(tmp_path, certificate):
     (tmp_path / "empty.pem").write_text("")
 
     for path in (tmp_path / "empty.pem", tmp_path / "missing.pem"):

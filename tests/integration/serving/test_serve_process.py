@@ -88,12 +88,16 @@ def it_enqueues_and_says_what_became_of_each_url(port):
         {"Content-Type": "application/json"},
     )
     with OPENER.open(asked, timeout=120) as reply:
-        code, told = reply.status, json.load(reply)
+        code, reported = reply.status, json.load(reply)
 
     assert code == 202
-    assert [one["status"] for one in told["results"]] == ["accepted", "already waiting", "invalid"]
-    assert told["results"][1]["url"] == url
-    assert told["results"][2]["reason"]
+    assert [one["status"] for one in reported["results"]] == [
+        "accepted",
+        "already waiting",
+        "invalid",
+    ]
+    assert reported["results"][1]["url"] == url
+    assert reported["results"][2]["reason"]
 
 
 def it_serves_thrift(port, thrift_port, apache, processes):
@@ -103,11 +107,11 @@ def it_serves_thrift(port, thrift_port, apache, processes):
             client.put(url, {"n": b"1"}, apache.types.PutOptions())
             assert client.get(url, ["n"], apache.types.ReadOptions()).fields == {"n": b"1"}
     with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=120) as reply:
-        told = reply.read().decode()
-    assert "aragog_http_requests_total" in told
+        reported = reply.read().decode()
+    assert "aragog_http_requests_total" in reported
     if processes == 1:
-        assert 'aragog_thrift_calls_total{method="put",outcome="ok"} 10.0' in told
-    assert "aragog_thrift_connections" in told
+        assert 'aragog_thrift_calls_total{method="put",outcome="ok"} 10.0' in reported
+    assert "aragog_thrift_connections" in reported
     with apache.client(thrift_port, "Fetcher") as client:
         [result] = client.enqueue(["nonsense"], apache.types.EnqueueOptions())
         assert result.status == "invalid"
@@ -131,12 +135,12 @@ def others_on_its_ports_end_with_the_reason(redis_server, folder, port, thrift_p
         ) as on_thrift,
     ):
         codes = [on_http.wait(120), on_thrift.wait(120)]
-        told, of_thrift = on_http.stderr.read(), on_thrift.stderr.read()
+        reported, of_thrift = on_http.stderr.read(), on_thrift.stderr.read()
 
     assert codes == [1, 1]
-    assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in told
+    assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in reported
     assert f"serving.thrift_port: cannot listen on 127.0.0.1:{thrift_port}" in of_thrift
-    assert "Traceback" not in told
+    assert "Traceback" not in reported
 
 
 def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, tmp_path):

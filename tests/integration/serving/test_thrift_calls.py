@@ -299,7 +299,7 @@ def test_content_is_read_whole_or_in_parts(a_stand, client, apache):
         client.content("http://unknown.example/", apache.types.ContentOptions())
 
 
-def test_a_history_is_told_newest_first(a_stand, client, apache):
+def test_a_history_is_reported_newest_first(a_stand, client, apache):
     for price in (b"1", b"2"):
         client.put(URL, {"price": price}, apache.types.PutOptions())
         a_stand.clock.advance_ms(1000)
@@ -394,7 +394,7 @@ def test_what_fails_behind_the_server_is_an_exception_of_the_contract(a_stand, a
         client.ping()
 
 
-def test_a_url_is_fetched_now_and_told_hop_by_hop(a_stand, apache):
+def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
     report = FetchReport(
         url="http://old.example/",
         outcome="Fetched",
@@ -438,15 +438,15 @@ def test_a_url_is_fetched_now_and_told_hop_by_hop(a_stand, apache):
     assert found.state == apache.types.FetchState.FRESH
     assert (found.age_ms, found.fetching, found.record.fields) == (250, False, {"title": b"T"})
     assert found.content.body == b"hello"
-    told = found.report
-    assert (told.outcome, told.status, told.total_ms, told.truncated) == (
+    reported = found.report
+    assert (reported.outcome, reported.status, reported.total_ms, reported.truncated) == (
         "Fetched",
         200,
         12.5,
         False,
     )
-    assert [(h.name, h.value) for h in told.headers] == list(report.headers)
-    assert [(h.url, h.status, h.target, h.latency_ms) for h in told.hops] == [
+    assert [(h.name, h.value) for h in reported.headers] == list(report.headers)
+    assert [(h.url, h.status, h.target, h.latency_ms) for h in reported.hops] == [
         ("http://old.example/", 301, URL, 1.5)
     ]
 

@@ -27,7 +27,7 @@ def get(client, apache):
     return client.get(URL, ["team.a"], apache.types.ReadOptions())
 
 
-def test_a_token_that_exceeds_its_rate_is_told_when_to_call_again(store, apache):
+def test_a_token_that_exceeds_its_rate_learns_when_to_call_again(store, apache):
     """It was refused as Unauthorized, as if the token were wrong."""
     token, entry = make("slow", [READ], 0.001)
     with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:

@@ -102,7 +102,7 @@ def test_importing_twice_or_in_another_order_changes_nothing(a_stand):
     assert a_stand.store.aliases.of(A) == [C]
 
 
-def test_bad_lines_are_told_by_number_and_stop_nothing(a_stand):
+def test_bad_lines_are_reported_by_number_and_stop_nothing(a_stand):
     report, problems = import_lines(
         a_stand,
         b'{"url": "http://a.example/", "fields": {"title": "t"}}',
@@ -120,7 +120,7 @@ def test_bad_lines_are_told_by_number_and_stop_nothing(a_stand):
     assert a_stand.store.get(B) is not None
 
 
-def test_an_import_goes_on_after_the_line_it_told(a_stand):
+def test_an_import_goes_on_after_the_line_it_reported(a_stand):
     lines = [b'{"url": "http://a.example/%d"}' % n for n in range(10)]
 
     report, _ = import_lines(a_stand, *lines, after=7)
@@ -316,7 +316,7 @@ def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
 
 
 def test_of_a_file_that_was_cut_short_the_lines_that_can_be_read_are_imported(tmp_path):
-    its, path, told = stand(MemoryTables(ManualClock())), tmp_path / "x.jsonl.gz", []
+    its, path, reported = stand(MemoryTables(ManualClock())), tmp_path / "x.jsonl.gz", []
     lines = [b'{"url": "http://a.example/%d"}\n' % number**3 for number in range(20_000)]
     path.write_bytes(gzip.compress(b"".join(lines))[:-9_000])
 
@@ -324,17 +324,17 @@ def test_of_a_file_that_was_cut_short_the_lines_that_can_be_read_are_imported(tm
         report = import_urls(
             read_json_lines(file),
             writer(its),
-            on_problem=lambda number, reason: told.append((number, reason)),
+            on_problem=lambda number, reason: reported.append((number, reason)),
         )
 
     assert 0 < report.written < len(lines)
-    ((number, reason),) = told
+    ((number, reason),) = reported
     assert number == report.written + 1
     assert "cannot be read from here on" in reason
 
 
 @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.jsonl.zst"])
-def test_a_file_that_is_not_packed_as_its_name_says_is_told(tmp_path, name):
+def test_a_file_that_is_not_packed_as_its_name_says_is_reported(tmp_path, name):
     (tmp_path / name).write_bytes(b'{"url": "http://a.example/"}\n')
 
     with open_to_read(tmp_path / name) as file:
@@ -360,7 +360,7 @@ def test_of_a_damaged_parquet_file_the_rows_before_are_read(tmp_path):
     assert "cannot be read from here on" in str(problem)
 
 
-def test_a_line_without_end_is_told_and_left():
+def test_a_line_without_end_is_reported_and_left():
     stream = io.BytesIO(b'{"url": "' + b"x" * (3 << 20) + b'"}\n{"url": "http://a.example/"}')
 
     (first, problem), (second, record) = read_json_lines(stream, max_line_bytes=1 << 20)
@@ -394,17 +394,21 @@ def test_an_export_and_an_import_of_many_take_little_memory():
 def test_a_copy_of_all_tables_and_content_is_the_same_store(filled):
     filled.store.put_content(A, b"<html>", {"content_type": "text/html"}, at_ms=5000)
     filled.compact()
-    tables, content, told = MemoryTables(ManualClock()), MemoryContent(), []
+    tables, content, reported = MemoryTables(ManualClock()), MemoryContent(), []
 
-    copied = copy_tables(filled.tables, tables, on_progress=lambda *at: told.append(at))
+    copied = copy_tables(filled.tables, tables, on_progress=lambda *at: reported.append(at))
     copy_content(filled.content, content)
 
     copy = UrlStore(tables, content, StoreSettings(), filled.clock)
     assert exported(Stand(copy, tables, content, filled.clock))[1] == exported(filled)[1]
     assert copy.content(A).body == b"<html>"
     assert [link.url for link in copy.links.inlinks(B).items] == [A]
-    assert copied == told[-1][2] == sum(len(list(filled.tables[n].scan(b"", None))) for n in TABLES)
-    assert copy_tables(filled.tables, tables, after=told[-1][:2]) == 0
+    assert (
+        copied
+        == reported[-1][2]
+        == sum(len(list(filled.tables[n].scan(b"", None))) for n in TABLES)
+    )
+    assert copy_tables(filled.tables, tables, after=reported[-1][:2]) == 0
 
 
 def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, capsys):
@@ -491,8 +495,8 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
         export_warc(its.store.zen, its.content, tmp_path / "x")
 
 
-def test_content_that_is_gone_or_damaged_is_told_and_left(tmp_path):
-    its, told = stand(MemoryTables(ManualClock())), []
+def test_content_that_is_gone_or_damaged_is_reported_and_left(tmp_path):
+    its, reported = stand(MemoryTables(ManualClock())), []
     for url in (A, B, C):
         its.store.put_content(url, url.encode(), {})
     keys = {url: its.store.get(url).content_key for url in (A, B)}
@@ -500,8 +504,11 @@ def test_content_that_is_gone_or_damaged_is_told_and_left(tmp_path):
     its.content.put(keys[B], b"else", {})
 
     report = export_warc(
-        its.store.zen, its.content, tmp_path / "x", on_problem=lambda url, reason: told.append(url)
+        its.store.zen,
+        its.content,
+        tmp_path / "x",
+        on_problem=lambda url, reason: reported.append(url),
     )
 
     assert (report.records, report.problems) == (1, 2)
-    assert sorted(told) == [A, B]
+    assert sorted(reported) == [A, B]

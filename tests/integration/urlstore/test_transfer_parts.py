@@ -139,11 +139,11 @@ def test_what_a_killed_export_left_is_removed_by_the_next_run(tmp_path, monkeypa
     killed = subprocess.run([sys.executable, "-c", KILLED, str(out), kind], check=False)
     left = [path.name for path in out.iterdir()]
     command = ["store", "export-parts", str(out), "--parts", "2", "--format", kind]
-    told = CliRunner().invoke(main, command, catch_exceptions=False)
+    reported = CliRunner().invoke(main, command, catch_exceptions=False)
 
     assert killed.returncode == -signal.SIGKILL
     assert len(left) == 1
-    assert told.exit_code == 0
+    assert reported.exit_code == 0
     suffix = "" if kind == "warc" else f".{kind}"
     names = sorted(path.name for path in out.iterdir())
     assert names == [f"part-0000{n}-of-00002{suffix}" for n in range(2)]
@@ -167,10 +167,10 @@ def test_a_folder_with_parts_of_another_export_is_refused(tmp_path, parts, kind)
     (tmp_path / "_SUCCESS").touch()
     command = ["store", "export-parts", str(tmp_path), "--parts", str(parts), "--format", kind]
 
-    told = CliRunner().invoke(main, command)
+    reported = CliRunner().invoke(main, command)
 
-    assert told.exit_code == 2
-    assert "--parts 2 --format jsonl" in told.output
+    assert reported.exit_code == 2
+    assert "--parts 2 --format jsonl" in reported.output
 
 
 @pytest.mark.parametrize(("number", "count"), [(0, 0), (4, 4), (-1, 4)])
@@ -197,7 +197,7 @@ def test_the_command_writes_all_parts_once(tmp_path, monkeypatch):
 
 
 def test_the_command_refuses_a_part_that_is_not_there(tmp_path):
-    told = CliRunner().invoke(main, ["store", "export-parts", str(tmp_path), "--part", "16"])
+    reported = CliRunner().invoke(main, ["store", "export-parts", str(tmp_path), "--part", "16"])
 
-    assert told.exit_code == 2
-    assert "is not below --parts 16" in told.output
+    assert reported.exit_code == 2
+    assert "is not below --parts 16" in reported.output

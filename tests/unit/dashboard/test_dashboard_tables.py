@@ -15,7 +15,7 @@ def admin(*shards):
     return Admin(Cluster(shards or (MemoryShard(),)))
 
 
-def test_a_queue_is_told_by_state_and_priority():
+def test_a_queue_is_shown_by_state_and_priority():
     one = admin()
     one.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", priority=5, delay_ms=60_000)])
     one.limit("fetch", 3)
@@ -27,7 +27,7 @@ def test_a_queue_is_told_by_state_and_priority():
     assert (row.priorities, row.rate, row.paused) == ("0: 1, 5: 1", "3/s", True)
 
 
-def test_a_failed_job_is_told_with_its_problem():
+def test_a_failed_job_is_reported_with_its_problem():
     one = admin()
     one.cluster.enqueue("fetch", [NewJob(b"a", name="aragog.fetch", key="id-1")])
     (shard,) = one.cluster.shards

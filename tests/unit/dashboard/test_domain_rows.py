@@ -65,7 +65,7 @@ def test_a_permit_that_is_granted_a_moment_ahead_is_no_pause():
         (Override("shop.example", crawl_delay_cap_s=0, blocked=True), "Crawl-delay up to 0 s, blocked"),
     ],
 )  # fmt: skip
-def test_overrides_are_told_in_words(override, text):
+def test_overrides_are_reported_in_words(override, text):
     assert domain_row(replace(IDLE, override=override), NOW_MS).override == text
 
 

@@ -1,4 +1,4 @@
-"""A URL's story, told by a system of which only the store answers."""
+"""The explanation of a URL by a system of which only the store answers."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def here(offline):
     return components(offline)
 
 
-def told(here, url, title):
+def reported(here, url, title):
     sections = {section.title: section for section in explain_url(url, here).sections}
     return sections[title]
 
@@ -29,26 +29,26 @@ def texts(section):
     return {line.name: line.text for line in section.lines}
 
 
-def test_steps_of_normalizing_are_told(here):
-    lines = texts(told(here, "HTTP://EXAMPLE.com/page?utm_source=x", "spelling"))
+def test_steps_of_normalizing_are_reported(here):
+    lines = texts(reported(here, "HTTP://EXAMPLE.com/page?utm_source=x", "spelling"))
 
     assert lines["normalized"] == PAGE
     assert PAGE in lines.values()
     assert len(lines) > 2
 
 
-def test_a_part_that_does_not_answer_costs_its_chapter_alone(here):
+def test_a_part_that_does_not_answer_costs_its_section_alone(here):
     here.store().put(PAGE, {"title": b"A page"})
 
     explanation = explain_url(PAGE, here)
 
     silent = {section.title for section in explanation.sections if section.problem}
     assert silent == {"robots.txt", "slot", "queue"}
-    assert texts(told(here, PAGE, "fields")) == {"title": "A page"}
+    assert texts(reported(here, PAGE, "fields")) == {"title": "A page"}
 
 
-def test_the_guard_says_why_not(here):
-    assert "127.0.0.1" in texts(told(here, "http://127.0.0.1/", "SSRF filter"))["address"]
+def test_the_ssrf_filter_says_why_not(here):
+    assert "127.0.0.1" in texts(reported(here, "http://127.0.0.1/", "SSRF filter"))["address"]
 
 
 def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
@@ -56,34 +56,34 @@ def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
     here = components(replace(offline, politeness=politeness))
     here.store().takedowns.take_down(url=PAGE)
 
-    gone = texts(told(here, PAGE, "operator"))
-    blocked = texts(told(here, "http://www.blocked.test/", "operator"))
+    gone = texts(reported(here, PAGE, "operator"))
+    blocked = texts(reported(here, "http://www.blocked.test/", "operator"))
 
     assert gone["taken down"].startswith("yes")
     assert gone["blocked"] == "no"
     assert blocked == {"taken down": "no", "blocked": "politeness.blocked_hosts has blocked.test"}
 
 
-def test_a_field_is_told_with_its_age_and_its_source(here):
+def test_a_field_is_shown_with_its_age_and_its_source(here):
     now_ms = here.clock.now_ms()
     fields = {"title": b"\x1b[31mred\n\xff"}
     here.store().put(PAGE, fields, at_ms=now_ms - 120_000, provenance={"title": "og:title"})
 
-    (line,) = told(here, PAGE, "fields").lines
+    (line,) = reported(here, PAGE, "fields").lines
 
     assert line.text == " [31mred �"
     assert line.note.startswith("2 min")
     assert line.note.endswith("old, from og:title")
 
 
-def test_an_alias_is_told_with_its_reasons_and_links_are_counted(here):
+def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(here):
     store = here.store()
     store.put(PAGE, {"title": b"A page"})
     store.links.add(PAGE, [OutLink("http://example.com/a"), OutLink("http://example.com/b")])
     store.aliases.merge("http://example.com/old", PAGE, reasons=["permanent redirect"])
 
-    assert texts(told(here, "http://example.com/old", "store"))["canonical"] == PAGE
-    links = texts(told(here, PAGE, "links"))
+    assert texts(reported(here, "http://example.com/old", "store"))["canonical"] == PAGE
+    links = texts(reported(here, PAGE, "links"))
     assert links == {"outlinks": "2", "inlinks": "0", "alias": "http://example.com/old"}
 
 
@@ -93,7 +93,9 @@ def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(here):
     here.store().write_pages([page(ALIAS, canonical_url=PAGE, provisional=True, **brought)])
 
     def reasons():
-        return [line.text for line in told(here, ALIAS, "store").lines if line.name == "because"]
+        return [
+            line.text for line in reported(here, ALIAS, "store").lines if line.name == "because"
+        ]
 
     named = f"<link rel=canonical> names {PAGE}"
     before = reasons()
@@ -103,12 +105,12 @@ def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(here):
     assert reasons() == [named]
 
 
-def test_an_unknown_url_has_a_story_too(here):
-    assert texts(told(here, PAGE, "store")) == {"stored": "nothing is known of it"}
-    assert told(here, PAGE, "fields").lines == ()
+def test_an_unknown_url_has_an_explanation_too(here):
+    assert texts(reported(here, PAGE, "store")) == {"stored": "nothing is known of it"}
+    assert reported(here, PAGE, "fields").lines == ()
 
 
-def test_the_story_is_json(here):
+def test_the_explanation_is_json(here):
     explanation = explain_url(PAGE, here).as_dict()
 
     assert explanation["url"] == PAGE
@@ -119,7 +121,7 @@ def test_the_story_is_json(here):
     }
 
 
-def test_nonsense_has_no_story(here):
+def test_nonsense_has_no_explanation(here):
     with pytest.raises(InvalidUrl):
         explain_url("nonsense", here)
 
@@ -129,7 +131,7 @@ def test_a_pause_is_explained(offline, redis_url):
     here = components(replace(offline, redis=RedisSettings(url=redis_url)))
     here.limiter().pause("example.com", 600)
 
-    assert texts(told(here, PAGE, "slot"))["paused"].endswith(
+    assert texts(reported(here, PAGE, "slot"))["paused"].endswith(
         "more: its server answered 429 or 503"
     )
 
@@ -143,10 +145,10 @@ def test_a_pause_is_explained(offline, redis_url):
         (b"", "10 requests/s", ""),
     ],
 )
-def test_the_rate_in_force_is_told(offline, redis_url, robots, rate, note):
+def test_the_rate_in_force_is_reported(offline, redis_url, robots, rate, note):
     here = components(replace(offline, redis=RedisSettings(url=redis_url)))
     here.robots.put("http://example.com", 200, robots, here.clock.now_ms())
 
-    (line,) = [line for line in told(here, PAGE, "slot").lines if line.name == "rate now"]
+    (line,) = [line for line in reported(here, PAGE, "slot").lines if line.name == "rate now"]
 
     assert (line.text, line.note) == (rate, note)

@@ -45,7 +45,7 @@ def scrape(here, **options):
         figures.close()
 
 
-def test_what_answers_is_told_and_what_does_not_is_down(here):
+def test_what_answers_is_reported_and_what_does_not_is_down(here):
     here.admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", delay_ms=60_000)])
 
     text = scrape(here, wait_s=10)

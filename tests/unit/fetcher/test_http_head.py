@@ -157,9 +157,9 @@ def test_the_end_of_a_body_is_where_rfc_9112_says(lines, expected):
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
 def test_204_and_304_have_no_body_whatever_they_say(status):
-    said = b"Content-Length: 677777\r\nTransfer-Encoding: chunked\r\n"
+    text = b"Content-Length: 677777\r\nTransfer-Encoding: chunked\r\n"
 
-    found = framing_of(head(said, b"HTTP/1.1 " + status + b"\r\n"))
+    found = framing_of(head(text, b"HTTP/1.1 " + status + b"\r\n"))
 
     assert found == Framing(Delimiter.NO_BODY, persistent=True)
 

@@ -94,9 +94,9 @@ def test_the_hardest_methods_include_the_work_of_all_others():
     assert hardest(("match",)) == ["match"]
 
 
-def json_of(said):
+def json_of(text):
     try:
-        return lenient_json.loads(said)
+        return lenient_json.loads(text)
     except lenient_json.UnreadableJson:
         return None
 
@@ -105,7 +105,7 @@ def call(pattern, method):
     """`method` of the pattern as a function of its input, run to its end."""
     if method in ("sub", "subn"):
         empty = "" if isinstance(pattern.pattern, str) else b""
-        return lambda said: getattr(pattern, method)(empty, said)
+        return lambda text: getattr(pattern, method)(empty, text)
     if method == "finditer":
-        return lambda said: sum(1 for _ in pattern.finditer(said))
+        return lambda text: sum(1 for _ in pattern.finditer(text))
     return getattr(pattern, method)

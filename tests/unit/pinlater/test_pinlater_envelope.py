@@ -54,7 +54,7 @@ def test_a_message_that_is_published_again_is_the_same_job():
 
 
 def test_a_unique_key_does_not_travel_with_the_task():
-    # `self.retry()` sends the headers that came: its job would be told that it is there already.
+    # `self.retry()` sends the headers that came: its job would be refused as a duplicate.
     job = envelope.to_job(message(unique_key="k"), priority=0, now=NOW)
 
     opened = envelope.from_job(job.body, tag="t", attempt=1)

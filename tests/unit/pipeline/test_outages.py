@@ -35,7 +35,7 @@ def lines(caplog):
     return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
 
 
-def test_an_outage_is_told_once_when_it_begins_and_once_when_it_ends(outages, clock, lines):
+def test_an_outage_is_reported_once_when_it_begins_and_once_when_it_ends(outages, clock, lines):
     for _ in range(40):
         outages.failed("tasks.store", STORE)
         clock.advance_ms(1000)
@@ -43,9 +43,9 @@ def test_an_outage_is_told_once_when_it_begins_and_once_when_it_ends(outages, cl
     for _ in range(5):
         outages.succeeded("tasks.store")
 
-    (began, ended) = lines()
-    assert began[0] == ended[0] == "WARNING"
-    assert began[1].startswith("store does not answer: hbase: connection refused")
+    (started_at, ended) = lines()
+    assert started_at[0] == ended[0] == "WARNING"
+    assert started_at[1].startswith("store does not answer: hbase: connection refused")
     assert ended[1] == "store answers again: it failed 40 task runs in 50 s"
 
 
@@ -66,7 +66,7 @@ def test_a_part_that_answers_some_tasks_is_still_out(outages, clock, lines):
     assert len(lines()) == 1
 
 
-def test_two_parts_are_told_apart(outages, lines):
+def test_two_parts_are_reported_apart(outages, lines):
     outages.failed("tasks.store", STORE)
     outages.failed("tasks.store", S3)
 

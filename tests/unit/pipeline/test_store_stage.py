@@ -85,7 +85,7 @@ def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
     assert [result.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
 
 
-def test_a_task_of_ones_own_is_told_of_the_stored_pages_and_of_no_other(ports):
+def test_a_custom_task_gets_the_stored_pages_and_no_other(ports):
     own = OwnTask("team.page_ready", "team")
     stage = StoreStage(
         ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling, own

@@ -12,7 +12,7 @@ DOWN = BrokerUnavailable("broker", "connection refused")
 
 
 class Task:
-    """A task whose retry ends as it is told to."""
+    """A task whose retry ends with the given outcome."""
 
     def __init__(self, outcome, retries=0):
         self.request = SimpleNamespace(retries=retries)

@@ -73,7 +73,7 @@ def test_names_are_spelled_as_hosts_are(file):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ('["a.com"]\nqps = 0', "['a.com'].qps: must be a number above 0, up to 10000, got 0"),
         ('["a.com"]\nqps = true', "got True"),
@@ -94,17 +94,17 @@ def test_names_are_spelled_as_hosts_are(file):
         (b"\xff\xfe", "cannot be read"),
     ],
 )
-def test_a_bad_file_is_refused_at_the_start_naming_file_key_and_value(file, text, told):
+def test_a_bad_file_is_refused_at_the_start_naming_file_key_and_value(file, text, reported):
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     with pytest.raises(ConfigError) as caught:
         Overrides(file)
 
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert str(file) in str(caught.value)
 
 
-def test_all_problems_are_told_at_once(file):
+def test_all_problems_are_reported_at_once(file):
     file.write_text('["a.com"]\nqps = 0\nspeed = 1\n["b.com"]\nscope = 1\n')
 
     with pytest.raises(ConfigError) as caught:

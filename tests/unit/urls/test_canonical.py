@@ -145,9 +145,9 @@ def test_a_final_url_without_the_hops_that_led_there_is_not_trusted():
 
 @pytest.mark.parametrize("source", ["link_header", "link_canonical", "og_url", "meta_refresh"])
 def test_each_source_can_name_another_page(source):
-    said = {"og_url": OTHER, "meta_refresh": (0.0, OTHER)}.get(source, (OTHER,))
+    text = {"og_url": OTHER, "meta_refresh": (0.0, OTHER)}.get(source, (OTHER,))
 
-    decision = of(**{source: said})
+    decision = of(**{source: text})
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (OTHER, source, True)
     assert decision.aliases == (PAGE,)

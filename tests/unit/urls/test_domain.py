@@ -63,7 +63,7 @@ def test_the_registered_domain_is_the_public_suffix_and_one_label(name, register
     ("name", "answer"),
     [("1.2.3.4", True), ("[::1]", True), ("1.2.3.4.example", False), ("example.com", False)],
 )
-def test_an_address_is_told_from_a_name(name, answer):
+def test_an_address_differs_from_a_name(name, answer):
     assert is_ip(name) is answer
 
 

@@ -51,7 +51,7 @@ SPELLINGS = {
     "bytes that are no UTF-8 stay": ("http://a.test/?q=b%a3", "http://a.test/?q=b%A3"),
     "a lone surrogate is replaced": ("http://a.test/\ud800", "http://a.test/%EF%BF%BD"),
     "two surrogates are one character": ("http://a.test/\ud83d\ude00", "http://a.test/%F0%9F%98%80"),
-    "plus and %20 are told apart": ("http://a.test/?a=b+c&d=e%20f", "http://a.test/?a=b+c&d=e%20f"),
+    "plus and %20 are reported apart": ("http://a.test/?a=b+c&d=e%20f", "http://a.test/?a=b+c&d=e%20f"),
     "empty query off": ("http://a.test/?", "http://a.test/"),
     "empty parameters off": ("http://a.test/?&&a=1&", "http://a.test/?a=1"),
     "nothing but empty parameters": ("http://a.test/?&&", "http://a.test/"),

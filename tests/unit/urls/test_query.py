@@ -151,7 +151,7 @@ def test_an_operators_rules_hold_for_the_whole_process():
     assert normalize("http://operator.test/?b&a&x") == "http://operator.test/?a&b&x"
 
 
-def test_every_fault_of_a_site_file_is_told_at_once():
+def test_every_fault_of_a_site_file_is_reported_at_once():
     text = '[[site]]\nhost = 7\n[[site]]\nhost = "a"\ndrop = "x"\nsort = "no"\nkeeps = []'
 
     with pytest.raises(ConfigError) as caught:

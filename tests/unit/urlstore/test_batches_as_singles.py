@@ -55,7 +55,7 @@ def shown(here, url):
 
 @settings(deadline=None)
 @given(histories, histories)
-def test_a_bundle_leaves_what_its_pages_would_leave_alone(before, pages):
+def test_a_batch_leaves_what_its_pages_would_leave_alone(before, pages):
     pages = [replace(p, fetched_at_ms=p.fetched_at_ms + 10_000) for p in pages]
     together, alone = stand(MemoryTables()), stand(MemoryTables())
     for here in (together, alone):
@@ -73,7 +73,7 @@ def test_a_bundle_leaves_what_its_pages_would_leave_alone(before, pages):
         assert shown(together, url) == shown(alone, url)
 
 
-def test_a_failure_of_an_alias_in_the_bundle_loses_nothing_of_its_page():
+def test_a_failure_of_an_alias_in_the_batch_loses_nothing_of_its_page():
     here = stand(MemoryTables())
     here.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("old"))])
     at_ms = NOW_MS + 1000

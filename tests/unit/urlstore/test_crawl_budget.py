@@ -28,8 +28,8 @@ T0 = 1_700_000_000_000
 def known(every_s, age_s, *, sure=50.0, **given):
     """A page that is believed to change so often, compared so long ago."""
     looked = T0 - int(age_s * 1000)
-    told = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **given}
-    return RefreshState(a=sure, b_s=sure * every_s, **told)
+    reported = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **given}
+    return RefreshState(a=sure, b_s=sure * every_s, **reported)
 
 
 def due(*states):

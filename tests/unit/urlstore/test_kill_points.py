@@ -49,7 +49,7 @@ def write_a_batch(here):
     )
 
 
-def fold_them(here):
+def compact_all(here):
     here.store.maintenance.compact_links(1000)
 
 
@@ -158,7 +158,7 @@ def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
         assert here.store.maintenance.repair().repaired == {}
 
 
-@pytest.mark.parametrize("step", [fold_them, repair])
+@pytest.mark.parametrize("step", [compact_all, repair])
 def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
     expected = settled(unharmed(before, write_a_batch, step))
 

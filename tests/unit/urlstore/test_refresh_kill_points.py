@@ -34,8 +34,8 @@ def refresh(here):
 
 def lose_a_field(here):
     seen = Seen(outcome="Fetched", fetched_at_ms=AT, page_type="product")
-    told = {"fields": {"page.title": b'"T"'}, "provenance": {"page.title": "title"}}
-    here.store.write_pages([page(A, AT, seen=seen, complete=True, **told)])
+    reported = {"fields": {"page.title": b'"T"'}, "provenance": {"page.title": "title"}}
+    here.store.write_pages([page(A, AT, seen=seen, complete=True, **reported)])
 
 
 def read_again(here):
@@ -77,21 +77,21 @@ def shown(here):
     }
 
 
-def told(here):
+def reported(here):
     here.clock.advance_ms(SETTLE_MS + 10_000)
     changes = here.store.feed.changes().items
     return {(c.url, c.at_ms, c.kind, c.owners, str(c.fields)) for c in changes}
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_it_ends_as_if_never_killed_and_every_change_is_told(step):
+def test_it_ends_as_if_never_killed_and_every_change_is_reported(step):
     here = unharmed(before, step)
-    expected, changes = shown(here), told(here)
+    expected, changes = shown(here), reported(here)
 
     points = 0
     for point, here in every_kill_point(before, step=step):
         points += 1
         step(here)
         assert shown(here) == expected, f"killed before write {point}"
-        assert told(here) == changes, f"killed before write {point}"
+        assert reported(here) == changes, f"killed before write {point}"
     assert points >= 2

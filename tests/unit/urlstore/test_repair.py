@@ -1,4 +1,4 @@
-"""Each thing that repair repairs: damaged by hand, told by name, read right, and repaired once."""
+"""Each thing that repair repairs: damaged by hand, reported by name, read correctly, and repaired once."""
 
 import pytest
 
@@ -91,12 +91,12 @@ def here():
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_it_is_mended_told_by_name_and_mended_once(here, damage):
+def test_it_is_mended_reported_by_name_and_mended_once(here, damage):
     damage(here)
 
-    told = here.store.maintenance.repair(grace_s=1).repaired
+    reported = here.store.maintenance.repair(grace_s=1).repaired
 
-    assert told == dict.fromkeys(DAMAGES[damage], 1)
+    assert reported == dict.fromkeys(DAMAGES[damage], 1)
     assert here.store.maintenance.repair(grace_s=1).repaired == {}
     assert here.store.aliases.of(PAGE) == [ALIAS]
     assert here.sources(PAGE) == [LINKING]

@@ -65,7 +65,7 @@ def test_inlinks_of_a_page_without_aliases_cost_two(here, read):
     assert len(here.tables.calls) == 2
 
 
-def test_a_bundle_costs_the_same_however_many_pages_it_has(here):
+def test_a_batch_costs_the_same_however_many_pages_it_has(here):
     def cost(start, count):
         here.tables.calls.clear()
         urls = [f"http://p{number}.example/" for number in range(start, start + count)]

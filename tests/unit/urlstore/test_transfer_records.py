@@ -74,7 +74,7 @@ def test_one_time_stands_for_all_fields():
         (b'{"url": "u", "provisional": "yes"}', "provisional: must be true or false"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_told(line, reason):
+def test_what_is_wrong_with_a_line_is_reported(line, reason):
     with pytest.raises(BadRecord) as caught:
         from_json(line)
     assert reason in str(caught.value)

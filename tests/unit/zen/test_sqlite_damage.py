@@ -245,7 +245,7 @@ def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
     file.chmod(0o444)
     process, ours = as_nobody(folder, body)
     ours.send("write")
-    told = ours.recv()
+    reported = ours.recv()
     ours.send("write")
     again = ours.recv()
     file.chmod(0o666)
@@ -254,7 +254,7 @@ def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
     ours.send("end")
     process.join(120)
 
-    assert "readonly" in told
+    assert "readonly" in reported
     assert "readonly" in again
     assert after == "done"
 

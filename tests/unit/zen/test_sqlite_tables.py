@@ -89,13 +89,13 @@ def test_files_may_be_made_by_several_processes_at_once(tmp_path):
         os._exit(0)
 
     for round_ in range(4):
-        told, sent = FORK.Pipe(duplex=False)
+        reported, sent = FORK.Pipe(duplex=False)
         made = [FORK.Process(target=child, args=(round_, sent)) for _ in range(4)]
         for process in made:
             process.start()
         for process in made:
             process.join(120)
-        assert [p.exitcode for p in made] == [0] * 4, told.recv()
+        assert [p.exitcode for p in made] == [0] * 4, reported.recv()
 
 
 def test_a_folder_that_is_gone_is_a_store_that_does_not_answer(tables, tmp_path):
@@ -144,7 +144,7 @@ def test_what_was_acknowledged_outlives_kill_9(tables):
     assert all(len(row) == 2 for row in rows.values())
 
 
-def test_a_full_disk_is_told_as_such_and_nothing_is_half_written(tables):
+def test_a_full_disk_is_reported_as_such_and_nothing_is_half_written(tables):
     tables["n"].put(b"\x00", {b"m:a": b"1"}, at_ms=1)
     db = tables._shards.connection(0)
     pages = db.execute("PRAGMA page_count").fetchone()[0]

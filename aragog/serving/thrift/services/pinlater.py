@@ -196,7 +196,7 @@ class _SentClaim:
     def __init__(self, given: Any, place: int) -> None:
         self.shard, _, self.id = text(given.job_id, "job_id").partition("-")
         if not self.id.isascii() or not self.id.isdigit():
-            raise BadInput("job_id: is not one that dequeue returned")
+            raise BadInput("job_id: must be one that dequeue returned")
         self.token = bounded(given.claim_token, "claim_token", 0, 2**53)
         self.attempt = bounded(given.attempt, "attempt", 1, 2**31, 1)
         self.place = place

@@ -114,5 +114,5 @@ class HBaseTables(Tables):
         until_s = time.monotonic() + CREATE_TIMEOUT_S
         while not pool.call("isTableEnabled", full):
             if time.monotonic() > until_s:
-                raise StoreUnavailable(full.decode(), "is being made, and not ready yet")
+                raise StoreUnavailable(full.decode(), "is being created and is not ready yet")
             time.sleep(0.1)

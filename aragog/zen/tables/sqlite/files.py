@@ -117,7 +117,9 @@ class Shards:
                 ((busy, *_),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             if busy:
                 where = f"sqlite ({self.health.path(number)})"
-                raise StoreUnavailable(where, "a reader keeps its log from being emptied; repeat")
+                raise StoreUnavailable(
+                    where, "a reader prevents its log from being emptied; try again"
+                )
 
     def close(self) -> None:
         """Close this thread's connections and end the checkpoint thread of this process."""

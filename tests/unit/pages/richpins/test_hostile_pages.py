@@ -58,7 +58,7 @@ def test_a_hostile_page_gives_a_pin(name):
     assert len(found.conflicts) + len(found.dropped) + len(found.problems) < 500
 
 
-def test_what_was_cut_is_told():
+def test_what_was_cut_is_reported():
     assert "nested too deep" in extract(PAGES["deep objects"], "https://a.test/x").problems[0]
     assert "the rest unread" in extract(PAGES["meta tags"], "https://a.test/x").problems[0]
     assert (

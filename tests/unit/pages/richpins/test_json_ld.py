@@ -64,7 +64,7 @@ def test_references_reach_across_blocks():
     assert found.authors == ("Ann",)
 
 
-def test_an_item_told_in_two_parts_is_one():
+def test_an_item_given_in_two_parts_is_one():
     found = pin(
         '{"@type":"Book","@id":"#b","name":"N"}', '{"@type":"Book","@id":"#b","numberOfPages":90}'
     )

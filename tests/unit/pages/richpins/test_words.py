@@ -26,7 +26,7 @@ def test_a_word_is_found_in_any_place_and_case(word):
         ("date", False),
     ],
 )
-def test_a_word_in_a_class_is_told_from_one_elsewhere(html, expected):
+def test_a_word_in_a_class_differs_from_one_elsewhere(html, expected):
     assert Words(html.encode()).in_class("publish", "date") is expected
 
 
@@ -40,7 +40,7 @@ def test_a_word_in_a_class_is_told_from_one_elsewhere(html, expected):
         ("<!-- price -->", False),
     ],
 )
-def test_a_word_in_a_tag_is_told_from_one_elsewhere(html, expected):
+def test_a_word_in_a_tag_differs_from_one_elsewhere(html, expected):
     assert Words(html.encode()).in_tag("price") is expected
 
 
