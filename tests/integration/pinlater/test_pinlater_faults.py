@@ -117,6 +117,8 @@ def test_what_waits_in_a_worker_whose_connection_breaks_runs_once(own_place, tmp
         wait_until(lambda: own_place.running() == 8 and len(own_place.notes()) == 2)
         for _ in range(2):
             claimed = own_place.shard.stats("celery")["claimed"]
+            # A full worker reads from this connection alone; others are replaced without a word.
+            wait_until(partial(own_place.client.client_list, _type="pubsub"))
             for kind in ("normal", "pubsub"):
                 own_place.client.client_kill_filter(_type=kind, skipme=True)
             wait_until(partial(claims_again, own_place, claimed))
