@@ -30,13 +30,13 @@ _STORE = "python -m bench.growth --rows"
 _IMPORT = "python -m bench.urlstore --engine hbase"
 COSTS = MappingProxyType(
     {
-        "canonicalize": Cost(3.17, "CPU ms a page of 62 KB", _CRAWL),
-        "fetch": Cost(1.66, "CPU ms a page of 62 KB", _CRAWL),
-        "store": Cost(1.06, "CPU ms a page, SQLite and a folder", _CRAWL),
+        "canonicalize": Cost(2.93, "CPU ms a page of 62 KB", _CRAWL),
+        "fetch": Cost(1.30, "CPU ms a page of 62 KB", _CRAWL),
+        "store": Cost(0.85, "CPU ms a page, SQLite and a folder", _CRAWL),
         "hbase_s3": Cost(1.8, "CPU ms a page more on HBase and S3", "python -m bench.growth"),
         "robots": Cost(2.0, "CPU ms a robots.txt", _CRAWL),
         "compaction": Cost(0.44, "CPU ms a page of 185 links", "python -m bench.urlstore"),
-        "redis_shared": Cost(0.34, "CPU ms a page of redis.url and the broker", _CRAWL),
+        "redis_shared": Cost(0.27, "CPU ms a page of redis.url and the broker", _CRAWL),
         "redis_limiter": Cost(0.045, "CPU ms a URL of a limiter node", "python -m bench.limiter"),
         "waiting_url": Cost(220, "bytes of Redis memory", "python -m bench.politeness"),
         "active_domain": Cost(180, "bytes of Redis memory", "python -m bench.limiter"),
