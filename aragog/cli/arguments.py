@@ -92,7 +92,19 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
         return value
 
 
-class Owner(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """Text that is not empty and can be stored: an argument may have any bytes."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        blank = not value.strip()
+        if blank or value != value.encode("utf-8", "replace").decode():
+            self.fail(f"{value[:80]!r} is not a valid {self.name}; use text in UTF-8", param, ctx)
+        return value
+
+
+class Owner(Utf8Text):
     """The owner of a watch: 1 to 200 bytes, as the store takes them."""
 
     name = "owner"
@@ -100,7 +112,8 @@ class Owner(click.ParamType):  # type: ignore[type-arg] # generic since click 8.
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
 
-        if not 0 < len(value.strip().encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
+        value = super().convert(value, param, ctx)
+        if len(value.strip().encode()) > MAX_OWNER_BYTES:
             self.fail(
                 f"{value[:80]!r} is not a valid owner; use 1 to {MAX_OWNER_BYTES} bytes", param, ctx
             )

@@ -14,7 +14,7 @@ import orjson
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import Host, Owner, WebAddress, as_json_lines
+from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
@@ -57,7 +57,7 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 
 @click.command()
 @click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
-@click.option("--owner", help="Only changes of pages that this owner watches.")
+@click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @click.option("--cursor", help="Start after this change; `now`: only later ones.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
@@ -98,9 +98,13 @@ def webhooks() -> None:
 
 @webhooks.command("add")
 @click.argument("url", type=WebAddress())
-@click.option("--owner", help="Only changes of pages that this owner watches.")
+@click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only changes of this host.")
-@click.option("--secret", help="Secret of the signatures; default: a new one, which is printed.")
+@click.option(
+    "--secret",
+    type=Utf8Text(),
+    help="Secret of the signatures; default: a new one, which is printed.",
+)
 def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)

@@ -84,6 +84,8 @@ def run(cli_environ):
         (["webhooks", "add", URL, "--host", "no host"], "is not a host name"),
         (["reextract", "--host", "no host"], "is not a host name"),
         (["watch", URL, "--owner", ""], "is not a valid owner"),
+        (["webhooks", "add", "https://a.test/", "--owner", "\udcff"], "is not a valid owner"),
+        (["webhooks", "add", "https://a.test/", "--secret", "\udcff"], "is not a valid text"),
         (["token", "two words"], "'two words' is not a valid name"),
         (["explain", "nonsense"], "relative"),
         (["shwo", URL], "No such command 'shwo'. Did you mean 'show'?"),
