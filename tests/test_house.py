@@ -130,12 +130,12 @@ def test_a_class_name_appears_once_in_the_package():
 
 
 def checks_something(function):
-    """It asserts, expects an exception, or calls a helper whose name says that it asserts."""
+    """It asserts, expects an exception or a page, or calls a helper whose name says that it asserts."""
     return any(
         isinstance(node, ast.Assert)
         or (
             isinstance(node, ast.Call)
-            and re.match(r"assert_|pytest\.(raises|fail|warns)$", ast.unparse(node.func))
+            and re.match(r"assert_|pytest\.(raises|fail|warns)$|expect$", ast.unparse(node.func))
         )
         for node in ast.walk(function)
     )

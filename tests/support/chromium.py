@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1280, 800
+TIMEOUT_MS = 60_000
+"""Most that an action or an `expect` waits, which on an idle machine takes milliseconds."""
+
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 def find_chromium() -> str | None:
@@ -39,6 +43,6 @@ def chromium_page(command: str) -> Iterator[Page]:
             executable_path=command, args=["--no-sandbox", "--host-resolver-rules=MAP * 127.0.0.1"]
         )
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(TIMEOUT_MS)
         yield page
         browser.close()

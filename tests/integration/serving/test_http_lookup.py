@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from aragog.serving.auth.tokens import make
 from aragog.serving.http.services import Services
@@ -136,9 +137,9 @@ def test_a_browser_shows_it_in_1280_px_and_runs_nothing_of_the_page(api):
         browser.goto(f"http://127.0.0.1:{api.port}/")
         browser.get_by_label("URL, in any spelling").fill("HTTP://Shop.Example:80/p")
         browser.get_by_role("button", name="Look up").click()
-        assert "649.00 EUR" in browser.inner_text(".card")
+        expect(browser.locator(".card")).to_contain_text("649.00 EUR")
 
         browser.get_by_role("link", name="other.example").click()
-        assert "Nothing is stored of this URL." in browser.inner_text("body")
+        expect(browser.locator("body")).to_contain_text("Nothing is stored of this URL.")
         browser.get_by_role("button", name="Refresh now").click()
-        assert "this server does not fetch" in browser.inner_text("body")
+        expect(browser.locator("body")).to_contain_text("this server does not fetch")
