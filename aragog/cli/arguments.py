@@ -183,9 +183,9 @@ def link_filters(command: F) -> F:
     return command
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str:
+def did_you_mean(name: str, names: Collection[str]) -> str:
     """`; did you mean …?` where something close is known, else nothing."""
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 

@@ -109,10 +109,10 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
     with closing(url_store(load_settings())) as opened:
-        made = opened.feed.webhooks.add(
+        webhook = opened.feed.webhooks.add(
             url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
         )
-    echo(made.name if secret else f"{made.name}  secret: {key}")
+    echo(webhook.name if secret else f"{webhook.name}  secret: {key}")
     if reason := _undeliverable(url):
         hint = "nothing is posted there until webhooks.allowed_hosts has its host"
         echo(f"aragog: {one_line(reason)}: {hint}", err=True)

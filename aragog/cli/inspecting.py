@@ -46,16 +46,16 @@ def status(*, as_json: bool) -> None:
     """Count URLs in flight, and the outcomes of the others."""
     settings = load_settings()
     with Aragog(settings) as client:
-        found = {"in_flight": client.in_flight(), **client.counters()}
+        counts = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
     if as_json:
         by_type = {of: asdict(one) for of, one in fresh.items()}
-        echo_json({**found, "freshness": by_type})
+        echo_json({**counts, "freshness": by_type})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
-    for name, number in found.items():
+    for name, number in counts.items():
         table.add_row(name.replace("_", " "), f"{number:,}")
     print_table(table)
     if fresh:

@@ -69,7 +69,7 @@ class HttpBackend:
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
     ) -> list[Record | None]:
-        found: dict[str, Record | None] = {}
+        records: dict[str, Record | None] = {}
         left = list(dict.fromkeys(urls))
         while left:
             body = {"urls": left, "fields": None if fields is None else list(fields)}
@@ -78,13 +78,13 @@ class HttpBackend:
             for url, result in zip(left, results, strict=True):
                 if result["status"] in (200, 404):
                     shown = result.get("record")
-                    found[url] = self._record(shown, facts=facts) if shown else None
+                    records[url] = self._record(shown, facts=facts) if shown else None
                 elif result["status"] == 413:
                     later.append(url)
                 else:
                     raise _problem(result["status"], result)
             left = later
-        return [found[url] for url in urls]
+        return [records[url] for url in urls]
 
     def put(self, write: FieldWrite, *, limit_s: float) -> str:
         if write.at_ms is not None:
@@ -201,7 +201,7 @@ class HttpBackend:
 
     def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
-        found = Record(
+        record = Record(
             raw["url"],
             raw["canonical_url"],
             {name: read(name, value) for name, value in raw["fields"].items()},
@@ -209,10 +209,10 @@ class HttpBackend:
             raw["version"],
         )
         if not facts:
-            return found
+            return record
         # Servers before these members do not send them.
         stored: dict[str, Any] = {name: raw.get(name) for name in _STORED}
-        return replace(found, **stored)
+        return replace(record, **stored)
 
 
 def _body(response: requests.Response) -> bytes:
@@ -231,10 +231,10 @@ def _body(response: requests.Response) -> bytes:
 def _members(body: bytes) -> Mapping[str, Any]:
     """The members of a problem; none if the response is not one of this server's."""
     try:
-        found = orjson.loads(body)
+        members = orjson.loads(body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
 def _problem(

@@ -115,9 +115,9 @@ def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRule
     origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}
     for key, origin in newest.items():
         origins[key].append(origin)
-    known = components.robots.peek(list({o for some in origins.values() for o in some}))
+    cached = components.robots.peek(list({o for some in origins.values() for o in some}))
     return {
-        key: next((known[o] for o in some if known[o].rules is not None), known[some[0]])
+        key: next((cached[o] for o in some if cached[o].rules is not None), cached[some[0]])
         for key, some in origins.items()
     }
 

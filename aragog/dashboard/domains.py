@@ -69,12 +69,12 @@ def find_domains(
 
 def _list(components: Components) -> DomainList:
     limiter, table = components.limiter(), components.overrides().table()
-    known = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
+    domains = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
     above = {domain for name in table for domain in (registered_domain(name), *parents(name)[1:])}
     return DomainList(
         components.store().pages.hosts,
         lambda name: limiter.key_for(f"http://{name}/"),
-        known,
+        domains,
         above.__contains__,
     )
 

@@ -102,8 +102,8 @@ def to_fields(name: str, extracted: Extracted) -> dict[str, bytes]:
     return dict(_fields(name, extracted.fields))
 
 
-def _fields(name: str, given: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
-    for key, value in given.items():
+def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
+    for key, value in values.items():
         if not _NAME.fullmatch(key):
             raise InvalidField(f"{name}.{key}", "use small letters, digits and underscores")
         if value is None:

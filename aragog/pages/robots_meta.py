@@ -131,8 +131,8 @@ def _with_value(robots: PageRobots, name: str, value: str) -> PageRobots:
     if name == "unavailable_after":
         return replace(robots, unavailable_after=value or None)
     if name == "max-image-preview":
-        known = value.lower() in _PREVIEWS
-        return replace(robots, max_image_preview=value.lower()) if known else robots
+        is_valid = value.lower() in _PREVIEWS
+        return replace(robots, max_image_preview=value.lower()) if is_valid else robots
     number = value.removeprefix("-")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         return robots

@@ -140,9 +140,9 @@ class Admin:
         """Change any of `SETTINGS`; None restores the default."""
         unknown = changes.keys() - SETTINGS.keys()
         if unknown:
-            known = ", ".join(SETTINGS)
+            names = ", ".join(SETTINGS)
             raise BadInput(
-                f"{', '.join(sorted(unknown))}: no setting of a queue; there are {known}"
+                f"{', '.join(sorted(unknown))}: no setting of a queue; there are {names}"
             )
         self._change(lambda shard: shard.configure(queue, changes))
 

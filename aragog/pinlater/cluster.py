@@ -178,10 +178,10 @@ class Cluster:
     def settings(self, queue: str) -> Mapping[str, float]:
         """Return a queue's settings, at most two seconds old; empty when no shard answers."""
         now_s = self._clock.monotonic_s()
-        known = self._settings.get(queue)
-        if known and now_s - known[0] < SETTINGS_FRESH_S:
-            return known[1]
-        result = known[1] if known else {}
+        cached = self._settings.get(queue)
+        if cached and now_s - cached[0] < SETTINGS_FRESH_S:
+            return cached[1]
+        result = cached[1] if cached else {}
         for shard in self.healthy():
             try:
                 with self.watched(shard):

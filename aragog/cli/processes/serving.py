@@ -146,13 +146,13 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     pid, status = os.wait()
-    asked = stopped
+    requested = stopped
     stop()
     for child in children:
         if child.pid != pid:
             child.wait()
     # A process that gets the stop signal during startup is ended by the signal itself.
-    return 0 if asked else os.waitstatus_to_exitcode(status) or 1
+    return 0 if requested else os.waitstatus_to_exitcode(status) or 1
 
 
 @click.command("token")

@@ -196,10 +196,10 @@ def chosen_of(sources: Sources, nodes: list[Node]) -> Node | None:
 
 def _addresses_of(sources: Sources) -> set[str]:
     document = sources.document
-    found = {_bare(document.url)}
-    found.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
+    addresses = {_bare(document.url)}
+    addresses.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
     og_url = sources.metas.first("og:url")
-    return found | ({_bare(og_url)} if og_url else set())
+    return addresses | ({_bare(og_url)} if og_url else set())
 
 
 def _bare(url: str) -> str:

@@ -95,12 +95,12 @@ class RedisShard:
                 pipe.evalsha(script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
             return list(pipe.execute())[1:]
 
-    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimAnswer:
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         answer = self._run(
             "claim", queue, request.limit, request.timeout_ms, job_codec.escape(request.worker),
             request.share, request.lowest,
         )  # fmt: skip
-        return models.ClaimAnswer(
+        return models.ClaimResult(
             now_ms=answer[0],
             next_due_ms=answer[1] if answer[1] >= 0 else None,
             more=bool(answer[2]),

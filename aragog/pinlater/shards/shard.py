@@ -42,7 +42,7 @@ class Shard(Protocol):
         in jobs of up to 100 items, which are listed and counted as PENDING.
         """
 
-    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimAnswer:
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         """Claim due jobs by priority, then by due time; atomic."""
 
     def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:

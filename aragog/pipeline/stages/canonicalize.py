@@ -115,7 +115,7 @@ class CanonicalizeStage:
     def _updates(self, results: Sequence[FetchResult], readings: Readings) -> list[PageUpdate]:
         analyses = readings.analyses
         named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        known = self._known(sorted(named))
+        pages = self._known(sorted(named))
         updates = []
         for result in results:
             analysis = analyses.get(result.job.url)
@@ -123,7 +123,7 @@ class CanonicalizeStage:
                 failed = _failed(result, readings.problems)
                 updates.append(failure_write(failed, self.settings))
             else:
-                decision = decided(analysis.evidence, known)
+                decision = decided(analysis.evidence, pages)
                 updates.append(page_write(result, analysis, decision, self.settings))
             log_url(
                 log,
@@ -136,9 +136,9 @@ class CanonicalizeStage:
 
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """The stored data of other URLs; a URL whose rows cannot be read counts as unknown."""
-        known: dict[str, KnownPage] = {}
-        damaged.apart(urls, lambda some: known.update(self.store.pages.known(some)))
-        return known
+        pages: dict[str, KnownPage] = {}
+        damaged.apart(urls, lambda some: pages.update(self.store.pages.known(some)))
+        return pages
 
     def _to_store(
         self, results: Sequence[FetchResult], updates: Sequence[PageUpdate]

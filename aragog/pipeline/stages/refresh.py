@@ -160,9 +160,9 @@ class RefreshStage:
         origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
         cached = self.robots.get_many(origins.values()) if origins else {}
         agent = self.settings.fetch.user_agent
-        asked = {
+        delays = {
             key: rules.crawl_delay_s(agent)
             for key, of in origins.items()
             if (rules := cached[of].rules)
         }
-        return {key: delay_s for key, delay_s in asked.items() if delay_s}
+        return {key: delay_s for key, delay_s in delays.items() if delay_s}

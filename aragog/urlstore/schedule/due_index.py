@@ -77,11 +77,11 @@ class DueIndex:
         Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
         """
         ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
-        known = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
+        rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
         same = [
             (its, due, at_ms)
             for its, (due, at_ms) in ids.items()
-            if text(known.get(its, {}), nodes.DUE) == str(due.due_at_ms) and at_ms != due.due_at_ms
+            if text(rows.get(its, {}), nodes.DUE) == str(due.due_at_ms) and at_ms != due.due_at_ms
         ]
         if same:
             index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
@@ -139,11 +139,11 @@ class DueIndex:
         waste: list[tuple[bytes, int, int]],
     ) -> list[Due]:
         ids = [entry.node_id for entry in batch]
-        known = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
+        rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
         good: list[DueEntry] = []
         for entry in batch:
             due_at_ms, its, row = entry
-            if _URL in row and text(known.get(its, {}), nodes.DUE) == str(due_at_ms):
+            if _URL in row and text(rows.get(its, {}), nodes.DUE) == str(due_at_ms):
                 good.append(entry)
             elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
                 waste.append((its, due_at_ms, newest_ms(row)))
@@ -153,7 +153,7 @@ class DueIndex:
         ]
         won = self._index.check_and_put_many(checks) if checks else []
         return [
-            Due(row[_URL].value.decode(), due_at_ms, state_of(known[its]))
+            Due(row[_URL].value.decode(), due_at_ms, state_of(rows[its]))
             for (due_at_ms, its, row), ok in zip(good, won, strict=True)
             if ok
         ]

@@ -37,8 +37,8 @@ def state_of(row: Row) -> RefreshState | None:
     if cell is None or not cell.value:
         return None
     version, *values = orjson.loads(cell.value)
-    known = version == STATE_VERSION and len(values) == len(RefreshState._fields)
-    return RefreshState(*values) if known else None
+    is_current = version == STATE_VERSION and len(values) == len(RefreshState._fields)
+    return RefreshState(*values) if is_current else None
 
 
 def state_cell(state: RefreshState) -> bytes:

@@ -88,7 +88,7 @@ class PageWriter:
         """
         for page in pages:
             self._rules.check(page.fields)
-        plans, known, left = self._planner.plan(pages, now_ms)
+        plans, rows, left = self._planner.plan(pages, now_ms)
         newest = [p for p in plans if not p.stale and not p.refused]
         current = {p.canonical: p for p in newest if not p.copy}
         for plan in plans:
@@ -97,10 +97,10 @@ class PageWriter:
         self._content.put_many([plan.body for plan in plans if plan.body])
         self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
-        self._remove_old(current, known, now_ms)
+        self._remove_old(current, rows, now_ms)
         if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
             self._aliases.disappoint(trusted, now_ms)
-        self._settle(plans, known, now_ms)
+        self._settle(plans, rows, now_ms)
         return {id(plan.page): page_updates.written(plan) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
@@ -257,12 +257,12 @@ class PageWriter:
         self._zen.mutate([*indexes, *rows])
 
     def _remove_old(
-        self, current: Mapping[str, PageWritePlan], known: Mapping[str, Row], now_ms: int
+        self, current: Mapping[str, PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
         """Remove what the new state has made invalid."""
         outdated = []
         for canonical, plan in current.items():
-            old = nodes.text(known.get(canonical, {}), nodes.DUE)
+            old = nodes.text(rows.get(canonical, {}), nodes.DUE)
             if plan.cells and old and old != str(plan.due_at_ms):
                 outdated.append((node_id(canonical), int(old), now_ms))
         if outdated:
@@ -276,11 +276,9 @@ class PageWriter:
         if vanished:
             self._zen.nodes.delete_many(vanished)
 
-    def _settle(
-        self, plans: Sequence[PageWritePlan], known: Mapping[str, Row], now_ms: int
-    ) -> None:
+    def _settle(self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int) -> None:
         """Move what new aliases had."""
         for plan in plans:
             for alias in plan.aliases:
-                if page_updates.has_own(known.get(alias, {})):
+                if page_updates.has_own(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)

@@ -101,11 +101,11 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
 
 
 def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
-    found = picked_price(sources, nodes, "product.price") or noted_price(sources, shown_price)
-    if found:
+    price = picked_price(sources, nodes, "product.price") or noted_price(sources, shown_price)
+    if price:
         provenance = sources.ledger.provenance
         provenance["product.currency"] = provenance["product.price"]
-    return found
+    return price
 
 
 _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
@@ -113,8 +113,11 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 def _availability(sources: Sources, offers: list[Node], nodes: list[Node]) -> Availability | None:
     """Return in stock if any offer is; otherwise the state of the first offer."""
-    found = sources.scalars([*offers, *nodes], "availability")
-    every = [*found, *sources.meta("product:availability", "og:availability", "availability")]
+    availabilities = sources.scalars([*offers, *nodes], "availability")
+    every = [
+        *availabilities,
+        *sources.meta("product:availability", "og:availability", "availability"),
+    ]
     every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
     return sources.ledger.pick(
         "product.availability", availability, every, expected="an availability"
@@ -154,5 +157,5 @@ def gtin(value: Any) -> str | None:
 
 
 def _day(value: Any) -> date | None:
-    found = dates.moment(value)
-    return found.date() if hasattr(found, "date") else found  # type: ignore[union-attr]
+    moment = dates.moment(value)
+    return moment.date() if hasattr(moment, "date") else moment  # type: ignore[union-attr]

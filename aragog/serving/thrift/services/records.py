@@ -41,9 +41,9 @@ def one(
     return Encoded(_SUCCESS_STRUCT + result)
 
 
-def many(made: Iterable[bytes], count: int) -> Encoded:
+def many(encoded: Iterable[bytes], count: int) -> Encoded:
     """The value of `getMany`, from what `results`, `wrapped` and `absent` made."""
-    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *made)))
+    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
 
 
 def results(
@@ -55,16 +55,16 @@ def results(
 ) -> list[bytes]:
     """A RecordResult for each, with its record; `unknown` for None."""
     template = _FOUND + _template(fields, from_standby) + _STOP
-    made = []
+    encoded = []
     for values in records:
         if values is None:
-            made.append(unknown)
+            encoded.append(unknown)
         elif None not in values.values:
-            made.append(template % _filling(values, values.values))
+            encoded.append(template % _filling(values, values.values))
         else:
             its = record(values, fields, from_standby=from_standby)
-            made.append(b"".join((_FOUND, its, _STOP)))
-    return made
+            encoded.append(b"".join((_FOUND, its, _STOP)))
+    return encoded
 
 
 def wrapped(value: Encoded) -> bytes:
