@@ -161,7 +161,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
         if self._known:
             from aragog.urlstore.pages.field_formats import is_extracted  # noqa: PLC0415 - few commands
 
-            check_fields([one for one in names if is_extracted(one)], _declared())
+            check_fields([name for name in names if is_extracted(name)], _declared())
         return names
 
 

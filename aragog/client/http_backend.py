@@ -77,8 +77,8 @@ class HttpBackend:
             later = []
             for url, result in zip(left, results, strict=True):
                 if result["status"] in (200, 404):
-                    shown = result.get("record")
-                    records[url] = self._record(shown, facts=facts) if shown else None
+                    record = result.get("record")
+                    records[url] = self._record(record, facts=facts) if record else None
                 elif result["status"] == 413:
                     later.append(url)
                 else:
@@ -150,8 +150,10 @@ class HttpBackend:
         body = {"urls": list(urls), **options}
         results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
         return [
-            EnqueueResult(one["input"], EnqueueStatus(one["status"]), one["url"], one["reason"])
-            for one in results
+            EnqueueResult(
+                result["input"], EnqueueStatus(result["status"]), result["url"], result["reason"]
+            )
+            for result in results
         ]
 
     def close(self) -> None:
@@ -167,9 +169,9 @@ class HttpBackend:
         *,
         params: Mapping[str, str] | None = None,
     ) -> Any:
-        sent = {"Content-Type": "application/json", **(headers or {})}
+        all_headers = {"Content-Type": "application/json", **(headers or {})}
         data = orjson.dumps(body)
-        return parse(self._ask(method, path, limit_s, data, sent, params=params).body)
+        return parse(self._ask(method, path, limit_s, data, all_headers, params=params).body)
 
     def _ask(
         self,

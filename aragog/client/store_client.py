@@ -195,10 +195,10 @@ class Client(AbstractContextManager["Client"]):
 
     def delete_fields(self, url: str, names: Iterable[str]) -> None:
         """Delete fields; names that the record does not have are ignored."""
-        normalized, gone = normalize(url), list(names)
-        if gone:
+        normalized, deleted = normalize(url), list(names)
+        if deleted:
             self._repeated(
-                lambda limit_s: self._backend.delete_fields(normalized, gone, limit_s=limit_s)
+                lambda limit_s: self._backend.delete_fields(normalized, deleted, limit_s=limit_s)
             )
 
     def remove(self, url: str) -> None:

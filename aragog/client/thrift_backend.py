@@ -10,13 +10,13 @@ from typing import Any
 from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.client.thrift_messages import (
+    encode_struct,
     idl,
     record_of,
     refuse,
     report_of,
     value_of,
     without_fields,
-    written,
 )
 from aragog.errors import BadInput, ServiceUnavailable
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
@@ -153,7 +153,7 @@ class ThriftBackend:
     def _call(self, service: str, method: str, until_s: float, **arguments: Any) -> Any:
         """The value of a call; None for NotFound. A connection is used again only after a reply."""
         kind = getattr(idl, service)
-        request = written(getattr(kind, f"{method}_args")(**arguments))
+        request = encode_struct(getattr(kind, f"{method}_args")(**arguments))
         connection = None
         try:
             connection = self._pool.take(until_s)
@@ -167,7 +167,7 @@ class ThriftBackend:
 
     def _authenticate(self, connection: ThriftConnection, until_s: float) -> None:
         if self._token is not None:
-            request = written(idl.UrlStore.authenticate_args(self._token))
+            request = encode_struct(idl.UrlStore.authenticate_args(self._token))
             reply = connection.exchange(b"authenticate", request, until_s)
             value_of(idl.UrlStore.authenticate_result(), reply, {}, self._where)
 

@@ -89,7 +89,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     reports, robots = limiter.describe(keys), _robots(keys, components)
     outcomes = components.outcomes.read(keys)
     roots = {key: f"http://{key}/" for key in keys}
-    gone = components.store().takedowns.refused(roots.values())
+    taken_down = components.store().takedowns.refused(roots.values())
     rows = []
     for key in keys:
         rules = robots[key].rules
@@ -103,7 +103,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
             override=overrides.find(key),
             outcomes=outcomes.get(key),
             blocked=overrides.blocked(key),
-            taken_down=roots[key] in gone,
+            taken_down=roots[key] in taken_down,
         )
         rows.append(domain_row(facts, components.clock.now_ms()))
     return rows

@@ -19,11 +19,11 @@ MOST_RANKED = 1000
 
 
 def _by_backlog(components: Components) -> list[str]:
-    return [one.key for one in components.limiter().busiest(MOST_RANKED)]
+    return [report.key for report in components.limiter().busiest(MOST_RANKED)]
 
 
 def _by_errors(components: Components) -> list[str]:
-    return [one.key for one in components.limiter().failing(MOST_RANKED)]
+    return [report.key for report in components.limiter().failing(MOST_RANKED)]
 
 
 def _by_rate(components: Components) -> list[str]:

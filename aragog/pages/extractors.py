@@ -76,10 +76,10 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
         if name not in declared:
-            there = ", ".join(sorted(declared)) or "none"
+            available = ", ".join(sorted(declared)) or "none"
             raise ConfigError(
                 f"pipeline.extractors: no installed package declares {name!r} under {GROUP}; "
-                f"declared: {there}"
+                f"declared: {available}"
             )
         try:
             result[name] = declared[name].load()

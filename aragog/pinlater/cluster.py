@@ -60,8 +60,8 @@ class Cluster:
         try:
             yield
         except BrokerUnavailable as error:
-            gone = isinstance(error.__cause__, redis.TimeoutError | OSError)
-            breaker.failed(self._clock.monotonic_s(), at_once=gone)
+            unreachable = isinstance(error.__cause__, redis.TimeoutError | OSError)
+            breaker.failed(self._clock.monotonic_s(), at_once=unreachable)
             raise
         now_s = self._clock.monotonic_s()
         breaker.answered(now_s - started_s, now_s)
@@ -113,12 +113,12 @@ class Cluster:
             for shard, places in self._deal(jobs, left).items():
                 try:
                     with self.watched(shard):
-                        taken = shard.enqueue(queue, [jobs[i] for i in places])
+                        accepted = shard.enqueue(queue, [jobs[i] for i in places])
                 except BrokerUnavailable as error:
                     self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
                     failed, problem = failed + places, error
                     continue
-                for i, answer in zip(places, taken, strict=True):
+                for i, answer in zip(places, accepted, strict=True):
                     answers[i] = answer._replace(job_id=f"{shard.name}-{answer.job_id}")
             if problem is None:
                 break

@@ -60,10 +60,10 @@ class Latencies:
     def quantiles(self, *shares: float) -> list[float]:
         """The upper bounds, in seconds, of these shares of the latencies; shares ascend."""
         result: list[float] = []
-        seen, bound_s = 0.0, _FINEST_S
+        total, bound_s = 0.0, _FINEST_S
         for count in self._counts:
-            seen += count
-            while len(result) < len(shares) and seen >= shares[len(result)] * self._total:
+            total += count
+            while len(result) < len(shares) and total >= shares[len(result)] * self._total:
                 result.append(bound_s)
             bound_s *= _RATIO
         return result

@@ -126,14 +126,15 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     own = [thrifts[n : n + 1] for n in range(processes)]
     children = [
         subprocess.Popen(
-            command + [word for one in its for word in ("--thrift-fd", str(one.fileno()))],
-            pass_fds=[one.fileno() for one in (sock, *its)],
+            command
+            + [word for listener in its for word in ("--thrift-fd", str(listener.fileno()))],
+            pass_fds=[listener.fileno() for listener in (sock, *its)],
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
         for its in own
     ]
-    for one in (sock, *thrifts):
-        one.close()
+    for listener in (sock, *thrifts):
+        listener.close()
 
     stopped = False
 

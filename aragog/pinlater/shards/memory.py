@@ -103,11 +103,11 @@ class MemoryShard:
         claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record) for j in due)
         return ClaimResult(now_ms, next_due_ms, more, claims)
 
-    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         q, answers = self._queues[queue], []
-        if not held:
+        if not holds:
             return []
-        for job_id, token in held:
+        for job_id, token in holds:
             job = q.claimed(job_id, token)
             if job:
                 q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
@@ -138,9 +138,9 @@ class MemoryShard:
             states.append(state)
         return states
 
-    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         q, answers = self._queues[queue], []
-        for job_id, token in held:
+        for job_id, token in holds:
             job = q.claimed(job_id, token, stale=0)
             if job:
                 job.at_ms = self._clock.now_ms() + timeout_ms

@@ -199,9 +199,9 @@ class Channel(stock.Channel):
             if payload is not None:
                 payloads.append(payload)
 
-        one = JobConsumer(self.claims, keep)
-        one.consume([queue])
-        one.take(1)
+        consumer = JobConsumer(self.claims, keep)
+        consumer.consume([queue])
+        consumer.take(1)
         return payloads[0] if payloads else super()._get(queue)
 
     def _brpop_read(self, **options: Any) -> Any:

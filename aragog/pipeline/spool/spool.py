@@ -227,7 +227,7 @@ class Spool:
 
         Without `pipeline.spool_max_bytes` they depend on the servers' memory.
         """
-        return SpoolBounds(sum(self._bounds_of(one).max_bytes for one in self._nodes.clients))
+        return SpoolBounds(sum(self._bounds_of(client).max_bytes for client in self._nodes.clients))
 
     def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
         now_s, cached = self._clock.monotonic_s(), self._bounds.get(client)

@@ -69,15 +69,15 @@ class CanonicalizeStage:
         """
         batch = self._without_taken_down(batch)
         tokens = [result.token for result in batch.results if result.token]
-        lost = self.marks.begin(tokens) if tokens else 0
-        if lost:
+        runs_lost = self.marks.begin(tokens) if tokens else 0
+        if runs_lost:
             self.rescheduling.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _named(batch))
             if len(tokens) > 1:
                 # The mark stays: if the messages are not sent, the next run cuts the batch again.
                 return _apart(batch)
         try:
-            return self._canonicalized(batch, tokens, hopeless=lost >= MAX_RUNS_LOST)
+            return self._canonicalized(batch, tokens, hopeless=runs_lost >= MAX_RUNS_LOST)
         finally:
             self.marks.end(tokens)
 
@@ -107,10 +107,10 @@ class CanonicalizeStage:
         refused = self.store.takedowns.refused(set().union(*ways))
         if not refused:
             return batch
-        gone = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
-        self.spool.free([result.token for result in gone if result.token])
-        self.in_flight.clear([result.job.url for result in gone])
-        return replace(batch, results=tuple(r for r in batch.results if r not in gone))
+        taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
+        self.spool.free([result.token for result in taken_down if result.token])
+        self.in_flight.clear([result.job.url for result in taken_down])
+        return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
 
     def _updates(self, results: Sequence[FetchResult], readings: Readings) -> list[PageUpdate]:
         analyses = readings.analyses

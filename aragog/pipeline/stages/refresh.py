@@ -102,7 +102,9 @@ class RefreshStage:
         now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
         self.schedule.postpone(later)
         options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
-        enqueued = sum(1 for _ in self.enqueuer.enqueue([one.url for one in now], options))
+        enqueued = sum(
+            1 for _ in self.enqueuer.enqueue([due_page.url for due_page in now], options)
+        )
         _ENQUEUED.add(len(now))
         _POSTPONED.add(len(later))
         return Tick(enqueued, len(later), now_ms - oldest_ms)
@@ -123,8 +125,8 @@ class RefreshStage:
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """The URLs to fetch now, and postponed ones with their times, by each domain's share."""
         by_domain: dict[str, list[Due]] = defaultdict(list)
-        for one in due:
-            by_domain[self.limiter.key_for(one.url)].append(one)
+        for due_page in due:
+            by_domain[self.limiter.key_for(due_page.url)].append(due_page)
         rates = self._rates(by_domain, tick_s)
         budgets = self.schedule.budgets(list(by_domain))
         now: list[Due] = []

@@ -160,11 +160,11 @@ class RobotsCache:
                 ),
             )
         rules_of: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, answer, held in zip(origins, answers, remembered, strict=True):
+        for origin, answer, cached in zip(origins, answers, remembered, strict=True):
             if answer is None:
                 continue
             record = unpack_head(answer)
-            current = held[1] if held and held[0].version == record.version else None
+            current = cached[1] if cached and cached[0].version == record.version else None
             rules = current if current is not None else self._parse(record, answer)
             if rules.agent not in (None, self._agent):
                 continue  # kept for another User-Agent: the rules for ours are unknown
@@ -250,8 +250,8 @@ class RobotsCache:
             for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
                 pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
                 sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
-                gone = refused({f"{origin}/" for origin in sizes})
-                for origin in [origin for origin in sizes if f"{origin}/" in gone]:
+                refused_urls = refused({f"{origin}/" for origin in sizes})
+                for origin in [origin for origin in sizes if f"{origin}/" in refused_urls]:
                     self._drop(key, origin, sizes.pop(origin), last=not sizes)
                     dropped += 1
         return dropped

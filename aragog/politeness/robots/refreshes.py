@@ -120,8 +120,8 @@ class RobotsRefreshes:
         """List those in use again in 60 s, in case their refresh fails; the idle ones no more."""
         again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
-            if gone := sorted(idle):
-                pipe.zrem(self.due_key, *gone)
+            if names := sorted(idle):
+                pipe.zrem(self.due_key, *names)
             if in_use:
                 pipe.zadd(self.due_key, dict.fromkeys(in_use, again_ms), xx=True)
             pipe.execute()

@@ -141,7 +141,7 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 def has_tag(request: Request, tag: str) -> bool:
     """Whether the client has this version already (RFC 9110, 13.1.2)."""
     header = request.headers.get("if-none-match", "")
-    tags = [plain_tag(one.strip().removeprefix("W/")) for one in header.split(",")]
+    tags = [plain_tag(text.strip().removeprefix("W/")) for text in header.split(",")]
     return tag in tags or "*" in tags
 
 

@@ -82,7 +82,7 @@ class Fields:
             cells[from_column(name)] = provenance.get(name, "").encode()
             if name in self._settings.history:
                 column, length = nodes.history_column(name), self._settings.history_length
-                new = history.extended(history.begun(row, name), value, at_ms, length)
+                new = history.extended(history.cell_of(row, name), value, at_ms, length)
                 if new is not None:
                     cells[column] = new
         return [put_properties(node_id(canonical), cells, at_ms)]

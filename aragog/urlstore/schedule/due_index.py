@@ -89,8 +89,8 @@ class DueIndex:
                 put_properties(its, {nodes.DUE: due_cell(at_ms)}, now_ms) for its, _, at_ms in same
             ]
             self._zen.mutate([*index, *cells])
-            gone = [(its, due.due_at_ms, now_ms) for its, due, _ in same]
-            self._index.delete_many(gone)
+            entries = [(its, due.due_at_ms, now_ms) for its, due, _ in same]
+            self._index.delete_many(entries)
 
     def claim(
         self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
@@ -112,24 +112,24 @@ class DueIndex:
     def _claim_in(
         self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int
     ) -> list[Due]:
-        taken: list[Due] = []
+        claimed: list[Due] = []
         waste: list[tuple[bytes, int, int]] = []
         if limit <= 0 or not self._index.serves(bucket):
-            return taken
+            return claimed
         with closing(self._index.until(bucket, upto_ms + 1)) as entries:
             batch: list[DueEntry] = []
             for entry in entries:
                 if not _is_claimed(entry.kept, now_ms):
                     batch.append(entry)
-                if len(batch) >= limit - len(taken):
-                    taken += self._take(batch, claim, now_ms, waste)
+                if len(batch) >= limit - len(claimed):
+                    claimed += self._take(batch, claim, now_ms, waste)
                     batch = []
-                if len(taken) >= limit:
+                if len(claimed) >= limit:
                     break
-            taken += self._take(batch, claim, now_ms, waste)
+            claimed += self._take(batch, claim, now_ms, waste)
         if waste:
             self._index.delete_many(waste)
-        return taken
+        return claimed
 
     def _take(
         self,

@@ -82,8 +82,8 @@ class Takedowns:
             kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
             return self.takedown.lift_site(kind, site_name(str(name)), now_ms)
         normalized = normalize(url)
-        for one in dict.fromkeys([normalized, self.nodes.resolve(normalized)[0]]):
-            self.takedown.lift(one, now_ms)
+        for spelling in dict.fromkeys([normalized, self.nodes.resolve(normalized)[0]]):
+            self.takedown.lift(spelling, now_ms)
         self.clock.deleted_at(now_ms)
         return True
 

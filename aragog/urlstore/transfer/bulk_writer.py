@@ -138,7 +138,7 @@ class BulkWriter:
         """The history cell of a field that has one; a URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
-        past = history.begun(rows[canonical], name)
+        past = history.cell_of(rows[canonical], name)
         new = history.extended(past, value, at_ms, self._history_length)
         if new is None:
             return {}

@@ -90,8 +90,8 @@ def refuted(plan: PageWritePlan) -> list[str]:
 def content_cells(plan: PageWritePlan, content: ContentWrite) -> dict[bytes, bytes]:
     """The cells that point to the body, which is written unless the same bytes are stored."""
     key, digest = content_key(plan.canonical), content_hash(content.body)
-    there = plan.row.get(nodes.CONTENT_HASH)
-    if there is None or there.value != digest.encode():
+    stored_hash = plan.row.get(nodes.CONTENT_HASH)
+    if stored_hash is None or stored_hash.value != digest.encode():
         meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
         plan.body = ContentPut(key, content.body, meta)
     return {
@@ -126,8 +126,8 @@ def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
         if nodes.text(row, nodes.LEAVING):
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
-            there = rows.get(before, {})
-            if nodes.OWN not in there and nodes.CANONICAL not in there:
+            target_row = rows.get(before, {})
+            if nodes.OWN not in target_row and nodes.CANONICAL not in target_row:
                 result.append(url)
     return result
 
@@ -209,8 +209,8 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 def provenance_cell(plan: PageWritePlan) -> bytes:
     """Where the pipeline found its fields, in earlier fetches and in this one."""
     old = facts_of(plan.row, nodes.PROVENANCE)
-    kept = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
-    return orjson.dumps({**kept, **plan.page.provenance})
+    values = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
+    return orjson.dumps({**values, **plan.page.provenance})
 
 
 def written(plan: PageWritePlan) -> Written:

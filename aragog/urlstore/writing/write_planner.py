@@ -13,7 +13,7 @@ from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes, facts_of
 from aragog.urlstore.records import PageWrite
-from aragog.urlstore.schedule.next_fetch import gone
+from aragog.urlstore.schedule.next_fetch import vanished_fields
 from aragog.urlstore.writing import page_updates
 from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
 from aragog.zen.graph import Zen
@@ -127,7 +127,7 @@ class WritePlanner:
         for plan in plans:
             if plan.missing:
                 plan.row = {**plan.row, **rows[plan.canonical]}
-                plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
+                plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _point(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
         """Decide which URLs become aliases of the canonical URL; `rows` is the state before."""

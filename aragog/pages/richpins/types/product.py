@@ -59,7 +59,7 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
     offers = list(offers_of(nodes))
     price = _price(sources, nodes, shown_price)
 
-    def one(
+    def pick(
         name: str,
         parse: Callable[[Any], T | None],
         *candidates: Iterable[Candidate],
@@ -81,21 +81,21 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
         price_high=price.high if price else None,
         list_price=price.listed if price else None,
         currency=price.currency if price else None,
-        price_valid_until=one(
+        price_valid_until=pick(
             "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
         ),
         availability=_availability(sources, offers, nodes),
-        condition=one("condition", condition, *conditions, expected="a condition"),
-        brand=one("brand", scalars.name, *brands, expected="a name"),
-        seller=one("seller", scalars.name, of(offers, "seller", "offeredby")),
-        sku=one("sku", scalars.text, of(nodes, "sku", "productid")),
-        gtin=one("gtin", gtin, *gtins, expected="a GTIN"),
-        mpn=one("mpn", scalars.text, of(nodes, "mpn")),
-        color=one("color", scalars.text, of(nodes, "color")),
-        size=one("size", scalars.text, of(nodes, "size")),
-        material=one("material", scalars.text, of(nodes, "material")),
-        category=one("category", scalars.text, of(nodes, "category"), meta("product:category")),
-        offer_count=one("offer_count", numbers.count, of(offers, "offercount")),
+        condition=pick("condition", condition, *conditions, expected="a condition"),
+        brand=pick("brand", scalars.name, *brands, expected="a name"),
+        seller=pick("seller", scalars.name, of(offers, "seller", "offeredby")),
+        sku=pick("sku", scalars.text, of(nodes, "sku", "productid")),
+        gtin=pick("gtin", gtin, *gtins, expected="a GTIN"),
+        mpn=pick("mpn", scalars.text, of(nodes, "mpn")),
+        color=pick("color", scalars.text, of(nodes, "color")),
+        size=pick("size", scalars.text, of(nodes, "size")),
+        material=pick("material", scalars.text, of(nodes, "material")),
+        category=pick("category", scalars.text, of(nodes, "category"), meta("product:category")),
+        offer_count=pick("offer_count", numbers.count, of(offers, "offercount")),
         rating=rating_of(sources, "product.rating", nodes),
     )
 

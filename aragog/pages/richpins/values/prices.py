@@ -102,11 +102,11 @@ def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | Non
 
 def noted_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
     """Return the price in the visible text, recorded as `product.price`."""
-    shown = shown_price(sources, country_of(sources))
-    if shown is None:
+    visible = shown_price(sources, country_of(sources))
+    if visible is None:
         return None
-    sources.ledger.note("product.price", shown[2])
-    return Price(shown[0], shown[1], None, None)
+    sources.ledger.note("product.price", visible[2])
+    return Price(visible[0], visible[1], None, None)
 
 
 def country_of(sources: Sources) -> str | None:

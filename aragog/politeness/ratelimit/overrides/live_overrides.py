@@ -126,4 +126,4 @@ class LiveOverrides:
             )
             for entry, texts in entries
         ]
-        return [one for one in changes if domain in (None, one.domain)][:count]
+        return [change for change in changes if domain in (None, change.domain)][:count]

@@ -56,13 +56,13 @@ class Fetches:
         )
         response = await self._ask(fetch)
         report = await self._calls.metadata(_report, response.url) if response.record else None
-        shown = {
+        shown_fetch = {
             "url": response.url,
             **freshness(response),
             "record": views.record(self._calls.store, response.record) if response.record else None,
             "fetch": report,
         }
-        return json_response(shown, 202 if response.fetching else 200)
+        return json_response(shown_fetch, 202 if response.fetching else 200)
 
     async def read(self, request: Request, query: Query, include: Sequence[str]) -> Response:
         """`GET /v1/urls` with `max_age` or `max_wait_ms`: the record, fetched first if it must."""
@@ -84,12 +84,12 @@ class Fetches:
                 {"Retry-After": "1"} if response.fetching else None,
                 freshness(response),
             )
-        shown = views.record(self._calls.store, response.record) | {
+        shown_record = views.record(self._calls.store, response.record) | {
             "freshness": freshness(response)
         }
         if include:
-            shown |= await self._calls.metadata(views.extras, response.url, include)
-        return tagged(request, shown, response.record.version)
+            shown_record |= await self._calls.metadata(views.extras, response.url, include)
+        return tagged(request, shown_record, response.record.version)
 
     async def _ask(self, fetch: FetchRequest) -> FetchResponse:
         if self._fetching is None:

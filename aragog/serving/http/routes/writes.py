@@ -87,16 +87,23 @@ class Writes:
         send, options = self._enqueue, _enqueue_options(body)
         urls, batch = strings(body, "urls", MOST_URLS), _batch_id(body)
         results = await self._calls.broker(lambda: list(send(urls, **options)))
-        shown: dict[str, Any] = {
+        response: dict[str, Any] = {
             "results": [
-                {"input": one.input, "status": one.status, "url": one.url, "reason": one.reason}
-                for one in results
+                {
+                    "input": result.input,
+                    "status": result.status,
+                    "url": result.url,
+                    "reason": result.reason,
+                }
+                for result in results
             ]
         }
         if (batches := self._batches) is not None:
             after_ms = options.get("run_after", 0)
-            shown["batch"] = await self._calls.broker(lambda: batches.add(batch, results, after_ms))
-        return json_response(shown, 202)
+            response["batch"] = await self._calls.broker(
+                lambda: batches.add(batch, results, after_ms)
+            )
+        return json_response(response, 202)
 
     async def progress(self, request: Request) -> Response:
         """`GET /v1/batches/{batch}`: how many of its URLs are left, and when they will be done."""
@@ -120,11 +127,11 @@ def _write(
 ) -> str:
     """Write before deleting, so that a refused write deletes nothing."""
     version = store.put(url, fields, if_version=_checked(store, url, if_version))
-    gone = list(deleted)
+    vanished = list(deleted)
     if replace:
         record = store.get(url)
-        gone = [name for name in (record.fields if record else ()) if name not in fields]
-    return store.delete_fields(url, gone) if gone else version
+        vanished = [name for name in (record.fields if record else ()) if name not in fields]
+    return store.delete_fields(url, vanished) if vanished else version
 
 
 def _delete(

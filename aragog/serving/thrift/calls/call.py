@@ -119,18 +119,18 @@ def run(call: Call) -> Done:
 def run_together(calls: list[Call]) -> list[Done]:
     """The same of several calls of one method, for little more than one of them costs."""
     done: list[Done] = []
-    begun: list[tuple[Call, Any]] = []
+    started: list[tuple[Call, Any]] = []
     for call in calls:
         try:
             if not call.answered:
-                begun.append((call, call.decoded()))
+                started.append((call, call.decoded()))
             else:
                 done.append(Done(call, b"", "abandoned"))
         except Exception as error:  # noqa: BLE001 - see `run`
             done.append(failed(call, error))
     method, together = calls[0].method, calls[0].method.together
-    values = together([arguments for _, arguments in begun]) if together else []
-    for (call, _), value in zip(begun, values, strict=True):
+    values = together([arguments for _, arguments in started]) if together else []
+    for (call, _), value in zip(started, values, strict=True):
         if isinstance(value, Exception):
             done.append(failed(call, value))
         else:

@@ -172,19 +172,21 @@ class PinLaterService:
         end: Callable[[Shard, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
         """Call `end` for the claims of each shard; the results are in the order of the claims."""
-        sent = [_SentClaim(claim, place) for place, claim in enumerate(items(claims, "claims"))]
-        done = [False] * len(sent)
+        claims_sent = [
+            _SentClaim(claim, place) for place, claim in enumerate(items(claims, "claims"))
+        ]
+        done = [False] * len(claims_sent)
         by_shard: dict[str, list[_SentClaim]] = defaultdict(list)
-        for one in sent:
-            by_shard[one.shard].append(one)
+        for claim in claims_sent:
+            by_shard[claim.shard].append(claim)
         cluster = self._shards()
         for name, some in by_shard.items():
             shard = cluster.find(name)
             if shard is None:
                 raise BadInput(f"job_id: {some[0].shard}-{some[0].id} is of no shard")
             with cluster.watched(shard):
-                for one, kept in zip(some, end(shard, some), strict=True):
-                    done[one.place] = bool(kept)
+                for claim, kept in zip(some, end(shard, some), strict=True):
+                    done[claim.place] = bool(kept)
         return done
 
 

@@ -90,7 +90,7 @@ class UrlStoreService:
         """The record of each normalized URL as the value of `get`, or an exception."""
         try:
             result = self._read(lambda store: store.pages.values(urls, fields))[0]
-            return [Missing() if each is None else _one(each, fields) for each in result]
+            return [Missing() if each is None else _encoded(each, fields) for each in result]
         except Exception as error:  # noqa: BLE001 - it may be the result of one call alone
             if len(urls) == 1:
                 return [error]
@@ -225,7 +225,7 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     return results
 
 
-def _one(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
+def _encoded(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
     try:
         return _whole(records.one(values, fields))
     except BadInput as error:

@@ -269,7 +269,7 @@ def _before(key: bytes) -> bytes | None:
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
     """Number of rows of the next page: four times as many, unless these were large."""
-    held = sum(len(cell.value) for row in page for cell in row.columns.values())
-    if held > MAX_PAGE_BYTES:
+    page_bytes = sum(len(cell.value) for row in page for cell in row.columns.values())
+    if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)
-    return size if held * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)
+    return size if page_bytes * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)

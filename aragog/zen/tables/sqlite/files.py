@@ -194,10 +194,10 @@ class Shards:
         try:
             self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            there = first_files(self._folder)
+            existing = first_files(self._folder)
             marker = self._folder / _MARKER
             if not marker.exists():
-                marker.write_text(f"{there or self.count}\n", "ascii")
+                marker.write_text(f"{existing or self.count}\n", "ascii")
             count = int(marker.read_text("ascii") or self.count)
         except OSError as error:
             raise ConfigError(f"data_dir: {self._folder} cannot be written: {error}") from error
