@@ -143,8 +143,8 @@ def _cores(demand: Demand, pages_s: float) -> dict[str, float]:
 
 def _robots_s(demand: Demand) -> float:
     """robots.txt files a second: one of each domain that is asked on a day."""
-    asked = min(demand.domains, demand.urls / demand.days)
-    return asked / DAY_S
+    fetches = min(demand.domains, demand.urls / demand.days)
+    return fetches / DAY_S
 
 
 def _machines(demand: Demand, cores: dict[str, float]) -> tuple[Need, ...]:

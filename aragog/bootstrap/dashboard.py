@@ -70,11 +70,11 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
 
 def _once(make: Callable[[], T]) -> Callable[[], T]:
     """Call `make` until it succeeds once, then return that result from then on."""
-    lock, made = threading.Lock(), cache(make)
+    lock, cached = threading.Lock(), cache(make)
 
     def get() -> T:
         with lock:
-            return made()
+            return cached()
 
     return get
 

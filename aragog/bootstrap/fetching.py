@@ -26,5 +26,5 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
 def batches(settings: Settings) -> Batches:
     """Batches of enqueued URLs, and when they will be finished."""
     settings = settings.resolved()
-    kept = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
-    return Batches(kept, cache(lambda: limiter(settings, overrides_of(settings))))
+    url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
+    return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))

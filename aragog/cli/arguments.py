@@ -161,7 +161,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
         if self._known:
             from aragog.urlstore.pages.field_formats import is_extracted  # noqa: PLC0415 - few commands
 
-            check_fields([one for one in names if is_extracted(one)], _declared())
+            check_fields([name for name in names if is_extracted(name)], _declared())
         return names
 
 
@@ -183,9 +183,9 @@ def link_filters(command: F) -> F:
     return command
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str:
+def did_you_mean(name: str, names: Collection[str]) -> str:
     """`; did you mean …?` where something close is known, else nothing."""
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 

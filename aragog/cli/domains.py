@@ -98,6 +98,6 @@ def history(name: str | None, limit: int, *, as_json: bool) -> None:
         echo_json([asdict(change) for change in changes])
         return
     table = Table("when", "who", "domain", "change", "reason", box=None, pad_edge=False)
-    for one in changes:
-        table.add_row(at(one.at_ms), one.who, one.domain, one.what, one.reason)
+    for change in changes:
+        table.add_row(at(change.at_ms), change.who, change.domain, change.what, change.reason)
     print_table(table)

@@ -80,13 +80,13 @@ def changes(
 
 
 def _print_change(change: Change, read: Reader, *, as_json: bool) -> None:
-    shown = plain(change, read)
+    change_json = plain(change, read)
     if as_json:
-        echo_json(shown)
+        echo_json(change_json)
         return
     when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
     echo(one_line(f"{when}  {change.kind:<7}  {change.url}"))
-    for name, both in shown["fields"].items():
+    for name, both in change_json["fields"].items():
         before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
         echo(one_line(f"    {name}: {before} → {now}"))
 
@@ -109,10 +109,10 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
     with closing(url_store(load_settings())) as opened:
-        made = opened.feed.webhooks.add(
+        webhook = opened.feed.webhooks.add(
             url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
         )
-    echo(made.name if secret else f"{made.name}  secret: {key}")
+    echo(webhook.name if secret else f"{webhook.name}  secret: {key}")
     if reason := _undeliverable(url):
         hint = "nothing is posted there until webhooks.allowed_hosts has its host"
         echo(f"aragog: {one_line(reason)}: {hint}", err=True)
@@ -132,8 +132,8 @@ def list_webhooks(*, as_json: bool) -> None:
     with store() as opened:
         for webhook, _ in opened.feed.webhooks.all():
             if as_json:
-                shown = {"name": webhook.name, "url": webhook.url}
-                echo_json({**shown, "owner": webhook.owner, "host": webhook.host})
+                webhook_json = {"name": webhook.name, "url": webhook.url}
+                echo_json({**webhook_json, "owner": webhook.owner, "host": webhook.host})
                 continue
             which = " ".join(
                 f"{name}={value}"
@@ -166,11 +166,11 @@ def due(url: tuple[str, ...], *, as_json: bool) -> None:
                 echo_json({"oldest_due_at_ms": oldest, "late_s": round(late_s, 3)})
                 return
             echo(f"the oldest due URL has been due for {late_s:.0f} s")
-        for one in url:
+        for address in url:
             if as_json:
-                echo_json(_due_json(opened, one))
+                echo_json(_due_json(opened, address))
             else:
-                _print_due(opened, one)
+                _print_due(opened, address)
 
 
 def _due_json(opened: UrlStore, url: str) -> dict[str, object]:

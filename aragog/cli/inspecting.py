@@ -46,16 +46,16 @@ def status(*, as_json: bool) -> None:
     """Count URLs in flight, and the outcomes of the others."""
     settings = load_settings()
     with Aragog(settings) as client:
-        found = {"in_flight": client.in_flight(), **client.counters()}
+        counts = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
     if as_json:
-        by_type = {of: asdict(one) for of, one in fresh.items()}
-        echo_json({**found, "freshness": by_type})
+        by_type = {of: asdict(freshness) for of, freshness in fresh.items()}
+        echo_json({**counts, "freshness": by_type})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
-    for name, number in found.items():
+    for name, number in counts.items():
         table.add_row(name.replace("_", " "), f"{number:,}")
     print_table(table)
     if fresh:
@@ -77,7 +77,7 @@ def _fresh_table(fresh: dict[str, Freshness]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
         table.add_column(name, justify="left" if name == "type" else "right")
-    for of, one in fresh.items():
-        ages = (span(1000 * age_s) for age_s in (one.age_p50_s, one.age_p95_s))
-        table.add_row(of, str(one.pages), *ages, f"{one.on_time:.0%}")
+    for of, freshness in fresh.items():
+        ages = (span(1000 * age_s) for age_s in (freshness.age_p50_s, freshness.age_p95_s))
+        table.add_row(of, str(freshness.pages), *ages, f"{freshness.on_time:.0%}")
     return table

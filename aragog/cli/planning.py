@@ -56,13 +56,13 @@ def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
 
 
 def _print_json(result: Plan, *, costs: bool) -> None:
-    shown = {
+    plan_json = {
         "needs": [need._asdict() for need in result.needs],
         "limits": [limit._asdict() for limit in result.limits],
     }
     if costs:
-        shown["costs"] = [{"name": name, **cost._asdict()} for name, cost in COSTS.items()]
-    echo_json(shown, indent=True)
+        plan_json["costs"] = [{"name": name, **cost._asdict()} for name, cost in COSTS.items()]
+    echo_json(plan_json, indent=True)
 
 
 def _grid() -> Table:

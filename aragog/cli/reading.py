@@ -47,30 +47,30 @@ def _unknown(url: str) -> None:
 def show(url: str, fields: tuple[str, ...] | None, *, as_json: bool) -> None:
     """Show the fields and facts of URL."""
     with store() as opened:
-        found = views.read_url(opened, url, fields)
-        if found is None:
+        record = views.read_url(opened, url, fields)
+        if record is None:
             _unknown(url)
             return
-        if missing := set(fields or ()) - found["fields"].keys():
+        if missing := set(fields or ()) - record["fields"].keys():
             everything = opened.get(url)
             check_fields(sorted(missing), everything.fields if everything else ())
-    del found["version"]  # only useful to writers over HTTP
+    del record["version"]  # only useful to writers over HTTP
     if as_json:
-        echo_json(found, indent=True)
+        echo_json(record, indent=True)
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("url", found["canonical_url"])
-    for alias in found["aliases"]:
+    table.add_row("url", record["canonical_url"])
+    for alias in record["aliases"]:
         table.add_row("  alias", str(alias))
-    for name, value in sorted(found["facts"].items()):
-        if (name, value) != ("url", found["canonical_url"]):
+    for name, value in sorted(record["facts"].items()):
+        if (name, value) != ("url", record["canonical_url"]):
             table.add_row(name, _shown(name, value))
-    table.add_row("inlinks", str(found["inlinks"]))
-    for name, value in _fetch_rows(found["fetch"]):
+    table.add_row("inlinks", str(record["inlinks"]))
+    for name, value in _fetch_rows(record["fetch"]):
         table.add_row(name, value)
-    for name, value in sorted(found["fields"].items()):
+    for name, value in sorted(record["fields"].items()):
         table.add_row(name, _shown(name, value))
     print_table(table)
 
@@ -125,13 +125,13 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
 def content(url: str) -> None:
     """Print the page's content as it was fetched."""
     with store() as opened:
-        found = opened.content(url)
-        record = opened.get(url, []) if found is None else None
-    if found is None:
+        page_content = opened.content(url)
+        record = opened.get(url, []) if page_content is None else None
+    if page_content is None:
         if record is None:
             _unknown(url)
             return
         outcome = record.facts.get("outcome", "not fetched yet")
         echo(f"aragog: no content is stored of {url} (outcome: {outcome})", err=True)
         sys.exit(NOTHING)
-    write_body(found.body)
+    write_body(page_content.body)

@@ -43,7 +43,7 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
     settings = load_settings()
     if agent and file is None:
         raise click.UsageError("--agent needs --file: only the rules for fetch.user_agent are kept")
-    asked = agent or settings.fetch.user_agent
+    user_agent = agent or settings.fetch.user_agent
     try:
         url = normalize(url)
     except InvalidUrl as error:
@@ -54,7 +54,7 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
     if rules is None:
         echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
         sys.exit(2)
-    opinions = {engine.name: engine.opinion(rules, asked, url) for engine in ENGINES}
+    opinions = {engine.name: engine.opinion(rules, user_agent, url) for engine in ENGINES}
     if as_json:
         echo_json({name: asdict(opinion) for name, opinion in opinions.items()})
     else:

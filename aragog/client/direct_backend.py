@@ -52,8 +52,8 @@ class DirectBackend:
         self.store.remove(url)
 
     def content(self, url: str, *, limit_s: float) -> bytes | None:  # noqa: ARG002
-        found = self.store.content(url)
-        return None if found is None else found.body
+        content = self.store.content(url)
+        return None if content is None else content.body
 
     def watch(self, url: str, owner: str, *, limit_s: float) -> None:  # noqa: ARG002
         self.store.schedule.watch(url, owner)

@@ -69,7 +69,7 @@ class HttpBackend:
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
     ) -> list[Record | None]:
-        found: dict[str, Record | None] = {}
+        records: dict[str, Record | None] = {}
         left = list(dict.fromkeys(urls))
         while left:
             body = {"urls": left, "fields": None if fields is None else list(fields)}
@@ -77,14 +77,14 @@ class HttpBackend:
             later = []
             for url, result in zip(left, results, strict=True):
                 if result["status"] in (200, 404):
-                    shown = result.get("record")
-                    found[url] = self._record(shown, facts=facts) if shown else None
+                    record = result.get("record")
+                    records[url] = self._record(record, facts=facts) if record else None
                 elif result["status"] == 413:
                     later.append(url)
                 else:
                     raise _problem(result["status"], result)
             left = later
-        return [found[url] for url in urls]
+        return [records[url] for url in urls]
 
     def put(self, write: FieldWrite, *, limit_s: float) -> str:
         if write.at_ms is not None:
@@ -150,8 +150,10 @@ class HttpBackend:
         body = {"urls": list(urls), **options}
         results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
         return [
-            EnqueueResult(one["input"], EnqueueStatus(one["status"]), one["url"], one["reason"])
-            for one in results
+            EnqueueResult(
+                result["input"], EnqueueStatus(result["status"]), result["url"], result["reason"]
+            )
+            for result in results
         ]
 
     def close(self) -> None:
@@ -167,9 +169,9 @@ class HttpBackend:
         *,
         params: Mapping[str, str] | None = None,
     ) -> Any:
-        sent = {"Content-Type": "application/json", **(headers or {})}
+        all_headers = {"Content-Type": "application/json", **(headers or {})}
         data = orjson.dumps(body)
-        return parse(self._ask(method, path, limit_s, data, sent, params=params).body)
+        return parse(self._ask(method, path, limit_s, data, all_headers, params=params).body)
 
     def _ask(
         self,
@@ -201,7 +203,7 @@ class HttpBackend:
 
     def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
-        found = Record(
+        record = Record(
             raw["url"],
             raw["canonical_url"],
             {name: read(name, value) for name, value in raw["fields"].items()},
@@ -209,10 +211,10 @@ class HttpBackend:
             raw["version"],
         )
         if not facts:
-            return found
+            return record
         # Servers before these members do not send them.
         stored: dict[str, Any] = {name: raw.get(name) for name in _STORED}
-        return replace(found, **stored)
+        return replace(record, **stored)
 
 
 def _body(response: requests.Response) -> bytes:
@@ -231,10 +233,10 @@ def _body(response: requests.Response) -> bytes:
 def _members(body: bytes) -> Mapping[str, Any]:
     """The members of a problem; none if the response is not one of this server's."""
     try:
-        found = orjson.loads(body)
+        members = orjson.loads(body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
 def _problem(

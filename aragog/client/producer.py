@@ -197,10 +197,10 @@ class Aragog:
         self._sender.send(what)
 
     def _send_watches(self, urls: str | Iterable[str], owner: str, *, watch: bool) -> None:
-        given = [normalize(url) for url in ([urls] if isinstance(urls, str) else urls)]
+        normalized = [normalize(url) for url in ([urls] if isinstance(urls, str) else urls)]
         at_ms = SystemClock().now_ms()
-        for at in range(0, len(given), HOLDS_A_MESSAGE):
-            some = tuple(given[at : at + HOLDS_A_MESSAGE])
+        for at in range(0, len(normalized), HOLDS_A_MESSAGE):
+            some = tuple(normalized[at : at + HOLDS_A_MESSAGE])
             self._sender.send(
                 OutgoingMessage(Destination.WATCHES, WatchBatch(some, owner, watch, at_ms))
             )

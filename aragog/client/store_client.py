@@ -159,12 +159,14 @@ class Client(AbstractContextManager["Client"]):
         self, urls: Iterable[str], fields: Sequence[str] | None = None, *, facts: bool = False
     ) -> list[Record | None]:
         """`get` of each URL, in order; 1,000 in a request, each request with its own deadline."""
-        asked = [normalize(url) for url in urls]
-        found: list[Record | None] = []
-        for at in range(0, len(asked), MOST_URLS):
-            read = partial(self._backend.get_many, asked[at : at + MOST_URLS], fields, facts=facts)
-            found += self._repeated(lambda limit_s, read=read: read(limit_s=limit_s))  # type: ignore[misc]
-        return found
+        normalized = [normalize(url) for url in urls]
+        records: list[Record | None] = []
+        for at in range(0, len(normalized), MOST_URLS):
+            read = partial(
+                self._backend.get_many, normalized[at : at + MOST_URLS], fields, facts=facts
+            )
+            records += self._repeated(lambda limit_s, read=read: read(limit_s=limit_s))  # type: ignore[misc]
+        return records
 
     def put(
         self,
@@ -193,31 +195,31 @@ class Client(AbstractContextManager["Client"]):
 
     def delete_fields(self, url: str, names: Iterable[str]) -> None:
         """Delete fields; names that the record does not have are ignored."""
-        asked, gone = normalize(url), list(names)
-        if gone:
+        normalized, deleted = normalize(url), list(names)
+        if deleted:
             self._repeated(
-                lambda limit_s: self._backend.delete_fields(asked, gone, limit_s=limit_s)
+                lambda limit_s: self._backend.delete_fields(normalized, deleted, limit_s=limit_s)
             )
 
     def remove(self, url: str) -> None:
         """Remove the page until a later fetch brings it back."""
-        asked = normalize(url)
-        self._repeated(lambda limit_s: self._backend.remove(asked, limit_s=limit_s))
+        normalized = normalize(url)
+        self._repeated(lambda limit_s: self._backend.remove(normalized, limit_s=limit_s))
 
     def content(self, url: str) -> bytes | None:
         """The page's content as it was fetched; None if there is none."""
-        asked = normalize(url)
-        return self._repeated(lambda limit_s: self._backend.content(asked, limit_s=limit_s))
+        normalized = normalize(url)
+        return self._repeated(lambda limit_s: self._backend.content(normalized, limit_s=limit_s))
 
     def watch(self, url: str, owner: str) -> None:
         """Keep the URL's page fresh for `owner`. Fetches nothing itself."""
-        asked = normalize(url)
-        self._repeated(lambda limit_s: self._backend.watch(asked, owner, limit_s=limit_s))
+        normalized = normalize(url)
+        self._repeated(lambda limit_s: self._backend.watch(normalized, owner, limit_s=limit_s))
 
     def unwatch(self, url: str, owner: str) -> None:
         """End a watch."""
-        asked = normalize(url)
-        self._repeated(lambda limit_s: self._backend.unwatch(asked, owner, limit_s=limit_s))
+        normalized = normalize(url)
+        self._repeated(lambda limit_s: self._backend.unwatch(normalized, owner, limit_s=limit_s))
 
     def fetch(
         self,
@@ -239,7 +241,7 @@ class Client(AbstractContextManager["Client"]):
             request_id: names the fetch in the logs of all stages, if this call begins it; up to 64
                 printable characters; empty: a new id.
         """
-        asked = normalize(url)
+        normalized = normalize(url)
         ask = partial(
             self._backend.fetch,
             max_wait_ms=max_wait_ms,
@@ -247,7 +249,7 @@ class Client(AbstractContextManager["Client"]):
             request_id=request_id,
         )
         return self._repeated(
-            lambda limit_s: ask(asked, fields, limit_s=limit_s),
+            lambda limit_s: ask(normalized, fields, limit_s=limit_s),
             max_wait_ms / 1000 + _FETCH_MARGIN_S,
         )
 
@@ -267,10 +269,10 @@ class Client(AbstractContextManager["Client"]):
             request_id: names the URLs in the logs of all stages, up to 64 printable characters;
                 empty: a new id for each request.
         """
-        asked, results = list(urls), []
+        inputs, results = list(urls), []
         request = EnqueueRequest(**arguments)
-        for at in range(0, len(asked), MOST_URLS):
-            send = partial(self._backend.enqueue, asked[at : at + MOST_URLS], request)
+        for at in range(0, len(inputs), MOST_URLS):
+            send = partial(self._backend.enqueue, inputs[at : at + MOST_URLS], request)
             results += self._repeated(lambda limit_s, send=send: send(limit_s=limit_s))  # type: ignore[misc]
         return results
 

@@ -10,13 +10,13 @@ from typing import Any
 from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.client.thrift_messages import (
+    encode_struct,
     idl,
     record_of,
     refuse,
     report_of,
     value_of,
     without_fields,
-    written,
 )
 from aragog.errors import BadInput, ServiceUnavailable
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
@@ -46,7 +46,7 @@ class ThriftBackend:
         self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
     ) -> list[Record | None]:
         until_s = time.monotonic() + limit_s
-        found: dict[str, Record | None] = {}
+        records: dict[str, Record | None] = {}
         left = list(dict.fromkeys(urls))
         while left:
             options = idl.ReadOptions(facts=facts, deadline_ms=_ms(until_s - time.monotonic()))
@@ -59,14 +59,14 @@ class ThriftBackend:
                 if result.status == idl.ItemStatus.LEFT_OUT:
                     later.append(url)
                 elif result.status in (idl.ItemStatus.OK, idl.ItemStatus.NOT_FOUND):
-                    found[url] = record_of(result.record) if result.record else None
+                    records[url] = record_of(result.record) if result.record else None
                 else:
                     refuse(result)
             if len(later) == len(left):
                 raise BadInput(f"{left[0]}: {results[0].message}")
             left = later
         none_read = fields is not None and not fields
-        return [without_fields(found[url]) if none_read else found[url] for url in urls]
+        return [without_fields(records[url]) if none_read else records[url] for url in urls]
 
     def put(self, write: FieldWrite, *, limit_s: float) -> str:
         options = idl.PutOptions(
@@ -113,15 +113,17 @@ class ThriftBackend:
             fields=None if fields is None else list(fields),
             request_id=request_id,
         )
-        found = self._call("Fetcher", "fetch", time.monotonic() + limit_s, url=url, options=options)
+        response = self._call(
+            "Fetcher", "fetch", time.monotonic() + limit_s, url=url, options=options
+        )
         return FetchedPage(
-            url=found.url,
-            state=idl.FetchState._VALUES_TO_NAMES[found.state].lower(),  # noqa: SLF001 - thriftpy2's
-            record=record_of(found.record) if found.record else None,
-            age_s=None if found.age_ms is None else found.age_ms / 1000,
-            fetching=found.fetching,
-            reason=found.reason,
-            report=report_of(found.report) if found.report else None,
+            url=response.url,
+            state=idl.FetchState._VALUES_TO_NAMES[response.state].lower(),  # noqa: SLF001 - thriftpy2's
+            record=record_of(response.record) if response.record else None,
+            age_s=None if response.age_ms is None else response.age_ms / 1000,
+            fetching=response.fetching,
+            reason=response.reason,
+            report=report_of(response.report) if response.report else None,
         )
 
     def enqueue(
@@ -151,7 +153,7 @@ class ThriftBackend:
     def _call(self, service: str, method: str, until_s: float, **arguments: Any) -> Any:
         """The value of a call; None for NotFound. A connection is used again only after a reply."""
         kind = getattr(idl, service)
-        request = written(getattr(kind, f"{method}_args")(**arguments))
+        request = encode_struct(getattr(kind, f"{method}_args")(**arguments))
         connection = None
         try:
             connection = self._pool.take(until_s)
@@ -165,7 +167,7 @@ class ThriftBackend:
 
     def _authenticate(self, connection: ThriftConnection, until_s: float) -> None:
         if self._token is not None:
-            request = written(idl.UrlStore.authenticate_args(self._token))
+            request = encode_struct(idl.UrlStore.authenticate_args(self._token))
             reply = connection.exchange(b"authenticate", request, until_s)
             value_of(idl.UrlStore.authenticate_result(), reply, {}, self._where)
 

@@ -28,7 +28,7 @@ idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
 _REPLY = 2
 
 
-def written(value: Any) -> bytes:
+def encode_struct(value: Any) -> bytes:
     """A struct as bytes."""
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(value)

@@ -108,14 +108,14 @@ class DomainList:
 
     def _by_name(self, beyond: str) -> Iterator[tuple[str, str]]:
         """(key, position after it) of all domains after a position, without repetitions."""
-        known = [key for key in self._known if reversed_host(key) + _PAST_HOST > beyond]
+        keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > beyond]
         among = set(self._known)
         for key, position in self._stored(beyond):
-            while known and reversed_host(known[0]) < position:
-                yield known[0], reversed_host(known.pop(0)) + _PAST_HOST
+            while keys and reversed_host(keys[0]) < position:
+                yield keys[0], reversed_host(keys.pop(0)) + _PAST_HOST
             if key not in among:
                 yield key, position
-        for key in known:
+        for key in keys:
             yield key, reversed_host(key) + _PAST_HOST
 
     def _stored(self, beyond: str) -> Iterator[tuple[str, str]]:

@@ -23,31 +23,31 @@ class DomainsPage(DashboardPage):
 
     @web.authenticated
     async def get(self) -> None:
-        one, search = self.query("domain").strip(), self.query("q").strip()
+        domain, search = self.query("domain").strip(), self.query("q").strip()
         sort, cursor = self.query("sort", "backlog"), self.query("cursor") or None
-        contents, problem = await self.read(lambda: self._read(one, search, sort, cursor))
+        contents, problem = await self.read(lambda: self._read(domain, search, sort, cursor))
         rows, following, changes = contents or ([], None, [])
         if self.as_json:
             data = {"domains": [asdict(row) for row in rows], "cursor": following}
             self.show("", data, problem)
             return
-        if not (one or search or cursor):
+        if not (domain or search or cursor):
             self.keep_fresh()
         now_ms = self.components.clock.now_ms()
         self.show(
             "aragog_domains.html", rows, problem,
-            one=one, search=search, sort=sort, cursor=cursor, following=following,
+            domain=domain, search=search, sort=sort, cursor=cursor, following=following,
             changes=changes, may_change=self.may_change(), at=at,
             moment=lambda ms: moment(ms, now_ms),
         )  # fmt: skip
 
     def _read(
-        self, one: str, search: str, sort: str, cursor: str | None
+        self, domain: str, search: str, sort: str, cursor: str | None
     ) -> tuple[list[DomainRow], str | None, list[OverrideChange]]:
         components = self.components
         live = live_overrides(components)
-        if one:
-            key = limiter_key(one, components)
+        if domain:
+            key = limiter_key(domain, components)
             return domain_rows([key], components), None, live.history(MOST_CHANGES, key)
         rows, following = find_domains(components, sort, search, cursor)
         return rows, following, live.history(MOST_CHANGES)

@@ -89,7 +89,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     reports, robots = limiter.describe(keys), _robots(keys, components)
     outcomes = components.outcomes.read(keys)
     roots = {key: f"http://{key}/" for key in keys}
-    gone = components.store().takedowns.refused(roots.values())
+    taken_down = components.store().takedowns.refused(roots.values())
     rows = []
     for key in keys:
         rules = robots[key].rules
@@ -103,7 +103,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
             override=overrides.find(key),
             outcomes=outcomes.get(key),
             blocked=overrides.blocked(key),
-            taken_down=roots[key] in gone,
+            taken_down=roots[key] in taken_down,
         )
         rows.append(domain_row(facts, components.clock.now_ms()))
     return rows
@@ -115,9 +115,9 @@ def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRule
     origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}
     for key, origin in newest.items():
         origins[key].append(origin)
-    known = components.robots.peek(list({o for some in origins.values() for o in some}))
+    cached = components.robots.peek(list({o for some in origins.values() for o in some}))
     return {
-        key: next((known[o] for o in some if known[o].rules is not None), known[some[0]])
+        key: next((cached[o] for o in some if cached[o].rules is not None), cached[some[0]])
         for key, some in origins.items()
     }
 

@@ -19,11 +19,11 @@ MOST_RANKED = 1000
 
 
 def _by_backlog(components: Components) -> list[str]:
-    return [one.key for one in components.limiter().busiest(MOST_RANKED)]
+    return [report.key for report in components.limiter().busiest(MOST_RANKED)]
 
 
 def _by_errors(components: Components) -> list[str]:
-    return [one.key for one in components.limiter().failing(MOST_RANKED)]
+    return [report.key for report in components.limiter().failing(MOST_RANKED)]
 
 
 def _by_rate(components: Components) -> list[str]:
@@ -69,12 +69,12 @@ def find_domains(
 
 def _list(components: Components) -> DomainList:
     limiter, table = components.limiter(), components.overrides().table()
-    known = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
+    domains = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
     above = {domain for name in table for domain in (registered_domain(name), *parents(name)[1:])}
     return DomainList(
         components.store().pages.hosts,
         lambda name: limiter.key_for(f"http://{name}/"),
-        known,
+        domains,
         above.__contains__,
     )
 

@@ -54,7 +54,7 @@ class ExplanationSection:
 class Explanation:
     """Everything that is known of one URL."""
 
-    given: str
+    input: str
     url: str
     """The normalized URL."""
     sections: tuple[ExplanationSection, ...]
@@ -62,7 +62,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """The explanation in a form that can be written as JSON."""
         return {
-            "input": self.given,
+            "input": self.input,
             "url": self.url,
             "sections": [
                 {
@@ -104,9 +104,9 @@ def _section(
     return ExplanationSection(title, tuple(lines), problem)
 
 
-def _spelling(given: str, normalized: str) -> Iterator[Line]:
+def _spelling(url: str, normalized: str) -> Iterator[Line]:
     yield Line("normalized", normalized)
-    for step in explain(given):
+    for step in explain(url):
         yield Line(step.name, plain(step.after, 2000), plain(f"was {step.before}", 2000))
 
 
@@ -220,10 +220,10 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
 
 
 def _redirect(url: str, components: Components) -> Iterator[Line]:
-    known = components.store().pages.known([url]).get(url)
-    if known and known.redirects_to and known.redirects_to != url:
-        yield Line("redirects to", known.redirects_to)
-    if known and known.gone:
+    page = components.store().pages.known([url]).get(url)
+    if page and page.redirects_to and page.redirects_to != url:
+        yield Line("redirects to", page.redirects_to)
+    if page and page.gone:
         yield Line("gone", "its origin says that there is no such page")
 
 

@@ -64,14 +64,14 @@ class MetricsPart:
     def _take(self) -> None:
         """Read, and store the result or the error; a late result is used by the next scrape."""
         try:
-            found = self._read()
+            metrics = self._read()
         except (AragogError, redis.RedisError, OSError) as error:
             if not _is_timeout(error):  # a timeout counts as late
                 with self._lock:
                     self._good, self._failed = None, True
             return
         with self._lock:
-            self._good, self._failed, self._unanswered_since_s = found, False, None
+            self._good, self._failed, self._unanswered_since_s = metrics, False, None
 
     def figures(self) -> tuple[bool | None, list[Metric]]:
         """Whether the part is up (None: not known yet), and the metrics to show."""
@@ -120,13 +120,13 @@ class MetricsCollector(Collector):
         up = GaugeMetricFamily(
             "aragog_part_up", "1: this part answered within the last minute.", labels=["part"]
         )
-        asked = [part.ask(self._threads) for part in self._parts.values()]
-        wait(asked, self._wait_s)
+        futures = [part.ask(self._threads) for part in self._parts.values()]
+        wait(futures, self._wait_s)
         for name, part in self._parts.items():
-            is_up, found = part.figures()
+            is_up, metrics = part.figures()
             if is_up is not None:
                 up.add_metric([name], is_up)
-            yield from found
+            yield from metrics
         yield up
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ def without_depth(
 
     Costs about 1 us per tag. A description of what was removed is added to `problems`.
     """
-    kept: list[bytes] = []
+    parts: list[bytes] = []
     stack = _Stack()
     seen = left_out = start = 0
     for match in TOKEN.finditer(body):
@@ -83,20 +83,20 @@ def without_depth(
         seen += 1
         if seen > max_tags or stack.steps > MAX_STEPS:
             problems.append(f"more than {max_tags} tags, or too tangled: the rest unread")
-            kept.append(body[start : match.start()])
+            parts.append(body[start : match.start()])
             start = len(body)
             break
         name = name.lower()
         if name.startswith(b"/"):
             stack.end(name[1:])
         elif is_too_much(match[1]) or not stack.start(name, match[1]):
-            kept.append(body[start : match.start()])
+            parts.append(body[start : match.start()])
             start = match.end()
             left_out += 1
     if left_out:
         problems.append(f"{left_out} tags left out: nested too deep, or of too many attributes")
-    kept.append(body[start:])
-    return b"".join(kept)
+    parts.append(body[start:])
+    return b"".join(parts)
 
 
 class _Stack:

@@ -214,13 +214,13 @@ def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) 
 
 
 def _link_elements(head: _Head) -> tuple[LinkElement, ...]:
-    found = []
+    elements = []
     for attributes, node in head.links:
         href = attributes.get("href")
         if href is None:
             continue
         parent = node.parent
-        found.append(
+        elements.append(
             LinkElement(
                 rel=frozenset((attributes.get("rel") or "").lower().split()),
                 href=href.strip(),
@@ -228,4 +228,4 @@ def _link_elements(head: _Head) -> tuple[LinkElement, ...]:
                 in_head=parent is not None and parent.tag == "head",
             )
         )
-    return tuple(found)
+    return tuple(elements)

@@ -76,10 +76,10 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
         if name not in declared:
-            there = ", ".join(sorted(declared)) or "none"
+            available = ", ".join(sorted(declared)) or "none"
             raise ConfigError(
                 f"pipeline.extractors: no installed package declares {name!r} under {GROUP}; "
-                f"declared: {there}"
+                f"declared: {available}"
             )
         try:
             result[name] = declared[name].load()
@@ -102,8 +102,8 @@ def to_fields(name: str, extracted: Extracted) -> dict[str, bytes]:
     return dict(_fields(name, extracted.fields))
 
 
-def _fields(name: str, given: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
-    for key, value in given.items():
+def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
+    for key, value in values.items():
         if not _NAME.fullmatch(key):
             raise InvalidField(f"{name}.{key}", "use small letters, digits and underscores")
         if value is None:

@@ -62,9 +62,9 @@ class LinkResolver:
         if plain is None or len(href) > MAX_HREF_CHARS:
             return self._normalized(href)
         front, path = plain.groups()
-        known = self._fronts.get(front)
-        if known is not None:
-            return known + path if len(known) + len(path) <= MAX_URL_CHARS else None
+        resolved = self._fronts.get(front)
+        if resolved is not None:
+            return resolved + path if len(resolved) + len(path) <= MAX_URL_CHARS else None
         url = self._normalized(href)
         if url is not None and url.endswith(path):
             self._fronts[front] = url.removesuffix(path)

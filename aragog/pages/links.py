@@ -41,7 +41,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     does not decide whether to follow them. If there are more than `limit` distinct targets, or
     their URLs have more than MAX_TOTAL_CHARS, the first ones in the page are kept.
     """
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     room = MAX_TOTAL_CHARS
     resolve = document.resolver.resolve
     own = document.resolve(document.url) or document.url
@@ -54,15 +54,15 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
         url = resolve(href)
         if url is None or (url == own and "#" in href):
             continue
-        known = found.get(url)
-        if known is None:
+        link = links.get(url)
+        if link is None:
             room -= len(url)
-            if len(found) >= limit or room < 0:
+            if len(links) >= limit or room < 0:
                 break
-            found[url] = _link(url, node, attributes)
-        elif not known.text or known.nofollow or known.ugc or known.sponsored:
-            found[url] = _merged(known, node, attributes)
-    return tuple(found.values())
+            links[url] = _link(url, node, attributes)
+        elif not link.text or link.nofollow or link.ugc or link.sponsored:
+            links[url] = _merged(link, node, attributes)
+    return tuple(links.values())
 
 
 def _link(url: str, node: LexborNode, attributes: dict[str, str | None]) -> Link:
@@ -74,14 +74,14 @@ def _link(url: str, node: LexborNode, attributes: dict[str, str | None]) -> Link
     return Link(url, text, *(name in words for name in _RELS))
 
 
-def _merged(known: Link, node: LexborNode, attributes: dict[str, str | None]) -> Link:
-    other = _link(known.url, node, attributes)
+def _merged(link: Link, node: LexborNode, attributes: dict[str, str | None]) -> Link:
+    other = _link(link.url, node, attributes)
     return Link(
-        known.url,
-        known.text or other.text,
-        known.nofollow and other.nofollow,
-        known.ugc and other.ugc,
-        known.sponsored and other.sponsored,
+        link.url,
+        link.text or other.text,
+        link.nofollow and other.nofollow,
+        link.ugc and other.ugc,
+        link.sponsored and other.sponsored,
     )
 
 

@@ -59,11 +59,11 @@ def lines_of(element: LexborNode) -> list[str]:
 
 def _without_comments(text: str) -> str:
     """Remove comments; an unclosed comment is kept as text."""
-    kept, at = [], 0
+    parts, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[at:start])
+        parts.append(text[at:start])
         at = end + 3
-    return "".join([*kept, text[at:]])
+    return "".join([*parts, text[at:]])
 
 
 def _unescaped(text: str) -> str:

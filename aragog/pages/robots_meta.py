@@ -62,27 +62,27 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
     robots = PageRobots()
     for name, value in headers:
         if name.lower() == "x-robots-tag":
-            for whom, directives in _by_agent(value):
-                if whom in names:
+            for agent_name, directives in _by_agent(value):
+                if agent_name in names:
                     robots = stricter(robots, _read(directives, "x-robots-tag"))
     return robots
 
 
-def stricter(one: PageRobots, other: PageRobots) -> PageRobots:
+def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
     """Combine both: a use that either forbids is forbidden, and the smaller limit applies."""
     return PageRobots(
-        noindex=one.noindex or other.noindex,
-        nofollow=one.nofollow or other.nofollow,
-        noarchive=one.noarchive or other.noarchive,
-        nosnippet=one.nosnippet or other.nosnippet,
-        noimageindex=one.noimageindex or other.noimageindex,
-        notranslate=one.notranslate or other.notranslate,
-        indexifembedded=one.indexifembedded or other.indexifembedded,
-        max_snippet=_smaller(one.max_snippet, other.max_snippet),
-        max_image_preview=_smaller_preview(one.max_image_preview, other.max_image_preview),
-        max_video_preview=_smaller(one.max_video_preview, other.max_video_preview),
-        unavailable_after=one.unavailable_after or other.unavailable_after,
-        sources=tuple(dict.fromkeys(one.sources + other.sources)),
+        noindex=first.noindex or other.noindex,
+        nofollow=first.nofollow or other.nofollow,
+        noarchive=first.noarchive or other.noarchive,
+        nosnippet=first.nosnippet or other.nosnippet,
+        noimageindex=first.noimageindex or other.noimageindex,
+        notranslate=first.notranslate or other.notranslate,
+        indexifembedded=first.indexifembedded or other.indexifembedded,
+        max_snippet=_smaller(first.max_snippet, other.max_snippet),
+        max_image_preview=_smaller_preview(first.max_image_preview, other.max_image_preview),
+        max_video_preview=_smaller(first.max_video_preview, other.max_video_preview),
+        unavailable_after=first.unavailable_after or other.unavailable_after,
+        sources=tuple(dict.fromkeys(first.sources + other.sources)),
     )
 
 
@@ -94,16 +94,16 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     that is not a directive names an agent, for the directives that follow it.
     """
     parts: list[tuple[str, str]] = []
-    whom = ""
+    agent_name = ""
     for piece in value.split(","):
         word, colon, rest = piece.partition(":")
         name = word.strip().lower()
         if colon and name not in _WITH_VALUE and _is_token(name) and not _in_a_date(parts):
-            whom, directive = name, rest
+            agent_name, directive = name, rest
         else:
             directive = piece
-        parts.append((whom, directive))
-    return [(whom, directive) for whom, directive in parts if directive.strip()]
+        parts.append((agent_name, directive))
+    return [(agent_name, directive) for agent_name, directive in parts if directive.strip()]
 
 
 def _is_token(name: str) -> bool:
@@ -131,8 +131,8 @@ def _with_value(robots: PageRobots, name: str, value: str) -> PageRobots:
     if name == "unavailable_after":
         return replace(robots, unavailable_after=value or None)
     if name == "max-image-preview":
-        known = value.lower() in _PREVIEWS
-        return replace(robots, max_image_preview=value.lower()) if known else robots
+        is_valid = value.lower() in _PREVIEWS
+        return replace(robots, max_image_preview=value.lower()) if is_valid else robots
     number = value.removeprefix("-")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         return robots
@@ -145,14 +145,14 @@ def _with_value(robots: PageRobots, name: str, value: str) -> PageRobots:
 _PREVIEWS = ("none", "standard", "large")
 
 
-def _smaller_preview(one: str | None, other: str | None) -> str | None:
-    if one is None or other is None:
-        return one or other
-    return min(one, other, key=_PREVIEWS.index)
+def _smaller_preview(first: str | None, other: str | None) -> str | None:
+    if first is None or other is None:
+        return first or other
+    return min(first, other, key=_PREVIEWS.index)
 
 
-def _smaller(one: int | None, other: int | None) -> int | None:
+def _smaller(first: int | None, other: int | None) -> int | None:
     """Return the smaller limit; -1 means no limit."""
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other) if min(one, other) < 0 else min(one, other)
+    if first is None or other is None:
+        return other if first is None else first
+    return max(first, other) if min(first, other) < 0 else min(first, other)

@@ -39,9 +39,9 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     if scheme in (*SENTINEL_SCHEMES, *SECOND_HALVES):
         return (f"{scheme.removeprefix('pinlater+')}://{rest}",)
     if scheme not in SCHEMES:
-        known = ", ".join(f"{s}://" for s in SCHEMES)
+        schemes = ", ".join(f"{s}://" for s in SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
-        raise ConfigError(f"broker.url: {shown} is not one of {known}")
+        raise ConfigError(f"broker.url: {shown} is not one of {schemes}")
     redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
     user, at, hosts_and_path = rest.rpartition("@")
     if "/" in user:

@@ -140,9 +140,9 @@ class Admin:
         """Change any of `SETTINGS`; None restores the default."""
         unknown = changes.keys() - SETTINGS.keys()
         if unknown:
-            known = ", ".join(SETTINGS)
+            names = ", ".join(SETTINGS)
             raise BadInput(
-                f"{', '.join(sorted(unknown))}: no setting of a queue; there are {known}"
+                f"{', '.join(sorted(unknown))}: no setting of a queue; there are {names}"
             )
         self._change(lambda shard: shard.configure(queue, changes))
 
@@ -221,10 +221,10 @@ class Admin:
         def work(shard: Shard) -> None:
             nonlocal total
             for queue in shard.queues():
-                held = shard.jobs(
+                running = shard.jobs(
                     queue, JobState.RUNNING, limit=count_of(shard.sizes(queue), JobState.RUNNING)
                 )
-                own = [job.job_id for job in held if job.worker.startswith(worker)]
+                own = [job.job_id for job in running if job.worker.startswith(worker)]
                 total += shard.release(queue, worker, own) if own else 0
 
         self._change(work)

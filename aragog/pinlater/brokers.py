@@ -55,9 +55,9 @@ def kind_of(broker_url: str) -> Kind:
     try:
         return SCHEMES[scheme]
     except KeyError:
-        known = ", ".join(f"{s}://" for s in SCHEMES)
+        schemes = ", ".join(f"{s}://" for s in SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
-        raise ConfigError(f"broker.url: {shown} is not one of {known}") from None
+        raise ConfigError(f"broker.url: {shown} is not one of {schemes}") from None
 
 
 def celery_settings(

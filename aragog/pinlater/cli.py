@@ -44,23 +44,23 @@ class QueueLocation(Protocol):
     # The object may also have `before_delete`, an argument of `Admin`.
 
 
-def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
+def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
     """Check a queue's name; BadParameter if neither a server nor the program knows it."""
     declared = set(getattr(context.obj, "queues", ()))
     if name in declared:
         return name
-    known = declared | set(_admin(context).queues())
-    if name in known:
+    queues = declared | set(_admin(context).queues())
+    if name in queues:
         return name
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, queues, n=1)
     hint = (
-        f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known)) or 'none'}"
+        f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(queues)) or 'none'}"
     )
     raise click.BadParameter(f"there is no queue {name!r}; {hint}")
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
-queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known)
+queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known_queue)
 STATES = click.Choice([s.lower() for s in JobState])
 
 

@@ -60,8 +60,8 @@ class Cluster:
         try:
             yield
         except BrokerUnavailable as error:
-            gone = isinstance(error.__cause__, redis.TimeoutError | OSError)
-            breaker.failed(self._clock.monotonic_s(), at_once=gone)
+            unreachable = isinstance(error.__cause__, redis.TimeoutError | OSError)
+            breaker.failed(self._clock.monotonic_s(), at_once=unreachable)
             raise
         now_s = self._clock.monotonic_s()
         breaker.answered(now_s - started_s, now_s)
@@ -113,12 +113,12 @@ class Cluster:
             for shard, places in self._deal(jobs, left).items():
                 try:
                     with self.watched(shard):
-                        taken = shard.enqueue(queue, [jobs[i] for i in places])
+                        accepted = shard.enqueue(queue, [jobs[i] for i in places])
                 except BrokerUnavailable as error:
                     self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
                     failed, problem = failed + places, error
                     continue
-                for i, answer in zip(places, taken, strict=True):
+                for i, answer in zip(places, accepted, strict=True):
                     answers[i] = answer._replace(job_id=f"{shard.name}-{answer.job_id}")
             if problem is None:
                 break
@@ -178,10 +178,10 @@ class Cluster:
     def settings(self, queue: str) -> Mapping[str, float]:
         """Return a queue's settings, at most two seconds old; empty when no shard answers."""
         now_s = self._clock.monotonic_s()
-        known = self._settings.get(queue)
-        if known and now_s - known[0] < SETTINGS_FRESH_S:
-            return known[1]
-        result = known[1] if known else {}
+        cached = self._settings.get(queue)
+        if cached and now_s - cached[0] < SETTINGS_FRESH_S:
+            return cached[1]
+        result = cached[1] if cached else {}
         for shard in self.healthy():
             try:
                 with self.watched(shard):

@@ -125,11 +125,13 @@ class JobTypes:
 def _problems(name: str, section: Any) -> list[str]:
     if not isinstance(section, dict):
         return [f"{name}: must be a section"]
-    known = {field.name for field in fields(JobType)}
-    problems = [f"{name}.{key}: is not a setting of a job type" for key in section.keys() - known]
+    settings = {field.name for field in fields(JobType)}
+    problems = [
+        f"{name}.{key}: is not a setting of a job type" for key in section.keys() - settings
+    ]
     if not isinstance(section.get("queue"), str):
         problems.append(f"{name}.queue: must be the name of a queue")
-    for key in (section.keys() & known) - {"queue"}:
+    for key in (section.keys() & settings) - {"queue"}:
         value = section[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             problems.append(f"{name}.{key}: must be a number above 0, got {value!r}")

@@ -124,7 +124,7 @@ class ClaimRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimAnswer:
+class ClaimResult:
     """The result of one claim."""
 
     now_ms: int

@@ -80,9 +80,9 @@ class UrlJob:
     def read(cls, wire: Mapping[str, Any]) -> Self:
         """The job of its JSON; InvalidMessage when it is none."""
         try:
-            given = dict(wire)
-            given["hops"] = _hops(given)
-            job = cls(**given)
+            fields = dict(wire)
+            fields["hops"] = _hops(fields)
+            job = cls(**fields)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
         job._check()
@@ -202,12 +202,12 @@ class FetchResult:
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
         try:
-            given = dict(wire)
-            given["job"] = UrlJob.read(given["job"])
-            given["outcome"] = OutcomeKind(given["outcome"])
-            given["hops"] = _hops(given)
-            given["headers"] = tuple((k, v) for k, v in given.pop("headers", ()))
-            return cls(**given)
+            fields = dict(wire)
+            fields["job"] = UrlJob.read(fields["job"])
+            fields["outcome"] = OutcomeKind(fields["outcome"])
+            fields["hops"] = _hops(fields)
+            fields["headers"] = tuple((k, v) for k, v in fields.pop("headers", ()))
+            return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidMessage("fetch result", str(error)) from error
 
@@ -297,9 +297,9 @@ def _sparse(value: UrlJob | FetchResult, defaults: Mapping[str, Any]) -> dict[st
     return out
 
 
-def _hops(given: dict[str, Any]) -> tuple[Hop, ...]:
+def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
     """The hops, taken out of a job's or a result's JSON."""
     return tuple(
         Hop(url, status, target, tuple((k, v) for k, v in headers), latency_ms)
-        for url, status, target, headers, latency_ms in given.pop("hops", ())
+        for url, status, target, headers, latency_ms in fields.pop("hops", ())
     )

@@ -36,9 +36,9 @@ class RedisNodes:
         return cls({url: open_client(url) for url in urls})
 
     @classmethod
-    def of(cls, given: redis.Redis | RedisNodes) -> RedisNodes:
+    def of(cls, client: redis.Redis | RedisNodes) -> RedisNodes:
         """One client as a single node; nodes as they are."""
-        return given if isinstance(given, RedisNodes) else cls({"": given})
+        return client if isinstance(client, RedisNodes) else cls({"": client})
 
     @property
     def clients(self) -> tuple[redis.Redis, ...]:

@@ -100,7 +100,7 @@ class Batches:
             _domain(name, count, reports[name], max(now_ms, state.not_before_ms.get(name, 0)))
             for name, count in left
         ]
-        domains.sort(key=lambda one: -one.finish_at_ms)
+        domains.sort(key=lambda domain: -domain.finish_at_ms)
         in_flight = sum(state.in_flight.values())
         return BatchProgress(
             batch=batch,

@@ -71,7 +71,7 @@ class FetchRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchAnswer:
+class FetchResponse:
     """The stored data of the URL after the fetch ended or the caller's time limit passed."""
 
     url: str
@@ -92,7 +92,7 @@ class FetchAnswer:
     """Of the last fetch that confirmed the page; 0: there was none."""
 
 
-Run = Callable[[Callable[[], FetchAnswer | Wait]], Awaitable[FetchAnswer | Wait]]
+Run = Callable[[Callable[[], FetchResponse | Wait]], Awaitable[FetchResponse | Wait]]
 """Runs one short blocking call in a thread."""
 
 
@@ -119,7 +119,7 @@ class Fetching:
     clock: Clock = field(default_factory=SystemClock)
     _draining: bool = field(init=False, default=False)
 
-    def fetch_now(self, request: FetchRequest) -> FetchAnswer:
+    def fetch_now(self, request: FetchRequest) -> FetchResponse:
         """
         Return the stored data of a URL; first fetch it if it is unknown or too old.
 
@@ -139,12 +139,12 @@ class Fetching:
                 future, timeout_s = next(steps)
                 wait([future], timeout_s)
         except StopIteration as end:
-            answer: FetchAnswer = end.value
+            answer: FetchResponse = end.value
             return answer
         finally:
             steps.close()
 
-    async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchAnswer:
+    async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
         """
         `fetch_now` on an event loop: no thread is occupied while it waits.
 
@@ -156,7 +156,7 @@ class Fetching:
         try:
             while True:
                 step = await run(lambda: _advanced(steps))
-                if isinstance(step, FetchAnswer):
+                if isinstance(step, FetchResponse):
                     return step
                 future, timeout_s = step
                 await asyncio.wait([asyncio.wrap_future(future)], timeout=timeout_s)
@@ -173,7 +173,7 @@ class Fetching:
         """Wake everybody who waits, and end the thread that listens to Redis."""
         self.completions.close()
 
-    def steps(self, request: FetchRequest) -> Steps[FetchAnswer]:
+    def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
         `fetch_now` for callers with an event loop of their own: each step is one blocking call.
 
@@ -181,56 +181,56 @@ class Fetching:
         """
         url, request_id = normalize(request.url), checked_request_id(request.request_id)
         until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
-        found = before = self._look(url, request)
-        if not self._must_fetch(found, request):
-            return found
+        response = before = self._look(url, request)
+        if not self._must_fetch(response, request):
+            return response
         if self.store.takedowns.refused([url]):  # producers know hosts and domains alone
-            return replace(found, reason=TAKEN_DOWN)
+            return replace(response, reason=TAKEN_DOWN)
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
-            return self._requested(found, request_id)[0]
+            return self._requested(response, request_id)[0]
         try:
             with self.completions.waiting(url) as waiter:
                 begun = 0
                 while True:
                     waiter.again()
-                    found, accepted = self._requested(found, request_id)
+                    response, accepted = self._requested(response, request_id)
                     begun += accepted
                     left_s = until_s - self.clock.monotonic_s()
-                    if not found.fetching or left_s <= 0:
-                        return found
+                    if not response.fetching or left_s <= 0:
+                        return response
                     if not self._draining:
                         yield Wait(waiter.woken, left_s)
                     if self._draining or not waiter.woken.done():
                         return replace(self._look(url, request), fetching=True)
                     done = waiter.woken.result()
-                    found = self._look(url, request)
+                    response = self._look(url, request)
                     # What ended may be a job that was in flight before, and fetched nothing.
-                    if (begun > 1 and done) or found.tried_at_ms != before.tried_at_ms:
-                        return self._after(found, before)
+                    if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
+                        return self._after(response, before)
         except TransientError as error:
-            return _unfetched(found, error)
+            return _unfetched(response, error)
 
-    def _requested(self, found: FetchAnswer, request_id: str) -> tuple[FetchAnswer, bool]:
+    def _requested(self, response: FetchResponse, request_id: str) -> tuple[FetchResponse, bool]:
         """Enqueue the URL; the second is true if this call began the fetch."""
         try:
             [result] = self.enqueue(
-                [found.url], priority=PRIORITY, refresh=True, request_id=request_id
+                [response.url], priority=PRIORITY, refresh=True, request_id=request_id
             )
         except TransientError as error:
-            return _unfetched(found, error), False
+            return _unfetched(response, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
-            return replace(found, fetching=True), result.status is EnqueueStatus.ACCEPTED
-        return replace(found, reason=result.reason), False
+            return replace(response, fetching=True), result.status is EnqueueStatus.ACCEPTED
+        return replace(response, reason=result.reason), False
 
-    def _look(self, url: str, request: FetchRequest) -> FetchAnswer:
+    def _look(self, url: str, request: FetchRequest) -> FetchResponse:
         """The stored data at this moment."""
         names = request.fields
         if names is not None and request.field_max_age_s:
             names = [*dict.fromkeys((*names, *request.field_max_age_s))]
         record = self.store.get(url, names, info=bool(request.field_max_age_s))
         if record is None:
-            return FetchAnswer(url=url, record=None, state=FetchState.ABSENT)
+            return FetchResponse(url=url, record=None, state=FetchState.ABSENT)
         confirmed_at_ms, tried_at_ms = self._times(record)
         now_ms = self.clock.now_ms()
         age_s = max(0, now_ms - confirmed_at_ms) / 1000 if confirmed_at_ms else None
@@ -241,11 +241,11 @@ class Fetching:
         )
         old = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
         if request.fields is not None:
-            asked = {n: v for n, v in record.fields.items() if n in request.fields}
-            record = replace(record, fields=asked)
+            requested = {n: v for n, v in record.fields.items() if n in request.fields}
+            record = replace(record, fields=requested)
         failed = tried_at_ms and not confirmed_at_ms and record.content_key is None
         state = FetchState.ABSENT if failed else FetchState.FRESH
-        return FetchAnswer(
+        return FetchResponse(
             url=url,
             record=record,
             state=FetchState.STALE if (old or stale) and not failed else state,
@@ -265,14 +265,14 @@ class Fetching:
         ages = [age for age in (own_s, page_age_s) if age is not None]
         return min(ages, default=None)
 
-    def _after(self, found: FetchAnswer, before: FetchAnswer) -> FetchAnswer:
+    def _after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
         """The answer after a fetch: a page that it confirmed is fresh, whatever its age."""
         # Not by ages: they are of two instants.
-        if found.confirmed_at_ms <= before.confirmed_at_ms:
-            return found
-        stale = tuple(name for name in found.stale_fields if not self._is_extracted(name))
+        if response.confirmed_at_ms <= before.confirmed_at_ms:
+            return response
+        stale = tuple(name for name in response.stale_fields if not self._is_extracted(name))
         state = FetchState.STALE if stale else FetchState.FRESH
-        return replace(found, state=state, stale_fields=stale)
+        return replace(response, state=state, stale_fields=stale)
 
     def _is_extracted(self, name: str) -> bool:
         return is_extracted(name) or name.partition(".")[0] in self.extractors
@@ -286,29 +286,29 @@ class Fetching:
             return tried_at_ms, tried_at_ms
         return self.store.pages.seen_at_ms([record.canonical_url])[0] or 0, tried_at_ms
 
-    def _must_fetch(self, found: FetchAnswer, request: FetchRequest) -> bool:
+    def _must_fetch(self, response: FetchResponse, request: FetchRequest) -> bool:
         """
         Whether a fetch may bring something that the caller accepts.
 
         A URL that was tried within the accepted age is not tried again, whatever came of it, so
         that a dead page is not asked again by each of its readers.
         """
-        if not found.tried_at_ms:
+        if not response.tried_at_ms:
             return True
         limits = (request.max_age_s, *request.field_max_age_s.values())
         least_s = min((limit for limit in limits if limit is not None), default=None)
-        tried_s = max(0, self.clock.now_ms() - found.tried_at_ms) / 1000
-        if least_s is None or found.state is FetchState.FRESH:
+        tried_s = max(0, self.clock.now_ms() - response.tried_at_ms) / 1000
+        if least_s is None or response.state is FetchState.FRESH:
             return False
         return _is_older(tried_s, least_s)
 
 
-def _advanced(steps: Steps[FetchAnswer]) -> Wait | FetchAnswer:
+def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
     """The next step, or the result: StopIteration cannot pass through a future."""
     try:
         return next(steps)
     except StopIteration as end:
-        answer: FetchAnswer = end.value
+        answer: FetchResponse = end.value
         return answer
 
 
@@ -316,7 +316,7 @@ def _is_older(age_s: float | None, limit_s: float) -> bool:
     return age_s is None or age_s > limit_s or limit_s == 0
 
 
-def _unfetched(found: FetchAnswer, error: TransientError) -> FetchAnswer:
-    if found.record is None:
+def _unfetched(response: FetchResponse, error: TransientError) -> FetchResponse:
+    if response.record is None:
         raise error
-    return replace(found, fetching=False, reason=str(error))
+    return replace(response, fetching=False, reason=str(error))

@@ -60,10 +60,10 @@ class Latencies:
     def quantiles(self, *shares: float) -> list[float]:
         """The upper bounds, in seconds, of these shares of the latencies; shares ascend."""
         result: list[float] = []
-        seen, bound_s = 0.0, _FINEST_S
+        total, bound_s = 0.0, _FINEST_S
         for count in self._counts:
-            seen += count
-            while len(result) < len(shares) and seen >= shares[len(result)] * self._total:
+            total += count
+            while len(result) < len(shares) and total >= shares[len(result)] * self._total:
                 result.append(bound_s)
             bound_s *= _RATIO
         return result
@@ -129,7 +129,7 @@ class HedgePolicy:
         self._owed = max(0.0, self._owed - 1)
 
 
-class HedgedAnswer(NamedTuple):
+class HedgedResult(NamedTuple):
     """The result of a hedged read."""
 
     value: Any
@@ -139,12 +139,12 @@ class HedgedAnswer(NamedTuple):
 class ReadStore(Protocol):
     """Makes a read of the store, or of its standby."""
 
-    def __call__(self, call: Callable[[UrlStore], Any], /) -> HedgedAnswer: ...
+    def __call__(self, call: Callable[[UrlStore], Any], /) -> HedgedResult: ...
 
 
 def unhedged(store: UrlStore) -> ReadStore:
     """Reads of a store that has no standby."""
-    return lambda call: HedgedAnswer(call(store), from_standby=False)
+    return lambda call: HedgedResult(call(store), from_standby=False)
 
 
 class HedgedReads:
@@ -173,7 +173,7 @@ class HedgedReads:
         self._lock = threading.Lock()
         self._answered_s = time.monotonic()
 
-    def read(self, call: Callable[[UrlStore], T]) -> HedgedAnswer:
+    def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
         """
         `call(store)` on the primary, and on the standby if the primary is late or fails.
 
@@ -192,7 +192,7 @@ class HedgedReads:
             down = time.monotonic() - self._answered_s > DOWN_AFTER_S
             hedged = self.policy.hedge(down=down)
         if not hedged:
-            return HedgedAnswer(first.result(), from_standby=False)
+            return HedgedResult(first.result(), from_standby=False)
         second = self._standby.submit(call, self._stores[1])
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
@@ -212,7 +212,7 @@ class HedgedReads:
             self.policy.answered(ended_s - started_at_s)
         return value
 
-    def _after_answer(self, first: Future[T], call: Callable[[UrlStore], T]) -> HedgedAnswer:
+    def _after_answer(self, first: Future[T], call: Callable[[UrlStore], T]) -> HedgedResult:
         """The primary was in time: its value, or the standby's instead of its outage."""
         if isinstance(first.exception(), TransientError):
             with self._lock:
@@ -222,20 +222,20 @@ class HedgedReads:
             mirrored = self.policy.mirror()
         if mirrored:
             self._standby.submit(call, self._stores[1])
-        return HedgedAnswer(first.result(), from_standby=False)
+        return HedgedResult(first.result(), from_standby=False)
 
-    def _won(self, second: Future[T]) -> HedgedAnswer:
+    def _won(self, second: Future[T]) -> HedgedResult:
         with self._lock:
             self.policy.won += 1
-        return HedgedAnswer(second.result(), from_standby=True)
+        return HedgedResult(second.result(), from_standby=True)
 
-    def _best(self, first: Future[T], second: Future[T]) -> HedgedAnswer:
+    def _best(self, first: Future[T], second: Future[T]) -> HedgedResult:
         """The primary's value; the standby's if the primary fails for a passing reason."""
         if isinstance(first.exception(), TransientError):
             wait([second])
             if _is_answer(second):
                 return self._won(second)
-        return HedgedAnswer(first.result(), from_standby=False)
+        return HedgedResult(first.result(), from_standby=False)
 
 
 def _is_answer(done: Future[Any]) -> bool:

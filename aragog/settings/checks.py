@@ -73,8 +73,8 @@ def _store_problems(settings: Settings) -> Iterator[str]:
         yield "crawl_log.s3_bucket: is required when crawl_log.engine is s3"
     for name, text in settings.store.field_formats.items():
         if text not in FIELD_FORMATS:
-            known = ", ".join(FIELD_FORMATS)
-            yield f"store.field_formats: {name}: must be one of {known}, got {text!r}"
+            formats = ", ".join(FIELD_FORMATS)
+            yield f"store.field_formats: {name}: must be one of {formats}, got {text!r}"
     if settings.store.sqlite_shards > 256:
         yield "store.sqlite_shards: must be at most 256"
 

@@ -24,27 +24,27 @@ class FromEnvironment(str):
     name: str
 
     def __new__(cls, text: str, name: str) -> typing.Self:
-        made = super().__new__(cls, text)
-        made.name = name
-        return made
+        result = super().__new__(cls, text)
+        result.name = name
+        return result
 
 
 def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
     """Build the section `cls`; on invalid values append to `problems` and return None."""
     hints = typing.get_type_hints(cls)
-    known = {f.name for f in dataclasses.fields(cls)}
-    for key in values.keys() - known:
+    names = {f.name for f in dataclasses.fields(cls)}
+    for key in values.keys() - names:
         name = getattr(values[key], "name", f"{at}{key}")
-        suggestion = _suggestion(key, known, at)
+        suggestion = _suggestion(key, names, at)
         problems.append(
             f"{name}: is not a setting{suggestion} (docs/settings.md lists all settings)"
         )
-    before, given = len(problems), {}
-    for key in known & values.keys():
+    before, fields = len(problems), {}
+    for key in names & values.keys():
         value, hint = values[key], hints[key]
         if dataclasses.is_dataclass(hint):
             if isinstance(value, Mapping):
-                given[key] = build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
+                fields[key] = build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
             else:
                 problems.append(
                     f"{at}{key}: is a section, got one value; set one of its keys, such as "
@@ -53,16 +53,16 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
             continue
         name = getattr(value, "name", f"{at}{key}")
         try:
-            given[key] = _convert(value, hint)
+            fields[key] = _convert(value, hint)
         except (ValueError, TypeError) as error:
             shown = "a hidden value" if _is_secret(hint) else repr(str(value))
             problems.append(f"{name}: must be {error}, got {shown}")
-    return None if len(problems) > before else cls(**given)
+    return None if len(problems) > before else cls(**fields)
 
 
-def _suggestion(key: str, known: set[str], at: str) -> str:
+def _suggestion(key: str, names: set[str], at: str) -> str:
     """Return the most similar setting as a hint; empty if there is none."""
-    close = difflib.get_close_matches(key, known, n=1)
+    close = difflib.get_close_matches(key, names, n=1)
     return f"; did you mean {at}{close[0]}?" if close else ""
 
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from aragog.standalone.spawn import create_private
 
 
-def rotate_all(folder: Path, *, max_bytes: int, kept: int) -> None:
+def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     """
     Rotate every `*.log` of a folder that is larger than `max_bytes`; never raises OSError.
 
     Args:
         folder: of the logs.
         max_bytes: a larger log becomes `NAME.log.1`, and that becomes `NAME.log.2` and so on.
-        kept: rotated logs to keep of each; the oldest is removed.
+        count: rotated logs to keep of each; the oldest is removed.
     """
     try:
         logs = [log for log in folder.glob("*.log") if log.stat().st_size > max_bytes]
@@ -30,13 +30,13 @@ def rotate_all(folder: Path, *, max_bytes: int, kept: int) -> None:
         return
     for log in logs:
         try:
-            _rotate(log, kept)
+            _rotate(log, count)
         except OSError:  # a full disk has no room for the copy: the next call tries again
             _old(log, 1).unlink(missing_ok=True)
 
 
-def _rotate(log: Path, kept: int) -> None:
-    for number in range(kept - 1, 0, -1):
+def _rotate(log: Path, count: int) -> None:
+    for number in range(count - 1, 0, -1):
         if _old(log, number).exists():
             _old(log, number).replace(_old(log, number + 1))
     with log.open("r+b") as current, open(_old(log, 1), "wb", opener=create_private) as copy:

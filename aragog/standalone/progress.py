@@ -181,10 +181,10 @@ def _draw_bar(
     console: Console,
     causes: Callable[[], Counter[str]],
 ) -> Snapshot:
-    bar, last, asked_s, waiting = Bar(), first, 0.0, Counter[str]()
+    bar, last, causes_read_s, waiting = Bar(), first, 0.0, Counter[str]()
     with Live(bar.show(first), console=console, refresh_per_second=4) as live:
         for last in running:
-            if last.in_flight and last.elapsed_s - asked_s >= CAUSES_EVERY_S:
-                asked_s, waiting = last.elapsed_s, causes()
+            if last.in_flight and last.elapsed_s - causes_read_s >= CAUSES_EVERY_S:
+                causes_read_s, waiting = last.elapsed_s, causes()
             live.update(bar.show(replace(last, causes=waiting if last.in_flight else Counter())))
     return last

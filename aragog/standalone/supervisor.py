@@ -201,7 +201,7 @@ class Supervisor:
                 self._restart(child, now_s)
         self._dead_groups = {group for group in self._dead_groups if reap_group(group)}
         self._cleanup.check()
-        rotate_all(self._log_dir, max_bytes=self._logs.max_bytes, kept=self._logs.kept)
+        rotate_all(self._log_dir, max_bytes=self._logs.max_bytes, count=self._logs.kept)
         with contextlib.suppress(OSError):
             self._note()
         return died

@@ -38,7 +38,7 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
     that cannot be read (`InvalidMessage`) fails for good at its first attempt.
     """
 
-    def made(body: Callable[..., Any]) -> Any:
+    def decorator(body: Callable[..., Any]) -> Any:
         parameters = inspect.signature(body)
         seconds = STAGE_SECONDS.of(name)
 
@@ -73,7 +73,7 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
             max_retries=MAX_RETRIES,
         )(run)
 
-    return cast("Callable[[Callable[..., Any]], Any]", made)
+    return cast("Callable[[Callable[..., Any]], Any]", decorator)
 
 
 def is_job(request: Any) -> bool:

@@ -98,12 +98,12 @@ def _finish(href: str, url: str) -> str:
     """Apply the steps after the parser; a normalized URL costs only a few searches."""
     slash = href.find("/", 8)
     front = href[:slash]
-    known = _front_of(front) if slash <= _MAX_CACHED_CHARS else _parse_front(front)
-    if known is None:
+    parsed = _front_of(front) if slash <= _MAX_CACHED_CHARS else _parse_front(front)
+    if parsed is None:
         raise InvalidUrl(url, "not an http(s) URL")
-    if known.front != front:
-        href = known.front + href[slash:]
-        slash = len(known.front)
+    if parsed.front != front:
+        href = parsed.front + href[slash:]
+        slash = len(parsed.front)
     fragment = href.find("#", slash)
     if fragment > 0:
         href = href[:fragment]
@@ -113,7 +113,7 @@ def _finish(href: str, url: str) -> str:
     if path_end < 0:
         return href
     query = href[path_end + 1 :]
-    tidy = _rules.tidy(query, known.site)
+    tidy = _rules.tidy(query, parsed.site)
     if tidy == query and tidy:
         return href
     return f"{href[:path_end]}?{tidy}" if tidy else href[:path_end]

@@ -205,16 +205,16 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
 
 
 def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
-    here = f"site {number + 1}"
+    where = f"site {number + 1}"
     if not isinstance(table.get("host"), str) or not table["host"].isascii():
-        yield f"{here}: host must be a host name in ASCII, got {table.get('host')!r}"
+        yield f"{where}: host must be a host name in ASCII, got {table.get('host')!r}"
     for key in ("keep", "drop"):
         names = table.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            yield f"{here}: {key} must be a list of parameter names, got {names!r}"
+            yield f"{where}: {key} must be a list of parameter names, got {names!r}"
     if not isinstance(table.get("sort", True), bool):
-        yield f"{here}: sort must be true or false, got {table['sort']!r}"
-    yield from (f"{here}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
+        yield f"{where}: sort must be true or false, got {table['sort']!r}"
+    yield from (f"{where}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
 
 
 def _packaged(name: str) -> str:

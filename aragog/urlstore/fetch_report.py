@@ -71,14 +71,14 @@ class FetchReport:
 
 def from_json(raw: dict[str, object]) -> FetchReport:
     """The report of its JSON; raises KeyError, TypeError or ValueError if it is none."""
-    given = dict(raw)
-    given["headers"] = _headers(given.get("headers"))
-    hops: list[dict[str, object]] = given.pop("hops", [])  # type: ignore[assignment]
-    given["hops"] = tuple(
+    fields = dict(raw)
+    fields["headers"] = _headers(fields.get("headers"))
+    hops: list[dict[str, object]] = fields.pop("hops", [])  # type: ignore[assignment]
+    fields["hops"] = tuple(
         HopReport(**{**hop, "headers": _headers(hop.get("headers"))})  # type: ignore[arg-type]
         for hop in hops
     )
-    return FetchReport(**given)  # type: ignore[arg-type]
+    return FetchReport(**fields)  # type: ignore[arg-type]
 
 
 def _headers(raw: object) -> Headers:

@@ -103,13 +103,13 @@ class Repair:
 
     def _node(self, key: bytes, row: Row) -> None:
         url = text(row, nodes.URL)
-        kept = [column for column in row if column.startswith(COUNTS)]
-        for column in kept:
+        count_columns = [column for column in row if column.startswith(COUNTS)]
+        for column in count_columns:
             edge_type = int(column[len(COUNTS) : -1])
             self._counted.add(edge_type)
             self._count(key, column[-1:], edge_type)
         if url is None or node_id(url) != key:
-            if nodes.SENTINEL not in row and not kept and not self._young(row):
+            if nodes.SENTINEL not in row and not count_columns and not self._young(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
                 self._repaired["node without a URL"] += 1
             return
@@ -121,8 +121,8 @@ class Repair:
             self._repaired["alias half undone"] += 1
             return
         canonical = alias_of(row, url)
-        shown = canonical is not None or nodes.SENTINEL in row
-        if shown and not self.zen.hosts.has(url):
+        is_page = canonical is not None or nodes.SENTINEL in row
+        if is_page and not self.zen.hosts.has(url):
             self._put(host_put(url, self._now_ms()), "host row missing")
         if canonical is not None:
             self._alias(url, canonical, row)

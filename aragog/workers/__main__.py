@@ -64,9 +64,9 @@ def _run(command: click.Command, options: list[str]) -> int:
     quiet = logs.format == "json"  # the banner is no JSON
     if quiet:
         configure(logs)  # Celery warns before it sets up its own handlers
-    here = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)
+    context = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)
     celery = click.Context(click.Command("celery"))  # Flower reads its parent's options
-    return int(command.main(options, obj=here, parent=celery, standalone_mode=False) or 0)
+    return int(command.main(options, obj=context, parent=celery, standalone_mode=False) or 0)
 
 
 if __name__ == "__main__":

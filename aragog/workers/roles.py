@@ -55,5 +55,5 @@ ROLES = {
 
 def sized(role: str, settings: WorkerSettings) -> Role:
     """The role with the concurrency from the settings."""
-    given = ROLES[role]
-    return replace(given, concurrency=getattr(settings, role) or given.concurrency)
+    default = ROLES[role]
+    return replace(default, concurrency=getattr(settings, role) or default.concurrency)

@@ -54,4 +54,4 @@ def send_all(messages: list[OutgoingMessage]) -> None:
     A full server accepts these messages, because they replace the current message or lead to freed
     memory. If it refused some of them, the work of the others would be done twice.
     """
-    pipeline().sender.send_all([replace(one, even_when_full=True) for one in messages])
+    pipeline().sender.send_all([replace(message, even_when_full=True) for message in messages])

@@ -25,11 +25,11 @@ class CellLock:
         """A token for `release`; None when another process holds the lock."""
         now_ms = self._clock.now_ms()
         cell = self._table.get(row, [self._column]).get(self._column)
-        held = cell.value if cell else None
-        if held and int.from_bytes(held[:_EXPIRY_BYTES]) > now_ms:
+        current = cell.value if cell else None
+        if current and int.from_bytes(current[:_EXPIRY_BYTES]) > now_ms:
             return None
         token = (now_ms + self._lease_ms).to_bytes(_EXPIRY_BYTES) + os.urandom(8)
-        return token if self._table.check_and_put(row, self._column, held, token) else None
+        return token if self._table.check_and_put(row, self._column, current, token) else None
 
     def release(self, row: bytes, token: bytes) -> None:
         """Release the lock unless it expired and another process took it."""

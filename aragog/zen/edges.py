@@ -45,6 +45,6 @@ class EdgeEnds:
         """Delete all ends of a type, those with a later time than `at_ms` too."""
         prefix = edge_prefix(node_id, direction, edge_type)
         with closing(self._table.scan(prefix, after(prefix))) as rows:
-            gone = [(key, None, max(at_ms, newest_ms(row))) for key, row in rows]
-        if gone:
-            self._table.delete_many(gone)
+            deletes = [(key, None, max(at_ms, newest_ms(row))) for key, row in rows]
+        if deletes:
+            self._table.delete_many(deletes)

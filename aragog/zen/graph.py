@@ -291,10 +291,10 @@ class Zen:
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """Set the stored count to the result of a scan; returns by how much it was too high."""
         true = sum(1 for _ in self._all_edges(node_id, direction, edge_type))
-        kept = self.count_edges(node_id, direction, edge_type)
-        if true != kept:
-            self._count(node_id, direction, edge_type, true - kept)
-        return kept - true
+        stored = self.count_edges(node_id, direction, edge_type)
+        if true != stored:
+            self._count(node_id, direction, edge_type, true - stored)
+        return stored - true
 
     def _all_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
         cursor = None

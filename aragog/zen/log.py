@@ -16,9 +16,9 @@ class TimeLog(Bucketed):
 
     name = "f"
 
-    def open_bucket(self, wanted: int) -> int:
+    def open_bucket(self, bucket: int) -> int:
         """The first bucket from `wanted` on that can be written."""
-        return open_bucket(self._tables, wanted, BUCKETS)
+        return open_bucket(self._tables, bucket, BUCKETS)
 
     def between(
         self, bucket: int, low: bytes, high: bytes

@@ -30,14 +30,14 @@ def put_edge_end(
     return ("e", edge_key(of, direction, edge_type, 0, other), properties, at_ms)
 
 
-def put_due(of: bytes, due_at_ms: int, kept: Mapping[bytes, bytes], at_ms: int) -> Mutation:
+def put_due(of: bytes, due_at_ms: int, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
     """Enter a node into the ordered index of due times; `kept` is returned with the entry."""
-    return ("d", due_key(of, due_at_ms), kept, at_ms)
+    return ("d", due_key(of, due_at_ms), cells, at_ms)
 
 
-def put_host(url: str, kept: Mapping[bytes, bytes], at_ms: int) -> Mutation:
+def put_host(url: str, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
     """Enter the node of a normalized URL into the index of hosts."""
-    return ("h", host_key(node_id(url), host(url)), kept, at_ms)
+    return ("h", host_key(node_id(url), host(url)), cells, at_ms)
 
 
 def append_log(bucket: int, at_ms: int, nonce: bytes, entry: Mapping[bytes, bytes]) -> Mutation:

@@ -90,7 +90,7 @@ def test_a_log_that_is_too_large_is_rotated_while_its_process_appends(tmp_path):
     with log.open("ab", buffering=0) as writer:
         for number in range(4):
             writer.write(b"%d" % number * 100)
-            rotate_all(tmp_path, max_bytes=50, kept=2)
+            rotate_all(tmp_path, max_bytes=50, count=2)
         writer.write(b"last")
 
     assert log.read_bytes() == b"last"
@@ -107,7 +107,7 @@ def test_a_log_that_is_too_large_is_rotated_while_its_process_appends(tmp_path):
 def test_a_small_log_stays(tmp_path):
     (tmp_path / "a.log").write_bytes(b"x")
 
-    rotate_all(tmp_path, max_bytes=50, kept=2)
+    rotate_all(tmp_path, max_bytes=50, count=2)
 
     assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
 

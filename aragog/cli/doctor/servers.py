@@ -64,9 +64,9 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
         with client_of(url) as client:
             memory, server = client.info("memory"), client.info("server")
             disk = client.info("persistence")
-            asked_s = time.time()
+            start_s = time.time()
             seconds, micros = client.time()
-            now_s = (asked_s + time.time()) / 2
+            now_s = (start_s + time.time()) / 2
     except (redis.RedisError, OSError, ConfigError) as error:
         yield Finding(part, ok=False, text=f"does not answer: {type(error).__name__}")
         return

@@ -186,9 +186,9 @@ def _crawl(
     if snapshot.in_flight:
         waits = f"{snapshot.in_flight} URLs still wait; `{_program()} up` continues with them"
         warn(console, waits)
-    shown = _show_best(settings, first, console) or next(iter(first), "URL")
+    example_url = _show_best(settings, first, console) or next(iter(first), "URL")
     console.print(addresses(settings), markup=False, highlight=False)
-    look = f"look:    {_program()} show '{shown}'"
+    look = f"look:    {_program()} show '{example_url}'"
     console.print(look, highlight=False, markup=False, soft_wrap=True)
     return not (cut or snapshot.in_flight)
 

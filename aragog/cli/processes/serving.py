@@ -126,14 +126,15 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     own = [thrifts[n : n + 1] for n in range(processes)]
     children = [
         subprocess.Popen(
-            command + [word for one in its for word in ("--thrift-fd", str(one.fileno()))],
-            pass_fds=[one.fileno() for one in (sock, *its)],
+            command
+            + [word for listener in its for word in ("--thrift-fd", str(listener.fileno()))],
+            pass_fds=[listener.fileno() for listener in (sock, *its)],
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
         for its in own
     ]
-    for one in (sock, *thrifts):
-        one.close()
+    for listener in (sock, *thrifts):
+        listener.close()
 
     stopped = False
 
@@ -146,13 +147,13 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     pid, status = os.wait()
-    asked = stopped
+    requested = stopped
     stop()
     for child in children:
         if child.pid != pid:
             child.wait()
     # A process that gets the stop signal during startup is ended by the signal itself.
-    return 0 if asked else os.waitstatus_to_exitcode(status) or 1
+    return 0 if requested else os.waitstatus_to_exitcode(status) or 1
 
 
 @click.command("token")

@@ -89,5 +89,8 @@ def export_parts(
             on_share(1.0)
             written += count is not None
             records += count or 0
-    there = len(chosen) - written
-    note(f"{records:,} records in {written:,} parts" + (f"; {there:,} were there" if there else ""))
+    existing = len(chosen) - written
+    note(
+        f"{records:,} records in {written:,} parts"
+        + (f"; {existing:,} were there" if existing else "")
+    )

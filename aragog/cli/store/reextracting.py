@@ -56,8 +56,8 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
         for stretch in walk(opened, begin, host=host, everything=everything):
             urls = stretch.urls
             batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
-            for found in do(batches):
-                counts += found
+            for batch_counts in do(batches):
+                counts += batch_counts
             opened.maintenance.set_bookmark(name, stretch.cursor)
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")

@@ -101,12 +101,14 @@ def copy(to: Path) -> None:
     Removes nothing there; safe to repeat. Damaged objects are reported and left out; the exit code
     is then 3.
     """
-    here, there = load_settings(), load_settings(to, {})
-    with closing(tables(here)) as source, closing(tables(there)) as target:
+    source_settings, target_settings = load_settings(), load_settings(to, {})
+    with closing(tables(source_settings)) as source, closing(tables(target_settings)) as target:
         target.create()
         with counting("rows") as counted:
             rows = copy_tables(source, target, on_progress=lambda _name, _key, done: counted(done))
-    content, other = (open_content(s.content, s.data_dir) for s in (here, there))
+    content, other = (
+        open_content(s.content, s.data_dir) for s in (source_settings, target_settings)
+    )
     damaged: list[str] = []
 
     def report(key: str, reason: str) -> None:

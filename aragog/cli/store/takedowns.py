@@ -20,20 +20,20 @@ from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.sqlite.health import old_files
 
 
-def _url(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
     try:
-        return None if given is None else normalize(given)
+        return None if url is None else normalize(url)
     except InvalidUrl as error:
         raise click.BadParameter(str(error)) from error
 
 
-def _one_of(**given: str | None) -> str:
+def _one_of(**options: str | None) -> str:
     """The only one that is given."""
-    found = [value for value in given.values() if value is not None]
-    if len(found) != 1:
-        names = ", ".join(f"--{name}" for name in given)
+    values = [value for value in options.values() if value is not None]
+    if len(values) != 1:
+        names = ", ".join(f"--{name}" for name in options)
         raise click.UsageError(f"give one of {names}")
-    return found[0]
+    return values[0]
 
 
 @click.command()

@@ -26,10 +26,10 @@ BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
 
 
-def _cursor(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    if given is not None and not re.fullmatch(r"[0-9a-f]{32}", given):
-        raise click.BadParameter(f"{given!r} is not a cursor as an export prints it")
-    return given
+def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
+    if cursor is not None and not re.fullmatch(r"[0-9a-f]{32}", cursor):
+        raise click.BadParameter(f"{cursor!r} is not a cursor as an export prints it")
+    return cursor
 
 
 @click.command("export")

@@ -42,7 +42,7 @@ class Framing:
     """True when the connection may carry another request after this body."""
 
 
-def check_codings(names: Sequence[str], known: Container[str], kind: str) -> None:
+def check_codings(names: Sequence[str], supported: Container[str], kind: str) -> None:
     """
     Check the codings of a body; `kind` is `transfer` or `content`, for messages.
 
@@ -50,7 +50,7 @@ def check_codings(names: Sequence[str], known: Container[str], kind: str) -> Non
         UnsupportedContent: one is not known.
         TransportError: there are more than `MAX_CODINGS`.
     """
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in names if name not in supported]:
         raise UnsupportedContent(f"unknown {kind} coding {unknown[0][:60]!r}")
     if len(names) > MAX_CODINGS:
         raise TransportError(

@@ -49,12 +49,12 @@ class ConnectionPool:
         """Take an open idle connection to `peer`, which the caller then owns; None without one."""
         while True:
             with self._lock:
-                kept = self._idle.get(peer)
-                if not kept:
+                connections = self._idle.get(peer)
+                if not connections:
                     return None
-                connection = kept.pop()
+                connection = connections.pop()
                 self._number -= 1
-                if not kept:
+                if not connections:
                     del self._idle[peer]
             idle_s = self._clock.monotonic_s() - connection.idle_since_s
             if idle_s < IDLE_S and not connection.stale:
@@ -73,25 +73,25 @@ class ConnectionPool:
 
     def _keeps(self, connection: HttpConnection) -> bool:
         """Store the connection as the last of all, unless its peer has enough."""
-        kept = self._idle.pop(connection.peer, [])
-        keeps = not self._closed and len(kept) < self._max_per_peer
+        connections = self._idle.pop(connection.peer, [])
+        keeps = not self._closed and len(connections) < self._max_per_peer
         if keeps:
-            kept.append(connection)
+            connections.append(connection)
             self._number += 1
-        if kept:
-            self._idle[connection.peer] = kept
+        if connections:
+            self._idle[connection.peer] = connections
         return keeps
 
     def _surplus(self, now_s: float) -> HttpConnection | None:
         """Take out the oldest connection of the peer unused for longest, if it must be closed."""
         if not self._idle:
             return None
-        peer, kept = next(iter(self._idle.items()))
-        if self._number <= self._max_idle and now_s - kept[0].idle_since_s < IDLE_S:
+        peer, connections = next(iter(self._idle.items()))
+        if self._number <= self._max_idle and now_s - connections[0].idle_since_s < IDLE_S:
             return None
         self._number -= 1
-        oldest = kept.pop(0)
-        if not kept:
+        oldest = connections.pop(0)
+        if not connections:
             del self._idle[peer]
         return oldest
 
@@ -100,6 +100,6 @@ class ConnectionPool:
         with self._lock:
             self._closed = True
             idle, self._idle, self._number = self._idle, {}, 0
-        for kept in idle.values():
-            for connection in kept:
+        for connections in idle.values():
+            for connection in connections:
                 connection.close()

@@ -73,9 +73,9 @@ def _declared_late(body: bytes) -> str | None:
     """
     start = body[:_LATE_DECLARATION_BYTES]
     if b"document.write" in start:
-        written = prescan.from_bytes(_JOINED_LITERALS.sub(b"", start))
-        if written:
-            return written
+        label = prescan.from_bytes(_JOINED_LITERALS.sub(b"", start))
+        if label:
+            return label
     if not _CHARSET_WORD.search(start, prescan.PRESCAN_BYTES):
         return None
     text = start.decode("latin-1").encode()

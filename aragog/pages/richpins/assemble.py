@@ -76,8 +76,8 @@ def _shown_product(sources: Sources) -> Product | None:
     """Return the product of a page without markup that shows a price and a way to buy."""
     if shown_price(sources, country_of(sources), is_product=False) is None:
         return None
-    found = read_product(sources, [])
-    return found if found.price is not None else None
+    pin = read_product(sources, [])
+    return pin if pin.price is not None else None
 
 
 def _shown_names(sources: Sources) -> Iterator[Candidate]:
@@ -93,8 +93,8 @@ def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
     """Return the article that contains the subject, unless it is the subject itself."""
     if any(node.is_a(article.TYPES) for node in nodes):
         return []
-    found = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
-    chosen = chosen_of(sources, found) if found else None
+    articles = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
+    chosen = chosen_of(sources, articles) if articles else None
     return [chosen] if chosen is not None and chosen.parent is None else []
 
 

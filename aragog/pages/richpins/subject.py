@@ -145,9 +145,9 @@ def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
 def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
     """Return True for another site's product on an article's page: an offer beside its text."""
     url = node.first("url")
-    here = _addresses_of(sources)
+    addresses = _addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)
-    if not isinstance(url, str) or not any(_has_address(each, here) for each in articles):
+    if not isinstance(url, str) or not any(_has_address(each, addresses) for each in articles):
         return False
     try:
         return registered_domain(url) != registered_domain(sources.document.url)
@@ -175,13 +175,13 @@ def chosen_of(sources: Sources, nodes: list[Node]) -> Node | None:
     """Return the item of one type that the page is about, or None for a list of similar items."""
     if len(nodes) == 1:
         return nodes[0]
-    here = _addresses_of(sources)
+    addresses = _addresses_of(sources)
     title = _words(sources.metas.first("og:title") or sources.document.title or "")
 
     def score(node: Node) -> tuple[float, ...]:
         named = _words(text(node.first("name", "headline")) or "")
         overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
-        says_here = _has_address(node, here)
+        says_here = _has_address(node, addresses)
         whole = min(len(node.properties), 12) / 12
         return (
             (3.0 if says_here else 0.0)
@@ -196,10 +196,10 @@ def chosen_of(sources: Sources, nodes: list[Node]) -> Node | None:
 
 def _addresses_of(sources: Sources) -> set[str]:
     document = sources.document
-    found = {_bare(document.url)}
-    found.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
+    addresses = {_bare(document.url)}
+    addresses.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
     og_url = sources.metas.first("og:url")
-    return found | ({_bare(og_url)} if og_url else set())
+    return addresses | ({_bare(og_url)} if og_url else set())
 
 
 def _bare(url: str) -> str:
@@ -207,10 +207,10 @@ def _bare(url: str) -> str:
     return url.partition("://")[2].removeprefix("www.").rstrip("/").lower() or url
 
 
-def _has_address(node: Node, here: set[str]) -> bool:
+def _has_address(node: Node, page_addresses: set[str]) -> bool:
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
-        _bare(each.id or "" if isinstance(each, Node) else str(each)) in here
+        _bare(each.id or "" if isinstance(each, Node) else str(each)) in page_addresses
         for each in addresses
         if each
     )

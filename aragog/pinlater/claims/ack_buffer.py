@@ -85,8 +85,8 @@ class AckBuffer:
         try:
             pending = [self._pending.popleft() for _ in range(len(self._pending))]
             groups: dict[tuple[Shard, str, bool], list[_PendingAck]] = defaultdict(list)
-            for one in pending:
-                groups[one.claim.shard, one.claim.queue, one.nack is None].append(one)
+            for ack in pending:
+                groups[ack.claim.shard, ack.claim.queue, ack.nack is None].append(ack)
             for (shard, queue, acks), group in groups.items():
                 self._send(shard, queue, group, acks=acks)
         finally:
@@ -97,20 +97,20 @@ class AckBuffer:
             self._cluster.require(shard)
             with self._cluster.watched(shard):
                 done: list[bool] | list[JobState | None] = (
-                    shard.ack(queue, [(one.claim.job.job_id, one.claim.job.token) for one in group])
+                    shard.ack(queue, [(ack.claim.job.job_id, ack.claim.job.token) for ack in group])
                     if acks
-                    else shard.nack(queue, [one.nack for one in group if one.nack])
+                    else shard.nack(queue, [ack.nack for ack in group if ack.nack])
                 )
         except BrokerUnavailable as error:
             self._keep(shard, group, error)
             return
         self._silent.discard(shard.name)
-        for one, accepted in zip(group, done, strict=True):
+        for ack, accepted in zip(group, done, strict=True):
             if not accepted:
                 logger.warning(
                     "the ack of job %s of %s came too late: another worker has it, or its server "
                     "restarted and it runs again",
-                    one.claim.job.job_id, queue,
+                    ack.claim.job.job_id, queue,
                 )  # fmt: skip
 
     def _keep(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:

@@ -106,10 +106,10 @@ class JobConsumer:
             self.claims.watch(queue)
         self._turn = deque((poller, queue) for poller in self.pollers for queue in queues)
         self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
-        known, self._look_s = self._look_s, {}
+        previous, self._look_s = self._look_s, {}
         for poller, queue in self._turn:
             place = poller.shard.name, queue
-            self._look_s[place] = known.get(place, 0.0)
+            self._look_s[place] = previous.get(place, 0.0)
         # The result of a pop on the old queues must not be used for the new ones.
         for poller in self.pollers:
             poller.drop()
@@ -133,10 +133,10 @@ class JobConsumer:
             (poller, queue), now_s = turn, self._clock.monotonic_s()
             if self._look_s[poller.shard.name, queue] > now_s:
                 continue
-            opening, asked_at_s = self._openings.left(queue, now_s)
+            opening, read_at_s = self._openings.left(queue, now_s)
             if opening.jobs == 0:
                 # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
-                self._look_s[poller.shard.name, queue] = asked_at_s
+                self._look_s[poller.shard.name, queue] = read_at_s
                 continue
             self._turn.remove(turn)
             self._turn.append(turn)

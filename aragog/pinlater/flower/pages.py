@@ -32,10 +32,12 @@ AdminOf = Callable[[Any], Admin]
 
 def routes(admin_of: AdminOf) -> list[Any]:
     """The routes of the pages, each also as JSON."""
-    found = []
+    routes = []
     for name, page in (("queues", QueuesPage), ("jobs", JobsPage)):
-        found += page_routes(f"pinlater-{name}", rf"/pinlater/{name}", page, {"admin_of": admin_of})
-    return found
+        routes += page_routes(
+            f"pinlater-{name}", rf"/pinlater/{name}", page, {"admin_of": admin_of}
+        )
+    return routes
 
 
 def page_routes(
@@ -101,8 +103,8 @@ class FlowerPage(BaseHandler):
     def may_change(self) -> bool:
         """Whether changes are allowed, by the rules of Flower's actions: login, not read-only."""
         options = self.application.options
-        known = options.basic_auth or options.auth or self.unauthenticated_api
-        return bool(known) and not getattr(options, "read_only", False)
+        has_auth = options.basic_auth or options.auth or self.unauthenticated_api
+        return bool(has_auth) and not getattr(options, "read_only", False)
 
     def check_may_change(self) -> None:
         """Raises a 403 unless changes are allowed."""
@@ -186,8 +188,8 @@ class JobsPage(QueuePage):
     @web.authenticated
     async def get(self) -> None:
         queue, state = self.query("queue"), self.query("state", JobState.PENDING.lower())
-        found, problem = await self.read(lambda: self._read(queue, state))
-        data, title = found or ({"queue": queue, "jobs": []}, "")
+        page, problem = await self.read(lambda: self._read(queue, state))
+        data, title = page or ({"queue": queue, "jobs": []}, "")
         self.show(
             "pinlater_jobs.html", data, problem,
             state=state, states=[s.lower() for s in JobState], title=title, most=MOST_JOBS,

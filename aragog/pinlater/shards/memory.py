@@ -13,9 +13,9 @@ from dataclasses import replace
 from aragog.clock import Clock, SystemClock
 from aragog.pinlater.models import (
     LATENESS_BOUNDS_MS,
-    ClaimAnswer,
     Claimed,
     ClaimRequest,
+    ClaimResult,
     Enqueued,
     JobFrame,
     JobInfo,
@@ -73,10 +73,10 @@ class MemoryShard:
             taker = q.collecting[span] = Collected(job, frame, now_ms)
         taker.add(due_ms, item.data)
 
-    def claim(self, queue: str, request: ClaimRequest) -> ClaimAnswer:
+    def claim(self, queue: str, request: ClaimRequest) -> ClaimResult:
         q, now_ms = self._queues[queue], self._clock.now_ms()
         if q.settings.get("paused"):
-            return ClaimAnswer(now_ms, None, more=False, claims=())
+            return ClaimResult(now_ms, None, more=False, claims=())
         limit, rate = request.limit, q.settings.get("rate")
         if rate is not None:
             limit = min(limit, int(q.fill_bucket(rate * request.share, request.share, now_ms)))
@@ -101,13 +101,13 @@ class MemoryShard:
                 more = False
                 next_due_ms = now_ms + math.ceil((1 - q.tokens) * 1000 / (rate * request.share))
         claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record) for j in due)
-        return ClaimAnswer(now_ms, next_due_ms, more, claims)
+        return ClaimResult(now_ms, next_due_ms, more, claims)
 
-    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         q, answers = self._queues[queue], []
-        if not held:
+        if not holds:
             return []
-        for job_id, token in held:
+        for job_id, token in holds:
             job = q.claimed(job_id, token)
             if job:
                 q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
@@ -138,9 +138,9 @@ class MemoryShard:
             states.append(state)
         return states
 
-    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         q, answers = self._queues[queue], []
-        for job_id, token in held:
+        for job_id, token in holds:
             job = q.claimed(job_id, token, stale=0)
             if job:
                 job.at_ms = self._clock.now_ms() + timeout_ms

@@ -139,11 +139,11 @@ class MemoryQueue:
         before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
         old = sum(j.at_ms < before_ms for j in ended)
         over = len(ended) - int(self.setting(f"keep_{state.lower()}_max"))
-        gone = ended[: min(limit, max(old, over, 0))]
-        for job in gone:
+        expired = ended[: min(limit, max(old, over, 0))]
+        for job in expired:
             del self.jobs[job.job_id]
-        self.stats["swept"] += len(gone)
-        return len(gone)
+        self.stats["swept"] += len(expired)
+        return len(expired)
 
     def sizes(self, now_ms: int) -> Sizes:
         pending = self.of(JobState.PENDING)

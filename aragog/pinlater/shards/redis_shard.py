@@ -95,12 +95,12 @@ class RedisShard:
                 pipe.evalsha(script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
             return list(pipe.execute())[1:]
 
-    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimAnswer:
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         answer = self._run(
             "claim", queue, request.limit, request.timeout_ms, job_codec.escape(request.worker),
             request.share, request.lowest,
         )  # fmt: skip
-        return models.ClaimAnswer(
+        return models.ClaimResult(
             now_ms=answer[0],
             next_due_ms=answer[1] if answer[1] >= 0 else None,
             more=bool(answer[2]),
@@ -110,10 +110,10 @@ class RedisShard:
             ),
         )
 
-    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         return [
             done == 1
-            for part in slices(held)
+            for part in slices(holds)
             for done in self._run("ack", queue, *(x for hold in part for x in hold))
         ]
 
@@ -129,12 +129,12 @@ class RedisShard:
             states += [models.JobState(state.decode()) if state else None for state in answer]
         return states
 
-    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        kept: list[bool] = []
-        for part in slices(held):
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        extended: list[bool] = []
+        for part in slices(holds):
             answer = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
-            kept += map(bool, answer[1:])
-        return kept
+            extended += map(bool, answer[1:])
+        return extended
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
         return models.Swept(*self._run("sweep", queue, reap_before_ms, limit))
@@ -247,15 +247,15 @@ class RedisShard:
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
         self._register(queue)
         key = self.keys(queue).config
-        gone = [name for name, value in changes.items() if value is None]
-        kept: dict[Any, Any] = {
+        deleted = [name for name, value in changes.items() if value is None]
+        values: dict[Any, Any] = {
             name: repr(float(value)) for name, value in changes.items() if value is not None
         }
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
-            if gone:
-                pipe.hdel(key, *gone)
-            if kept:
-                pipe.hset(key, mapping=kept)
+            if deleted:
+                pipe.hdel(key, *deleted)
+            if values:
+                pipe.hset(key, mapping=values)
             if "rate" in changes or "burst" in changes:
                 pipe.hdel(key, "tokens", "filled_at")
             # At worst, one extra token wakes a worker once without need.
@@ -302,10 +302,10 @@ class RedisShard:
     def drop(self, queue: str) -> None:
         self._known.discard(queue)
         # Keep the counter: a claim of the old queue must not match a job of a new one.
-        gone = self.keys(queue)[1:]
+        keys = self.keys(queue)[1:]
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             pipe.srem(self._index, queue)
-            pipe.unlink(*gone)
+            pipe.unlink(*keys)
             pipe.execute()
 
 

@@ -42,10 +42,10 @@ class Shard(Protocol):
         in jobs of up to 100 items, which are listed and counted as PENDING.
         """
 
-    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimAnswer:
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         """Claim due jobs by priority, then by due time; atomic."""
 
-    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         """
         Mark jobs SUCCEEDED; False where the caller no longer owned the claim.
 
@@ -56,7 +56,7 @@ class Shard(Protocol):
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         """End claims; returns new states, None where the caller no longer owned the claim."""
 
-    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         """Extend claims to now + `timeout_ms`; False where the caller no longer owned one."""
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:

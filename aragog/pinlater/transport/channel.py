@@ -95,16 +95,16 @@ class Channel(stock.Channel):
 
     @property
     def claims(self) -> ClaimRegistry:
-        known = self.__dict__.get("_registry")
-        if known is None or known[0] != os.getpid():
+        registry = self.__dict__.get("_registry")
+        if registry is None or registry[0] != os.getpid():
             claims = claims_for(
                 self.urls,
                 prefix=self.global_keyprefix,
                 claim_timeout_s=self.claim_timeout_s,
                 max_claim_s=self.max_claim_s,
             )
-            known = self.__dict__["_registry"] = (os.getpid(), claims)
-        return known[1]
+            registry = self.__dict__["_registry"] = (os.getpid(), claims)
+        return registry[1]
 
     @property
     def cluster(self) -> Cluster:
@@ -192,17 +192,17 @@ class Channel(stock.Channel):
         return message
 
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002
-        found: list[dict[str, Any]] = []
+        payloads: list[dict[str, Any]] = []
 
         def keep(shard: RedisShard, queue: str, job: Claimed) -> None:
             payload = self._open(shard, queue, job)
             if payload is not None:
-                found.append(payload)
+                payloads.append(payload)
 
-        one = JobConsumer(self.claims, keep)
-        one.consume([queue])
-        one.take(1)
-        return found[0] if found else super()._get(queue)
+        consumer = JobConsumer(self.claims, keep)
+        consumer.consume([queue])
+        consumer.take(1)
+        return payloads[0] if payloads else super()._get(queue)
 
     def _brpop_read(self, **options: Any) -> Any:
         # A server that becomes a replica fails blocked pops with an error, which ended workers.

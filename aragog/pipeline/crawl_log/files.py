@@ -14,7 +14,7 @@ from aragog.settings import ContentSettings, CrawlLogSettings
 class LogFiles(Protocol):
     """A place for finished files."""
 
-    def put(self, name: str, made: Path) -> None:
+    def put(self, name: str, source: Path) -> None:
         """
         Put a finished local file there, replacing one of the same name; it is durable afterward.
 
@@ -32,12 +32,12 @@ class FolderFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, name: str, made: Path) -> None:
+    def put(self, name: str, source: Path) -> None:
         target = self.folder / name
         part = target.with_name(f".{target.name}.{os.getpid()}")  # Spark ignores such names
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            data = made.read_bytes()
+            data = source.read_bytes()
             with part.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -86,9 +86,9 @@ class S3Files:
         self._where = f"S3 bucket {self._bucket} at {content.s3_endpoint or 'AWS'}"
         self._client: Any = s3.s3_client(content)
 
-    def put(self, name: str, made: Path) -> None:
+    def put(self, name: str, source: Path) -> None:
         with self._errors(self._where):
-            self._client.upload_file(str(made), self._bucket, self._prefix + name)
+            self._client.upload_file(str(source), self._bucket, self._prefix + name)
 
     def check(self) -> None:
         key = f"{self._prefix}.aragog-check"

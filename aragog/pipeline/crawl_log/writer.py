@@ -66,22 +66,22 @@ class CrawlLogWriter:
     def _write(self, name: str, first: bytes, end_ms: int) -> bool:
         """Write one span; False if another writer finished it meanwhile."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
-            made = Path(folder) / "crawl.parquet"
-            self._make(made, first, end_ms)
+            path = Path(folder) / "crawl.parquet"
+            self._make(path, first, end_ms)
             # All rows of a span leave the stream at once: while its first one is there, none of
             # them was missing.
             if not self.stream.has(first):
                 return False
-            self.files.put(name, made)
+            self.files.put(name, path)
         self.stream.forget(end_ms)
         return True
 
-    def _make(self, made: Path, first: bytes, end_ms: int) -> None:
+    def _make(self, path: Path, first: bytes, end_ms: int) -> None:
         require("parquet", "the crawl log")
         import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
         from pyarrow import parquet  # noqa: PLC0415
 
-        with parquet.ParquetWriter(made, schema(pa), compression="zstd") as file:
+        with parquet.ParquetWriter(path, schema(pa), compression="zstd") as file:
             for rows in self.stream.pages(first, end_ms):
                 file.write_table(table_of(rows, pa))
 

@@ -75,7 +75,7 @@ class Lanes:
                     behind.append(Behind(url, int(delay_s * 1000)))
                 else:
                     front.append(url)
-        behind.sort(key=lambda one: one.delay_ms)
+        behind.sort(key=lambda job: job.delay_ms)
         return front, behind
 
     def _forget(self, now_s: float) -> None:

@@ -86,22 +86,22 @@ class Requester:
         for job, slot in jobs:
             passed_ms = (self.clock.monotonic_s() - started_s) * 1000
             self.clock.sleep_s((slot.wait_ms - HEAD_START_MS - passed_ms) / 1000)
-            known = validators.get(job.url, _NO_COPY)
-            under_way.append((job, self.pool.submit(self._fetch_one, job, slot, known)))
+            stored = validators.get(job.url, _NO_COPY)
+            under_way.append((job, self.pool.submit(self._fetch_one, job, slot, stored)))
         for job, future in under_way:
             yield Fetch(job, *future.result())
 
     def _fetch_one(
-        self, job: UrlJob, slot: Slot, known: StoredValidators
+        self, job: UrlJob, slot: Slot, stored: StoredValidators
     ) -> tuple[Outcome, PackedBody | None]:
-        outcome = self._reported(job, slot, known)
+        outcome = self._reported(job, slot, stored)
         if isinstance(outcome, Fetched):
             return replace(outcome, body=b""), pack(outcome.body)
         return outcome, None
 
-    def _reported(self, job: UrlJob, slot: Slot, known: StoredValidators) -> Outcome:
+    def _reported(self, job: UrlJob, slot: Slot, stored: StoredValidators) -> Outcome:
         with self.access.gate(slot) as gate:
-            outcome = self._outcome(job, gate, known)
+            outcome = self._outcome(job, gate, stored)
             if gate.taken_down:
                 outcome = _without_target(job, outcome)
             answers = dict.fromkeys(gate.redirected_by, True)
@@ -111,15 +111,15 @@ class Requester:
             self.access.limiter.report_many(answers.items())
             return outcome
 
-    def _outcome(self, job: UrlJob, gate: PoliteGate, known: StoredValidators) -> Outcome:
+    def _outcome(self, job: UrlJob, gate: PoliteGate, stored: StoredValidators) -> Outcome:
         fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
         fetch = partial(
             fetcher.fetch,
             job.next_url,
             gate=gate,
-            etag=known.etag,
-            last_modified=known.last_modified,
-            validators_url=known.url,
+            etag=stored.etag,
+            last_modified=stored.last_modified,
+            validators_url=stored.url,
             hops=job.hops,
         )
         return contained(fetch, url=job.url, next_url=job.next_url, clock=self.clock)

@@ -71,10 +71,10 @@ class JobSelection:
         refused = self.store.takedowns.refused(set().union(*ways.values()))
         if not refused:
             return list(jobs)
-        gone = {url for url, way in ways.items() if way & refused}
-        self.in_flight.clear(sorted(gone))
-        self.counters.add({counters.REFUSED: len(gone)})
-        return [job for job in jobs if job.url not in gone]
+        taken_down = {url for url, way in ways.items() if way & refused}
+        self.in_flight.clear(sorted(taken_down))
+        self.counters.add({counters.REFUSED: len(taken_down)})
+        return [job for job in jobs if job.url not in taken_down]
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
         """The records by URL, and the jobs whose records lie in a damaged file."""

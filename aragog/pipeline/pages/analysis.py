@@ -197,7 +197,7 @@ def candidates(facts: Evidence) -> set[str]:
     return named - {facts.url}
 
 
-def decided(facts: Evidence, known: Mapping[str, KnownPage]) -> Decision:
+def decided(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
     """The canonical URL, with what the store knows of the candidates."""
-    stored = {url: known[url] for url in candidates(facts) if url in known}
+    stored = {url: pages[url] for url in candidates(facts) if url in pages}
     return decision.decide(replace(facts, known=stored))

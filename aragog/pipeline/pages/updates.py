@@ -196,8 +196,8 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
 
 def to_blob(planned: Sequence[PageUpdate]) -> bytes:
     """The writes of a batch for the spool."""
-    packed = [PackedLinks.of(one.write.links or ()) for one in planned]
-    head = [_wire(one, links) for one, links in zip(planned, packed, strict=True)]
+    packed = [PackedLinks.of(update.write.links or ()) for update in planned]
+    head = [_wire(update, links) for update, links in zip(planned, packed, strict=True)]
     return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
 
 

@@ -68,15 +68,15 @@ class Access:
     def vet(self, jobs: Sequence[UrlJob]) -> JobVerdicts:
         """Group the jobs by their URL and robots.txt, with one read of the robots cache."""
         vetted = JobVerdicts()
-        asked = []
+        candidates = []
         for job in jobs:
             if reason := self._forbidden(job):
                 vetted.denied.append(Denial(job, OutcomeKind.BLOCKED, reason))
             else:
-                asked.append(job)
+                candidates.append(job)
         agent = self.rules.settings.fetch.user_agent
-        cached = self.rules.robots.get_many({origin(job.next_url) for job in asked})
-        for job in asked:
+        cached = self.rules.robots.get_many({origin(job.next_url) for job in candidates})
+        for job in candidates:
             of = cached[origin(job.next_url)]
             if of.rules is None:
                 vetted.robots_first.append(job)

@@ -33,8 +33,10 @@ class SiteBlocks:
             with self._redis.pipeline(transaction=False) as pipe:
                 for entry in entries:
                     pipe.sismember(self._key, entry)
-                there = {e for e, blocked in zip(entries, pipe.execute(), strict=True) if blocked}
-        return {url for url in urls if there & names[host(url)]}
+                blocked_entries = {
+                    e for e, blocked in zip(entries, pipe.execute(), strict=True) if blocked
+                }
+        return {url for url in urls if blocked_entries & names[host(url)]}
 
     def replace(self, sites: Iterable[tuple[str, str]]) -> None:
         """Replace the copy by the sites of the store: (kind, name) each."""

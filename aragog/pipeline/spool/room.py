@@ -155,8 +155,8 @@ class SpoolRoom:
         tokens: list[str | None] = []
         for blob in blobs:
             offer = self._offer(blob)
-            one = offer() if None in tokens else self._patiently(offer)
-            tokens.append(one[0] if one else None)
+            offered = offer() if None in tokens else self._patiently(offer)
+            tokens.append(offered[0] if offered else None)
         return tokens
 
     def _offer(self, blob: bytes) -> Callable[[], list[str] | None]:

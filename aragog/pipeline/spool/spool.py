@@ -227,15 +227,15 @@ class Spool:
 
         Without `pipeline.spool_max_bytes` they depend on the servers' memory.
         """
-        return SpoolBounds(sum(self._bounds_of(one).max_bytes for one in self._nodes.clients))
+        return SpoolBounds(sum(self._bounds_of(client).max_bytes for client in self._nodes.clients))
 
     def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
-        now_s, known = self._clock.monotonic_s(), self._bounds.get(client)
-        if known is None or now_s - known[0] > BOUNDS_FRESH_S:
+        now_s, cached = self._clock.monotonic_s(), self._bounds.get(client)
+        if cached is None or now_s - cached[0] > BOUNDS_FRESH_S:
             with _our_errors():
                 memory: Any = {} if self._max_bytes else client.info("memory")
-            known = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
-        return known[1]
+            cached = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
+        return cached[1]
 
     def _placed(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((_batch(token), token) for token in tokens)

@@ -69,15 +69,15 @@ class CanonicalizeStage:
         """
         batch = self._without_taken_down(batch)
         tokens = [result.token for result in batch.results if result.token]
-        lost = self.marks.begin(tokens) if tokens else 0
-        if lost:
+        runs_lost = self.marks.begin(tokens) if tokens else 0
+        if runs_lost:
             self.rescheduling.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _named(batch))
             if len(tokens) > 1:
                 # The mark stays: if the messages are not sent, the next run cuts the batch again.
                 return _apart(batch)
         try:
-            return self._canonicalized(batch, tokens, hopeless=lost >= MAX_RUNS_LOST)
+            return self._canonicalized(batch, tokens, hopeless=runs_lost >= MAX_RUNS_LOST)
         finally:
             self.marks.end(tokens)
 
@@ -107,15 +107,15 @@ class CanonicalizeStage:
         refused = self.store.takedowns.refused(set().union(*ways))
         if not refused:
             return batch
-        gone = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
-        self.spool.free([result.token for result in gone if result.token])
-        self.in_flight.clear([result.job.url for result in gone])
-        return replace(batch, results=tuple(r for r in batch.results if r not in gone))
+        taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
+        self.spool.free([result.token for result in taken_down if result.token])
+        self.in_flight.clear([result.job.url for result in taken_down])
+        return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
 
     def _updates(self, results: Sequence[FetchResult], readings: Readings) -> list[PageUpdate]:
         analyses = readings.analyses
         named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        known = self._known(sorted(named))
+        pages = self._known(sorted(named))
         updates = []
         for result in results:
             analysis = analyses.get(result.job.url)
@@ -123,7 +123,7 @@ class CanonicalizeStage:
                 failed = _failed(result, readings.problems)
                 updates.append(failure_write(failed, self.settings))
             else:
-                decision = decided(analysis.evidence, known)
+                decision = decided(analysis.evidence, pages)
                 updates.append(page_write(result, analysis, decision, self.settings))
             log_url(
                 log,
@@ -136,9 +136,9 @@ class CanonicalizeStage:
 
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """The stored data of other URLs; a URL whose rows cannot be read counts as unknown."""
-        known: dict[str, KnownPage] = {}
-        damaged.apart(urls, lambda some: known.update(self.store.pages.known(some)))
-        return known
+        pages: dict[str, KnownPage] = {}
+        damaged.apart(urls, lambda some: pages.update(self.store.pages.known(some)))
+        return pages
 
     def _to_store(
         self, results: Sequence[FetchResult], updates: Sequence[PageUpdate]

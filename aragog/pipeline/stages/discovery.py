@@ -47,7 +47,9 @@ class Discovery:
         domain = registered_domain(result.final_url)
         count = 0
         if job.depth > 0:
-            children = [one.url for one in sitemap.children if registered_domain(one.url) == domain]
+            children = [
+                child.url for child in sitemap.children if registered_domain(child.url) == domain
+            ]
             options = EnqueueOptions(
                 depth=job.depth - 1,
                 refresh=True,

@@ -87,16 +87,16 @@ class EnqueueOptions:
     """Names this call in the logs of all stages; "": a new id of 8 characters."""
 
 
-def checked_request_id(given: str) -> str:
+def checked_request_id(request_id: str) -> str:
     """
-    Return `given` if it is a valid `request_id`; the empty text is.
+    Return `request_id` if it is a valid `request_id`; the empty text is.
 
     Raises:
         BadInput: it would break a line of a log.
     """
-    if not _REQUEST_ID.fullmatch(given):
+    if not _REQUEST_ID.fullmatch(request_id):
         raise BadInput("request_id: must be at most 64 printable ASCII characters, no spaces")
-    return given
+    return request_id
 
 
 @dataclass(slots=True, eq=False)
@@ -137,8 +137,8 @@ class Enqueuer:
         """
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
-        given = iter(urls)
-        while chunk := list(islice(given, CHUNK)):
+        inputs = iter(urls)
+        while chunk := list(islice(inputs, CHUNK)):
             self._admit(on_wait)
             yield from self._enqueue_chunk(chunk, options)
 
@@ -149,21 +149,21 @@ class Enqueuer:
             on_wait(refusal)
             time.sleep(refusal.retry_after_s)
 
-    def _enqueue_chunk(self, given: Sequence[str], options: EnqueueOptions) -> list[EnqueueResult]:
-        spelled = [_spelled(url) for url in given]
+    def _enqueue_chunk(self, inputs: Sequence[str], options: EnqueueOptions) -> list[EnqueueResult]:
+        spelled = [_spelled(url) for url in inputs]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
         refused = self.blocks.refused(valid) if self.blocks else set()
         valid = [url for url in valid if url not in refused]
         marked = self.in_flight.mark(valid, insist=options.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
-        others = _other_spellings(given, spelled)
+        others = _other_spellings(inputs, spelled)
         self._send(_dealt([url for url in valid if url in new]), options, others)
         self.counts.add({counters.ENQUEUED: len(new)})
         if log.isEnabledFor(logging.INFO):
             for url in valid:
                 event = "enqueued" if url in new else "already in flight"
                 log_url(log, event, url, options.request_id)
-        return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
+        return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
 
     def _send(
         self, urls: Sequence[str], options: EnqueueOptions, others: Mapping[str, str]
@@ -226,24 +226,24 @@ def _spelled(url: str) -> str | InvalidUrl:
         return error
 
 
-def _other_spellings(given: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
+def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
     """For each normalized URL, the first other spelling to check against robots.txt as well."""
     others: dict[str, str] = {}
-    for url, to in zip(given, spelled, strict=True):
+    for url, to in zip(inputs, spelled, strict=True):
         if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
             others.setdefault(to, other)
     return others
 
 
-def _answer(given: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> EnqueueResult:
+def _answer(url: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> EnqueueResult:
     if isinstance(to, InvalidUrl):
-        return EnqueueResult(given, EnqueueStatus.INVALID, reason=to.reason)
+        return EnqueueResult(url, EnqueueStatus.INVALID, reason=to.reason)
     if to in refused:
-        return EnqueueResult(given, EnqueueStatus.TAKEN_DOWN, to, reason="its host was taken down")
+        return EnqueueResult(url, EnqueueStatus.TAKEN_DOWN, to, reason="its host was taken down")
     if to in new:
         new.discard(to)  # a second spelling in the same chunk is then already in flight
-        return EnqueueResult(given, EnqueueStatus.ACCEPTED, to)
-    return EnqueueResult(given, EnqueueStatus.WAITING, to)
+        return EnqueueResult(url, EnqueueStatus.ACCEPTED, to)
+    return EnqueueResult(url, EnqueueStatus.WAITING, to)
 
 
 def _dealt(urls: Sequence[str]) -> list[str]:

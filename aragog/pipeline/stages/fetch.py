@@ -160,8 +160,8 @@ class _Run:
         if isinstance(outcome, Redirected):
             self._redirected(job, outcome)
         elif isinstance(outcome, Busy | Unreachable):
-            asked_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(job, result_of(job, outcome), asked_ms)
+            retry_at_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
+            self._fail(job, result_of(job, outcome), retry_at_ms)
         else:
             self._done(result_of(job, outcome))
 

@@ -140,15 +140,15 @@ def reextract_batch(
 
 def _marked(url: str, store: UrlStore, limits: PipelineSettings, marks: RunMarks | None) -> str:
     if marks is None:
-        return _one(url, store, limits)
+        return _reextracted(url, store, limits)
     try:
-        lost = marks.begin([_MARKED, url])
-        return "given_up" if lost >= MAX_RUNS_LOST else _one(url, store, limits)
+        runs_lost = marks.begin([_MARKED, url])
+        return "given_up" if runs_lost >= MAX_RUNS_LOST else _reextracted(url, store, limits)
     finally:
         marks.end([_MARKED, url])
 
 
-def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
+def _reextracted(url: str, store: UrlStore, limits: PipelineSettings) -> str:
     try:
         content = store.content(url)
     except CorruptContent:

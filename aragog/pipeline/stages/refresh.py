@@ -102,7 +102,9 @@ class RefreshStage:
         now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
         self.schedule.postpone(later)
         options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
-        enqueued = sum(1 for _ in self.enqueuer.enqueue([one.url for one in now], options))
+        enqueued = sum(
+            1 for _ in self.enqueuer.enqueue([due_page.url for due_page in now], options)
+        )
         _ENQUEUED.add(len(now))
         _POSTPONED.add(len(later))
         return Tick(enqueued, len(later), now_ms - oldest_ms)
@@ -123,8 +125,8 @@ class RefreshStage:
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """The URLs to fetch now, and postponed ones with their times, by each domain's share."""
         by_domain: dict[str, list[Due]] = defaultdict(list)
-        for one in due:
-            by_domain[self.limiter.key_for(one.url)].append(one)
+        for due_page in due:
+            by_domain[self.limiter.key_for(due_page.url)].append(due_page)
         rates = self._rates(by_domain, tick_s)
         budgets = self.schedule.budgets(list(by_domain))
         now: list[Due] = []
@@ -160,9 +162,9 @@ class RefreshStage:
         origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
         cached = self.robots.get_many(origins.values()) if origins else {}
         agent = self.settings.fetch.user_agent
-        asked = {
+        delays = {
             key: rules.crawl_delay_s(agent)
             for key, of in origins.items()
             if (rules := cached[of].rules)
         }
-        return {key: delay_s for key, delay_s in asked.items() if delay_s}
+        return {key: delay_s for key, delay_s in delays.items() if delay_s}

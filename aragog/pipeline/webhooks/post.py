@@ -91,11 +91,11 @@ class AllowedHosts:
 
 
 def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAdapter:
-    return _made(settings, cast("Hashable", ssrf_filter))
+    return _shared_adapter(settings, cast("Hashable", ssrf_filter))
 
 
 @lru_cache(maxsize=4)
-def _made(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
+def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
     """One engine a process, so that TLS roots are read once."""
     fetch = FetchSettings(
         deadline_s=settings.timeout_s,

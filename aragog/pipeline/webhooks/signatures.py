@@ -88,13 +88,13 @@ class Verifier:
         if not header or len(header) > MOST_HEADER_CHARS:
             return False
         parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
-        at, given = parts.get("t", ""), parts.get("v1", "").encode("utf-8", "replace")
+        at, received = parts.get("t", ""), parts.get("v1", "").encode("utf-8", "replace")
         if not (at.isascii() and at.isdecimal() and len(at) <= 15):
             return False
         if abs(now_s - int(at)) > self._within_s:
             return False
         expected = signature(self._secret, int(at), body).rpartition("v1=")[2]
-        return hmac.compare_digest(expected.encode(), given)
+        return hmac.compare_digest(expected.encode(), received)
 
     def _forget_old(self, now_s: float) -> None:
         while self._seen:

@@ -48,8 +48,8 @@ class Backlogs:
 
         A node keeps the 1,000 with the longest ones.
         """
-        reports = [one for one in self._listed("backlog", count) if one.backlog_ms]
-        return sorted(reports, key=lambda one: -one.backlog_ms)[:count]
+        reports = [report for report in self._listed("backlog", count) if report.backlog_ms]
+        return sorted(reports, key=lambda report: -report.backlog_ms)[:count]
 
     def failing(self, count: int = 20) -> list[DomainReport]:
         """
@@ -58,11 +58,13 @@ class Backlogs:
         Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
         """
         reports = [
-            one
-            for one in self._listed("failing", count)
-            if one.errors_in_a_row or one.backoff_factor > 1
+            report
+            for report in self._listed("failing", count)
+            if report.errors_in_a_row or report.backoff_factor > 1
         ]
-        return sorted(reports, key=lambda one: (-one.errors_in_a_row, -one.backoff_factor))[:count]
+        return sorted(
+            reports, key=lambda report: (-report.errors_in_a_row, -report.backoff_factor)
+        )[:count]
 
     def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
         named = [

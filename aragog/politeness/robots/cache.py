@@ -114,15 +114,15 @@ class RobotsCache:
         ahead_ms = self._shared.ahead_ms()
         with robots_errors():
             answers: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
-        found = {}
+        cached_rules = {}
         for origin, answer in zip(origins, answers, strict=True):
-            known = None
+            cached = None
             if answer is not None:
                 record = unpack_head(answer)
                 rules = self._parse(record, answer)
-                known = (record, rules) if rules.agent in (None, self._agent) else None
-            found[origin] = self._found(known, ahead_ms)
-        return found
+                cached = (record, rules) if rules.agent in (None, self._agent) else None
+            cached_rules[origin] = self._found(cached, ahead_ms)
+        return cached_rules
 
     def newest_origins(self, domains: Sequence[str]) -> dict[str, str]:
         """The origin of each registered domain whose rules came last; one round trip."""
@@ -138,10 +138,10 @@ class RobotsCache:
 
     def _remembered(self, origin: str, looked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
         """The rules in this process's memory, if they were checked recently enough."""
-        known = self._memory.get(origin)
-        if known is None or looked_s - known[2] >= LOOK_AGAIN_S:
+        cached = self._memory.get(origin)
+        if cached is None or looked_s - cached[2] >= LOOK_AGAIN_S:
             return None
-        return known[:2]
+        return cached[:2]
 
     def _look(
         self, origins: Sequence[str], looked_s: float
@@ -149,8 +149,8 @@ class RobotsCache:
         """Read the rules from Redis and remember them."""
         # Keep references to the rules here, since they may be evicted from memory before Redis has
         # confirmed that they are current.
-        known = [self._memory.get(origin) for origin in origins]
-        versions = b"".join(of[0].version if of else _NO_VERSION for of in known)
+        remembered = [self._memory.get(origin) for origin in origins]
+        versions = b"".join(of[0].version if of else _NO_VERSION for of in remembered)
         keys = [self._key("robots", origin) for origin in origins]
         with robots_errors():
             answers = cast(
@@ -159,18 +159,18 @@ class RobotsCache:
                     self._redis, records=keys, versions=versions, head_bytes=HEAD.size
                 ),
             )
-        found: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, answer, held in zip(origins, answers, known, strict=True):
+        rules_of: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
+        for origin, answer, cached in zip(origins, answers, remembered, strict=True):
             if answer is None:
                 continue
             record = unpack_head(answer)
-            current = held[1] if held and held[0].version == record.version else None
+            current = cached[1] if cached and cached[0].version == record.version else None
             rules = current if current is not None else self._parse(record, answer)
             if rules.agent not in (None, self._agent):
                 continue  # kept for another User-Agent: the rules for ours are unknown
             self._memory.keep(origin, record, rules, looked_s)
-            found[origin] = record, rules
-        return found
+            rules_of[origin] = record, rules
+        return rules_of
 
     def _parse(self, record: RobotsRecord, answer: bytes) -> RobotsRules:
         rules = self._memory.rules(record.version)
@@ -180,10 +180,10 @@ class RobotsCache:
             return RobotsRules.unpack(packed)
         return rules_for_status(record.status if record.status > 0 else None)
 
-    def _found(self, known: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int) -> CachedRules:
-        if known is None:
+    def _found(self, cached: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int) -> CachedRules:
+        if cached is None:
             return MISSING
-        return judged(*known, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms)
+        return judged(*cached, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms)
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         """
@@ -250,8 +250,8 @@ class RobotsCache:
             for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
                 pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
                 sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
-                gone = refused({f"{origin}/" for origin in sizes})
-                for origin in [origin for origin in sizes if f"{origin}/" in gone]:
+                refused_urls = refused({f"{origin}/" for origin in sizes})
+                for origin in [origin for origin in sizes if f"{origin}/" in refused_urls]:
                     self._drop(key, origin, sizes.pop(origin), last=not sizes)
                     dropped += 1
         return dropped

@@ -65,8 +65,8 @@ class Matcher:
                 if key not in wild:
                     wild[key] = _wild(rule, pattern, anchored, len(pattern) + anchored)
             else:
-                known = self._prefixes.setdefault(pattern, rule)
-                if rule.allow and not known.allow:
+                previous = self._prefixes.setdefault(pattern, rule)
+                if rule.allow and not previous.allow:
                     self._prefixes[pattern] = rule
             if rule.allow and (also := _index_page(rule, pattern)):
                 wild.setdefault((True, also.parts[0], True), also)

@@ -220,12 +220,12 @@ def escaped(value: bytes) -> str:
     return _TO_ESCAPE.sub(_escape, value).decode("ascii")
 
 
-def _escape(found: re.Match[bytes]) -> bytes:
-    text = found.group()
+def _escape(match: re.Match[bytes]) -> bytes:
+    text = match.group()
     return text.upper() if len(text) == 3 else b"%%%02X" % text[0]
 
 
 def _seconds(value: bytes) -> float | None:
-    found = _SECONDS.match(value)
-    delay_s = float(found.group()) if found else math.inf
+    match = _SECONDS.match(value)
+    delay_s = float(match.group()) if match else math.inf
     return delay_s if math.isfinite(delay_s) else None

@@ -92,10 +92,10 @@ class RobotsRefreshes:
         It does not return the same origins again for 60 s. Rules that were not used since they were
         fetched are left to expire. Three round trips for each `limit` origins examined.
         """
-        found = list[str]()
+        expiring = list[str]()
         before_ms += self._shared.ahead_ms()
         with robots_errors():
-            while len(found) < limit:
+            while len(expiring) < limit:
                 names = cast(
                     "list[bytes]",
                     self._redis.zrangebyscore(self.due_key, "-inf", before_ms, 0, limit),
@@ -103,10 +103,10 @@ class RobotsRefreshes:
                 origins = [name.decode() for name in names]
                 in_use = self._used(origins)
                 self._postpone(in_use, before_ms, idle=set(origins).difference(in_use))
-                found += in_use
+                expiring += in_use
                 if len(origins) < limit:
                     break
-        return found
+        return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
         """Origins whose rules were used since their fetch, by the first byte of their record."""
@@ -120,8 +120,8 @@ class RobotsRefreshes:
         """List those in use again in 60 s, in case their refresh fails; the idle ones no more."""
         again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
-            if gone := sorted(idle):
-                pipe.zrem(self.due_key, *gone)
+            if names := sorted(idle):
+                pipe.zrem(self.due_key, *names)
             if in_use:
                 pipe.zadd(self.due_key, dict.fromkeys(in_use, again_ms), xx=True)
             pipe.execute()

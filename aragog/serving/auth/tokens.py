@@ -100,11 +100,11 @@ class Tokens:
         if not self._tokens:
             return None
         scheme, _, token = (authorization or "").strip().partition(" ")
-        given = scheme.lower() == "bearer" and bool(token)
-        entry = self._tokens.get(_hash(token.strip())) if given else None
+        has_token = scheme.lower() == "bearer" and bool(token)
+        entry = self._tokens.get(_hash(token.strip())) if has_token else None
         if entry is None:
-            detail = "serving.tokens has no such token" if given else "needs a bearer token"
-            error = ', error="invalid_token"' if given else ""
+            detail = "serving.tokens has no such token" if has_token else "needs a bearer token"
+            error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
         if scope not in entry.scopes and ADMIN not in entry.scopes:
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'

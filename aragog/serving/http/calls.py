@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aragog.serving.hedging import HedgedAnswer, ReadStore, unhedged
+from aragog.serving.hedging import HedgedResult, ReadStore, unhedged
 from aragog.serving.http.compression import plain_tag
 from aragog.serving.http.records.read_batches import body_tag
 from aragog.serving.http.records.store_threads import StoreThreads
@@ -80,7 +80,7 @@ class StoreCalls:
 
     async def read(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> HedgedAnswer:
+    ) -> HedgedResult:
         """Like `metadata`, but a late call is also sent to the standby."""
         bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
         return await self._metadata.run(bound, self.deadline_s)
@@ -141,8 +141,8 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 def has_tag(request: Request, tag: str) -> bool:
     """Whether the client has this version already (RFC 9110, 13.1.2)."""
     header = request.headers.get("if-none-match", "")
-    known = [plain_tag(one.strip().removeprefix("W/")) for one in header.split(",")]
-    return tag in known or "*" in known
+    tags = [plain_tag(text.strip().removeprefix("W/")) for text in header.split(",")]
+    return tag in tags or "*" in tags
 
 
 def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:

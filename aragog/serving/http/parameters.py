@@ -64,7 +64,7 @@ class Query:
     def names(self, name: str) -> list[str] | None:
         """A comma-separated list; None if the parameter is missing."""
         text = self._values.get(name)
-        return None if text is None else [one for one in text.split(",") if one]
+        return None if text is None else [name for name in text.split(",") if name]
 
 
 def refuse_cross_site(request: Request) -> None:
@@ -118,7 +118,7 @@ def strings(body: dict[str, Any], name: str, most: int) -> list[str]:
     value = body.get(name)
     if not isinstance(value, list) or len(value) > most:
         raise BadInput(f"{name}: must be a list of at most {most} strings")
-    if not all(isinstance(one, str) for one in value):
+    if not all(isinstance(item, str) for item in value):
         raise BadInput(f"{name}: must contain only strings")
     return value
 

@@ -144,10 +144,10 @@ class ApiServer(uvicorn.Server):
 
     def _protocol(self) -> asyncio.Protocol:
         """The class of uvicorn's protocol, one instance per connection."""
-        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
-        return made
+        return protocol
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._api.drain()

@@ -64,14 +64,14 @@ def read_url(
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
     """The parts of `EXTRAS` that are in `include`."""
-    shown: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if "aliases" in include:
-        shown["aliases"] = store.aliases.of(url)[:MOST_ALIASES]
+        values["aliases"] = store.aliases.of(url)[:MOST_ALIASES]
     if "inlinks" in include:
-        shown["inlinks"] = store.links.count_inlinks(url)
+        values["inlinks"] = store.links.count_inlinks(url)
     if "fetch" in include:
-        shown["fetch"] = store.pages.fetch_report(url)
-    return shown
+        values["fetch"] = store.pages.fetch_report(url)
+    return values
 
 
 def read_links(
@@ -80,7 +80,7 @@ def read_links(
     """A page of links; its `cursor` begins the next page and is None at the end."""
     read = store.links.inlinks if direction == "in" else store.links.outlinks
     page = read(url, limit=min(limit, MOST_LINKS), cursor=cursor)
-    answer: dict[str, Any] = {"links": [link(one) for one in page.items], "cursor": page.cursor}
+    answer: dict[str, Any] = {"links": [link(edge) for edge in page.items], "cursor": page.cursor}
     if direction == "in":
         answer["count"] = store.links.count_inlinks(url)
     return answer

@@ -69,12 +69,12 @@ class ClientSet:
                 await self._sweeper
 
     async def _sweep(self) -> None:
-        given = self._settings
+        settings = self._settings
         while True:
-            await asyncio.sleep(min(_SWEEP_S, given.head_timeout_s, given.send_timeout_s))
+            await asyncio.sleep(min(_SWEEP_S, settings.head_timeout_s, settings.send_timeout_s))
             now_s = time.monotonic()
             for connection in list(self._connections):
                 if connection.overdue(
-                    now_s, given.head_timeout_s, given.send_timeout_s, given.keep_alive_s
+                    now_s, settings.head_timeout_s, settings.send_timeout_s, settings.keep_alive_s
                 ):
                     connection.abort()

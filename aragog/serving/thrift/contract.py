@@ -108,8 +108,8 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 def session_call(name: bytes) -> bytes | None:
     """`ping` or `authenticate`, for whichever service; None for other calls."""
     service, colon, call = name.rpartition(b":")
-    known = not colon or service in (b"UrlStore", b"Fetcher", b"PinLater")
-    return call if known and call.decode("latin-1") in _SESSION else None
+    is_ours = not colon or service in (b"UrlStore", b"Fetcher", b"PinLater")
+    return call if is_ours and call.decode("latin-1") in _SESSION else None
 
 
 def head(kind: int, name: bytes) -> bytes:

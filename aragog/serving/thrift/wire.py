@@ -154,14 +154,14 @@ def reply(method: Method, number: bytes, value: Any) -> bytes:
         result = method.result()
         if value is not None:
             result.success = value
-        return frame(method.reply_head, number, written(result))
+        return frame(method.reply_head, number, encode_struct(result))
     return frame(method.reply_head, number, value, b"\x00")
 
 
 def raised(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
     """The reply with a declared exception, in its frame; `field` is its place in `throws`."""
     return frame(
-        head(REPLY, method_name), number, _FIELD.pack(_STRUCT, field), written(error), b"\x00"
+        head(REPLY, method_name), number, _FIELD.pack(_STRUCT, field), encode_struct(error), b"\x00"
     )
 
 
@@ -184,7 +184,7 @@ def is_call(kind: int) -> bool:
     return kind == CALL
 
 
-def written(value: Any) -> bytes:
+def encode_struct(value: Any) -> bytes:
     """A struct as bytes."""
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(value)

@@ -180,8 +180,8 @@ def _kitchen() -> dict[str, DemoPage]:
     pages = {"/": _index("The Kitchen", [(f"/r/{r[0]}", r[1]) for r in RECIPES])}
     for slug, name, prep, cook, serves, ingredients in RECIPES:
         items = "".join(
-            f'<li itemprop="recipeIngredient">{100 + 20 * n} g {one}</li>'
-            for n, one in enumerate(ingredients.split("|"))
+            f'<li itemprop="recipeIngredient">{100 + 20 * n} g {ingredient}</li>'
+            for n, ingredient in enumerate(ingredients.split("|"))
         )
         body = f"""<div itemscope itemtype="https://schema.org/Recipe">
 <h2 itemprop="name">{name}</h2><img itemprop="image" src="/img/{slug}.jpg" alt="">

@@ -167,8 +167,8 @@ def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None
             findings.rejected.append((source, urls[0], why_not))
         else:
             chosen = source, url
-            whom = "this page itself" if url == evidence.final_url else url
-            findings.reasons.append(f"{_SOURCE_NAMES[source]} names {whom}")
+            name = "this page itself" if url == evidence.final_url else url
+            findings.reasons.append(f"{_SOURCE_NAMES[source]} names {name}")
     return chosen
 
 

@@ -132,15 +132,15 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
     chain = [target]
-    while (known := evidence.known.get(chain[-1])) is not None:
+    while (page := evidence.known.get(chain[-1])) is not None:
         current = chain[-1]
-        if is_gone(known):
-            return chain, f"{current} is known to be gone ({known.status or 'no page'})"
-        onward = known.redirects_to or known.canonical_url or current
+        if is_gone(page):
+            return chain, f"{current} is known to be gone ({page.status or 'no page'})"
+        onward = page.redirects_to or page.canonical_url or current
         if onward == current:
             break
         if onward in fetched:
-            verb = "redirects" if known.redirects_to else "points"
+            verb = "redirects" if page.redirects_to else "points"
             return chain, f"{current} {verb} back to this page"
         if onward in chain:
             return chain, f"a loop: {' to '.join([*chain, onward])}"

@@ -32,8 +32,8 @@ class Aliases:
 
     def reasons(self, url: str) -> list[str]:
         """Why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
-        asked = normalize(url)
-        cell = self._nodes.read([asked], [nodes.REASONS])[asked].get(nodes.REASONS)
+        normalized = normalize(url)
+        cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
 
     def merge(

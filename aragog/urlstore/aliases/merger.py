@@ -44,10 +44,10 @@ _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
-    its, kept = node_id(canonical), {_URL: alias.encode()}
+    its, cells = node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
-        put_edge_end(its, IN, ALIAS, node_id(alias), kept, now_ms),
+        put_edge_end(its, IN, ALIAS, node_id(alias), cells, now_ms),
         put_properties(its, marked, now_ms),
     ]
 
@@ -132,9 +132,9 @@ class AliasMerger:
         columns |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
-        there = [column for column in columns if column in own]
-        if there:
-            self._properties.delete(node_id(alias), there, at_ms=now_ms)
+        present = [column for column in columns if column in own]
+        if present:
+            self._properties.delete(node_id(alias), present, at_ms=now_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
         return {column: cell for column, cell in own.items() if column not in columns}
 
@@ -173,11 +173,11 @@ class AliasMerger:
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
         """Ensure that a URL has a record, and a next fetch if it or its old canonical is wanted."""
         row = self._properties.get(node_id(alias))
-        shown = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
+        cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
-            shown[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
+            cells[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
         if nodes.SENTINEL not in row:
-            self._zen.mutate([host_put(alias, at_ms), put_properties(node_id(alias), shown, at_ms)])
+            self._zen.mutate([host_put(alias, at_ms), put_properties(node_id(alias), cells, at_ms)])
         watched = (
             row
             if text(row, nodes.WATCHED)
@@ -217,15 +217,15 @@ class AliasMerger:
         """URLs that stand for `canonical`, directly or through other aliases. Constant memory."""
         yield from self._of(canonical, {canonical}, nodes.MAX_HOPS)
 
-    def _of(self, canonical: str, seen: set[str], hops: int) -> Iterator[str]:
+    def _of(self, canonical: str, visited: set[str], hops: int) -> Iterator[str]:
         for alias in self._edges_of(canonical):
             its = self._properties.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
-            if alias in seen or alias_of(its, alias) != canonical:
+            if alias in visited or alias_of(its, alias) != canonical:
                 continue
             yield alias
             if hops > 1 and nodes.ALIASED in its:
-                seen.add(alias)
-                yield from self._of(alias, seen, hops - 1)
+                visited.add(alias)
+                yield from self._of(alias, visited, hops - 1)
 
     def _edges_of(self, canonical: str) -> Iterator[str]:
         """The aliases that the edges list, unchecked."""
@@ -233,7 +233,7 @@ class AliasMerger:
             for _, row in ends:
                 yield row[_URL].value.decode()
 
-    def _move(self, source: str, own: Row, canonical: str, there: Row, now_ms: int) -> None:
+    def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move cells of one node to another: first put there, then deleted here."""
         moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
         values: list[tuple[dict[bytes, bytes], int]] = [
@@ -241,18 +241,18 @@ class AliasMerger:
         ]
         if moved:
             last_ms = max(cell.at_ms for cell in moved.values())
-            shown = {nodes.SENTINEL: b"1", nodes.URL: canonical.encode()}
-            values.append((shown, last_ms))
+            cells = {nodes.SENTINEL: b"1", nodes.URL: canonical.encode()}
+            values.append((cells, last_ms))
             self._zen.mutate([host_put(canonical, now_ms)])
         if nodes.PROVENANCE in own:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
-            values.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE)))
+            values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
         if nodes.CONTENT_KEY in own:
             moved |= {column: own[column] for column in nodes.CONTENT if column in own}
-            values += self._copy_content(own, canonical, there)
+            values += self._copy_content(own, canonical, target_row)
         if not moved:
             return
-        floor_ms = int(text(there, nodes.MOVED) or -1) + 1
+        floor_ms = int(text(target_row, nodes.MOVED) or -1) + 1
         its = node_id(canonical)
         puts = [put_properties(its, cells, max(at, floor_ms)) for cells, at in values]
         puts.append(put_properties(its, {nodes.VERSION: b"%x" % now_ms}, now_ms))
@@ -270,11 +270,11 @@ class AliasMerger:
             self._properties.delete(node_id(source), list(last), at_ms=newest_ms(last))
 
     def _copy_content(
-        self, own: Row, canonical: str, there: Row
+        self, own: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """The object under the canonical URL's key and its pointer; empty if newer is stored."""
         at_ms = own[nodes.CONTENT_KEY].at_ms
-        if nodes.CONTENT_KEY in there and there[nodes.CONTENT_KEY].at_ms > at_ms:
+        if nodes.CONTENT_KEY in target_row and target_row[nodes.CONTENT_KEY].at_ms > at_ms:
             return []
         stored = self._content.get(own[nodes.CONTENT_KEY].value.decode())
         if stored is None:
@@ -302,16 +302,16 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
 
 def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
     """The facts of the fetch with the page, where later failures have overwritten them."""
-    kept = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
-    kept["status"] = facts_of(own, nodes.OWN).get("status")
-    return Cell(orjson.dumps(kept), brought_ms)
+    values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
+    values["status"] = facts_of(own, nodes.OWN).get("status")
+    return Cell(orjson.dumps(values), brought_ms)
 
 
-def _provenance(own: Cell, there: Cell | None) -> tuple[dict[bytes, bytes], int]:
-    old, new = orjson.loads(there.value) if there else {}, orjson.loads(own.value)
-    newer = there is None or own.at_ms >= there.at_ms
+def _provenance(own: Cell, target_cell: Cell | None) -> tuple[dict[bytes, bytes], int]:
+    old, new = orjson.loads(target_cell.value) if target_cell else {}, orjson.loads(own.value)
+    newer = target_cell is None or own.at_ms >= target_cell.at_ms
     both = {**old, **new} if newer else {**new, **old}
     return (
         {nodes.PROVENANCE: orjson.dumps(both)},
-        max(own.at_ms, there.at_ms if there else 0),
+        max(own.at_ms, target_cell.at_ms if target_cell else 0),
     )

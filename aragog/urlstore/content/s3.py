@@ -126,9 +126,9 @@ class S3Content:
                 self.put(*put)
             return
         self._client()  # made anew after a fork, and the threads with it
-        sent = [self._threads.submit(self.put, *put) for put in puts]
-        wait(sent)
-        for future in sent:
+        futures = [self._threads.submit(self.put, *put) for put in puts]
+        wait(futures)
+        for future in futures:
             future.result()
 
     def get(self, key: str) -> StoredContent | None:

@@ -128,7 +128,7 @@ class Changes:
             with closing(self._log.between(bucket, low, high)) as rows:
                 yield from rows
 
-    def purge(self, gone: Callable[[str], bool]) -> int:
+    def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
         Delete the changes of URLs for which `gone` is true; returns their number.
 
@@ -141,7 +141,7 @@ class Changes:
             with closing(self._log.all(bucket)) as rows:
                 for key, row in rows:
                     entries = orjson.loads(row[_COLUMN].value)
-                    kept = [one if one and not gone(one[0]) else None for one in entries]
+                    kept = [entry if entry and not is_gone(entry[0]) else None for entry in entries]
                     if kept != entries:
                         count += sum(map(bool, entries)) - sum(map(bool, kept))
                         cells = {_COLUMN: orjson.dumps(kept)}
@@ -150,7 +150,7 @@ class Changes:
 
     def sweep(self, before_ms: int) -> int:
         """Delete rows older than that; returns their number. At most 1,000 a bucket and call."""
-        gone = 0
+        count = 0
         for bucket in self._log.buckets:
             if not self._log.serves(bucket):
                 continue
@@ -158,8 +158,8 @@ class Changes:
                 keys = [(key, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
             if keys:
                 self._log.delete_many(bucket, keys)
-                gone += len(keys)
-        return gone
+                count += len(keys)
+        return count
 
 
 def _opened(cursor: str) -> bytes:
@@ -175,10 +175,10 @@ def _opened(cursor: str) -> bytes:
 def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
     try:
         entries = orjson.loads(row[_COLUMN].value)
-        for number, one in enumerate(entries):
-            if one is None:  # was taken down
+        for number, entry in enumerate(entries):
+            if entry is None:  # was taken down
                 continue
-            url, at_ms, kind, fields, owners = one
+            url, at_ms, kind, fields, owners = entry
             both = {name: (before, now) for name, (before, now) in fields.items()}
             cursor = (at + number.to_bytes(4)).hex()
             yield Change(url, at_ms, kind, both, tuple(owners), cursor)

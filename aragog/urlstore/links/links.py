@@ -61,15 +61,17 @@ class Links:
         check_not_taken_down(canonical, row)
         with self.takedowns.writing(canonical):
             targets = [(normalize(link.url), link.text, link.rel) for link in links]
-            kept = [link for link in targets if not self.takedowns.site_refused(link[0])]
+            accepted = [link for link in targets if not self.takedowns.site_refused(link[0])]
             now_ms = self.clock.now_ms()
-            self.writer.write([LinksWrite(canonical, now_ms, with_links(to_lines(kept)))], now_ms)
+            self.writer.write(
+                [LinksWrite(canonical, now_ms, with_links(to_lines(accepted)))], now_ms
+            )
 
     def remove(self, url: str, targets: Sequence[str]) -> None:
         """Remove the outlinks to `targets`; those that the page does not have are ignored."""
         canonical, now_ms = self._resolve(url), self.clock.now_ms()
-        gone = {normalize(target) for target in targets}
-        self.writer.write([LinksWrite(canonical, now_ms, without(gone))], now_ms)
+        removed = {normalize(target) for target in targets}
+        self.writer.write([LinksWrite(canonical, now_ms, without(removed))], now_ms)
 
     def _resolve(self, url: str) -> str:
         return self.nodes.resolve(normalize(url))[0]

@@ -50,16 +50,16 @@ class Fields:
     ) -> str:
         """`UrlStore.put`."""
         self._rules.check(fields)
-        asked, now_ms = normalize(url), self._clock.now_ms()
+        normalized, now_ms = normalize(url), self._clock.now_ms()
         past = [nodes.history_column(f) for f in fields if f in self._settings.history]
         columns = [*BASE, *past, *map(nodes.field_column, fields)]
-        canonical, row = self._nodes.resolve(asked, columns)
+        canonical, row = self._nodes.resolve(normalized, columns)
         check_not_taken_down(canonical, row)
         at_ms = now_ms if at_ms is None else at_ms
         version = os.urandom(8).hex()
         puts = self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
-        with self._takedowns.writing(asked, canonical):
+        with self._takedowns.writing(normalized, canonical):
             if nodes.SENTINEL not in row:
                 self._zen.mutate([host_put(canonical, now_ms)])
             if if_version is None:
@@ -82,15 +82,15 @@ class Fields:
             cells[from_column(name)] = provenance.get(name, "").encode()
             if name in self._settings.history:
                 column, length = nodes.history_column(name), self._settings.history_length
-                new = history.extended(history.begun(row, name), value, at_ms, length)
+                new = history.extended(history.cell_of(row, name), value, at_ms, length)
                 if new is not None:
                     cells[column] = new
         return [put_properties(node_id(canonical), cells, at_ms)]
 
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """`UrlStore.delete_fields`."""
-        asked, now_ms = normalize(url), self._clock.now_ms()
-        canonical, row = self._nodes.resolve(asked, BASE)
+        normalized, now_ms = normalize(url), self._clock.now_ms()
+        canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
         columns = [of(name) for name in names for of in (nodes.field_column, from_column)]
         if columns:
@@ -121,7 +121,7 @@ class Fields:
             InvalidField, TakenDown: nothing was written.
         """
         self._rules.check(fields)
-        canonical, row = self._nodes.follow([asked := normalize(url)], None)[asked]
+        canonical, row = self._nodes.follow([normalized := normalize(url)], None)[normalized]
         check_not_taken_down(canonical, row)
         before = nodes.facts_of(row, nodes.PROVENANCE)
         now_ms = self._clock.now_ms()
@@ -134,7 +134,7 @@ class Fields:
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        with self._takedowns.writing(asked, canonical):
+        with self._takedowns.writing(normalized, canonical):
             self._zen.mutate(
                 [
                     put_properties(node_id(canonical), cells, at),

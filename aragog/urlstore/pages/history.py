@@ -24,14 +24,14 @@ def extended(cell: Cell | None, value: bytes, at_ms: int, length: int) -> bytes 
     """
     before = entries(cell)
     moments = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
-    kept = [m for i, m in enumerate(moments) if not i or moments[i - 1][1] != m[1]]
-    after = [(at, v) for at, v in reversed(kept)][:length]
+    distinct = [m for i, m in enumerate(moments) if not i or moments[i - 1][1] != m[1]]
+    after = [(at, v) for at, v in reversed(distinct)][:length]
     if after == [(at, v) for v, at in before]:
         return None
     return orjson.dumps([(at, v.decode("latin-1")) for at, v in after])
 
 
-def begun(row: Row, name: str) -> Cell | None:
+def cell_of(row: Row, name: str) -> Cell | None:
     """A field's history; if there is none yet, it begins with the present value."""
     past, now = row.get(history_column(name)), row.get(field_column(name))
     if past is None and now is not None:

@@ -148,35 +148,35 @@ class Nodes:
         self,
         urls: Sequence[str],
         columns: Sequence[bytes] | None,
-        known: dict[str, Row] | None = None,
+        rows: dict[str, Row] | None = None,
     ) -> dict[str, tuple[str, Row]]:
         """
         The canonical URL of each URL, and the node of that canonical URL.
 
         If URLs point at each other in a circle, the one with the smallest key stands for all.
-        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked. `known` are nodes
+        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked. `rows` are nodes
         that were already read with these columns.
         """
-        if known is None:
-            known = self.read(dict.fromkeys(urls), columns)
+        if rows is None:
+            rows = self.read(dict.fromkeys(urls), columns)
         for _ in range(MAX_HOPS):
-            targets = {alias_of(row, url) for url, row in known.items()}
-            missing = [t for t in targets if t is not None and t not in known]
+            targets = {alias_of(row, url) for url, row in rows.items()}
+            missing = [t for t in targets if t is not None and t not in rows]
             if not missing:
                 break
-            known |= self.read(missing, columns)
-        return {url: (canonical := end_of(url, known), known.get(canonical, {})) for url in urls}
+            rows |= self.read(missing, columns)
+        return {url: (canonical := end_of(url, rows), rows.get(canonical, {})) for url in urls}
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
         """The URL that stands for a normalized one, itself if unknown, and the node of that."""
         return self.follow([url], [URL, CANONICAL, *columns])[url]
 
 
-def end_of(url: str, known: dict[str, Row]) -> str:
-    """Where the aliases from `url` lead, through the nodes in `known`."""
+def end_of(url: str, rows: dict[str, Row]) -> str:
+    """Where the aliases from `url` lead, through the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):
-        target = alias_of(known.get(way[-1], {}), way[-1])
+        target = alias_of(rows.get(way[-1], {}), way[-1])
         if target is None:
             break
         if target in way:

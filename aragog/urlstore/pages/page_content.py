@@ -40,10 +40,10 @@ class PageContent:
 
     def get(self, url: str) -> Content | None:
         """`UrlStore.content`."""
-        asked, failure = normalize(url), ""
+        normalized, failure = normalize(url), ""
         for _ in range(2):
             # Twice: between the node and the object another writer may have replaced both.
-            canonical, row = self._nodes.follow([asked], BASE)[asked]
+            canonical, row = self._nodes.follow([normalized], BASE)[normalized]
             key = text(row, nodes.CONTENT_KEY)
             if key is None or nodes.SENTINEL not in row:
                 return None

@@ -45,25 +45,25 @@ class Pages:
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
     ) -> Record | None:
         """`UrlStore.get`."""
-        asked = normalize(url)
+        normalized = normalize(url)
         columns = columns_of(fields, info=info)
-        row = self._properties.get(node_id(asked), columns)
+        row = self._properties.get(node_id(normalized), columns)
         pointer = row.get(nodes.CANONICAL)
-        if pointer is None or pointer.value == asked.encode():
-            return record_of(asked, asked, row, fields, info=info)
-        canonical, its = self._nodes.follow([asked], columns, {asked: row})[asked]
-        return record_of(asked, canonical, its, fields, info=info, alias=row)
+        if pointer is None or pointer.value == normalized.encode():
+            return record_of(normalized, normalized, row, fields, info=info)
+        canonical, its = self._nodes.follow([normalized], columns, {normalized: row})[normalized]
+        return record_of(normalized, canonical, its, fields, info=info, alias=row)
 
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
     ) -> list[Record | None]:
         """`UrlStore.get_many`."""
-        asked = [normalize(url) for url in urls]
+        normalized = [normalize(url) for url in urls]
         columns = columns_of(fields, info=info)
-        rows = self._nodes.follow(asked, columns)
+        rows = self._nodes.follow(normalized, columns)
         return [
             record_of(url, canonical, row, fields, info=info)
-            for url in asked
+            for url in normalized
             for canonical, row in [rows[url]]
         ]
 
@@ -112,10 +112,10 @@ class Pages:
         For a URL that was never requested itself, the fetch that brought its canonical URL's page:
         `report.url` is the URL that was requested. One round trip, rarely up to three.
         """
-        asked = normalize(url)
-        canonical, row = asked, self._nodes.read([asked], _FETCH)[asked]
+        normalized = normalize(url)
+        canonical, row = normalized, self._nodes.read([normalized], _FETCH)[normalized]
         if nodes.FETCH not in row:
-            canonical, row = self._nodes.follow([asked], _FETCH, {asked: row})[asked]
+            canonical, row = self._nodes.follow([normalized], _FETCH, {normalized: row})[normalized]
         source = facts_of(row).get("url")
         if nodes.FETCH not in row and isinstance(source, str) and source != canonical:
             row = self._nodes.read([source], _FETCH)[source]
@@ -124,17 +124,17 @@ class Pages:
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """The results of fetches of these exact URLs (normalized); unknown URLs are omitted."""
-        known = {}
+        pages = {}
         for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
             own = facts_of(row, nodes.OWN)
             if own:
-                known[url] = KnownPage(
+                pages[url] = KnownPage(
                     status=own["status"],  # type: ignore[arg-type]
                     canonical_url=text(row, nodes.CANONICAL) or own["canonical_url"],  # type: ignore[arg-type]
                     redirects_to=own["redirects_to"],  # type: ignore[arg-type]
                     gone=bool(own["gone"]),
                 )
-        return known
+        return pages
 
     def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
         """
@@ -142,11 +142,11 @@ class Pages:
 
         None for a page without content. One multi-get, and one more where there are aliases.
         """
-        asked = [normalize(url) for url in urls]
-        rows = self._nodes.follow(asked, _SEEN)
+        normalized = [normalize(url) for url in urls]
+        rows = self._nodes.follow(normalized, _SEEN)
         return [
             page_seen_at_ms(row) if text(row, nodes.CONTENT_KEY) else None
-            for url in asked
+            for url in normalized
             for _, row in [rows[url]]
         ]
 

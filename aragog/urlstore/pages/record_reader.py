@@ -72,7 +72,7 @@ def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
 
 
 def record_of(
-    asked: str,
+    url: str,
     canonical: str,
     row: Row,
     fields: Sequence[str] | None,
@@ -96,7 +96,7 @@ def record_of(
     version, key, digest = get(nodes.VERSION), get(nodes.CONTENT_KEY), get(nodes.CONTENT_HASH)
     facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
     return Record(
-        asked,
+        url,
         canonical,
         result,
         orjson.loads(facts[0]) if facts else {},

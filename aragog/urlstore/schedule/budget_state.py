@@ -45,8 +45,8 @@ class BudgetState:
         # A clock that was set back must not stop the ticks.
         if 0 <= passed_ms < least_s * 1000:
             return None
-        taken = now_ms.to_bytes(8) + os.urandom(4)
-        if not self._registry.check_and_put(row, _VALUE, cell.value if cell else None, taken):
+        tick = now_ms.to_bytes(8) + os.urandom(4)
+        if not self._registry.check_and_put(row, _VALUE, cell.value if cell else None, tick):
             return None
         return max(passed_ms / 1000, least_s)
 

@@ -101,32 +101,33 @@ def ration(
     if len(due) <= most and not budget.price_s:
         # The usual case: all are fetched, and only a rate below a fetch a tick must be stored.
         slow = bool(due) and step_ms > tick_s * 1000
-        taken = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
-        return Rationed(list(due), [], taken if slow else budget)
+        charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
+        return Rationed(list(due), [], charged if slow else budget)
     ranked = sorted(
-        ((marginal_freshness_s(one.state, budget, now_ms), one) for one in due), key=lambda w: -w[0]
+        ((marginal_freshness_s(page.state, budget, now_ms), page) for page in due),
+        key=lambda w: -w[0],
     )
     go, rest = ranked[:most], ranked[most:]
     later: list[tuple[Due, int]] = []
     start_ms = _from_ms(budget, now_ms, tick_s)
     booked = 0
-    for gain_s, one in rest:
+    for gain_s, page in rest:
         if gain_s >= budget.price_s:
-            later.append((one, int(start_ms + booked * step_ms)))
+            later.append((page, int(start_ms + booked * step_ms)))
             booked += 1
         else:
-            wait_s = max(_until_gain_s(one.state, budget, now_ms), tick_s)
-            later.append((one, now_ms + int(wait_s * 1000)))
+            wait_s = max(_until_gain_s(page.state, budget, now_ms), tick_s)
+            later.append((page, now_ms + int(wait_s * 1000)))
     after = budget._replace(
         booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
         free_ms=int(free_ms + len(go) * step_ms),
-        age_s=_usual_age_s(budget.age_s, [one for _, one in go], now_ms),
+        age_s=_usual_age_s(budget.age_s, [page for _, page in go], now_ms),
         at_ms=now_ms,
     )
     ready = sum(1 for gain_s, _ in ranked if gain_s >= budget.price_s)
     allowed = max(rate_per_s * tick_s, 1.0)
     price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
-    return Rationed([one for _, one in go], later, after._replace(price_s=price_s))
+    return Rationed([page for _, page in go], later, after._replace(price_s=price_s))
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
@@ -184,10 +185,10 @@ def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> fl
     return at_s - age_s
 
 
-def _usual_age_s(age_s: float, gone: Sequence[Due], now_ms: int) -> float:
-    for one in gone:
-        if one.state is not None and one.state.compared_at_ms:
-            its_s = _age_s(one.state, now_ms)
+def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
+    for page in pages:
+        if page.state is not None and page.state.compared_at_ms:
+            its_s = _age_s(page.state, now_ms)
             age_s += (its_s - age_s) * _AGE_WEIGHT if age_s else its_s
     return age_s
 

@@ -77,11 +77,11 @@ class DueIndex:
         Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
         """
         ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
-        known = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
+        rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
         same = [
             (its, due, at_ms)
             for its, (due, at_ms) in ids.items()
-            if text(known.get(its, {}), nodes.DUE) == str(due.due_at_ms) and at_ms != due.due_at_ms
+            if text(rows.get(its, {}), nodes.DUE) == str(due.due_at_ms) and at_ms != due.due_at_ms
         ]
         if same:
             index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
@@ -89,8 +89,8 @@ class DueIndex:
                 put_properties(its, {nodes.DUE: due_cell(at_ms)}, now_ms) for its, _, at_ms in same
             ]
             self._zen.mutate([*index, *cells])
-            gone = [(its, due.due_at_ms, now_ms) for its, due, _ in same]
-            self._index.delete_many(gone)
+            entries = [(its, due.due_at_ms, now_ms) for its, due, _ in same]
+            self._index.delete_many(entries)
 
     def claim(
         self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
@@ -112,24 +112,24 @@ class DueIndex:
     def _claim_in(
         self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int
     ) -> list[Due]:
-        taken: list[Due] = []
+        claimed: list[Due] = []
         waste: list[tuple[bytes, int, int]] = []
         if limit <= 0 or not self._index.serves(bucket):
-            return taken
+            return claimed
         with closing(self._index.until(bucket, upto_ms + 1)) as entries:
             batch: list[DueEntry] = []
             for entry in entries:
                 if not _is_claimed(entry.kept, now_ms):
                     batch.append(entry)
-                if len(batch) >= limit - len(taken):
-                    taken += self._take(batch, claim, now_ms, waste)
+                if len(batch) >= limit - len(claimed):
+                    claimed += self._take(batch, claim, now_ms, waste)
                     batch = []
-                if len(taken) >= limit:
+                if len(claimed) >= limit:
                     break
-            taken += self._take(batch, claim, now_ms, waste)
+            claimed += self._take(batch, claim, now_ms, waste)
         if waste:
             self._index.delete_many(waste)
-        return taken
+        return claimed
 
     def _take(
         self,
@@ -139,11 +139,11 @@ class DueIndex:
         waste: list[tuple[bytes, int, int]],
     ) -> list[Due]:
         ids = [entry.node_id for entry in batch]
-        known = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
+        rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
         good: list[DueEntry] = []
         for entry in batch:
             due_at_ms, its, row = entry
-            if _URL in row and text(known.get(its, {}), nodes.DUE) == str(due_at_ms):
+            if _URL in row and text(rows.get(its, {}), nodes.DUE) == str(due_at_ms):
                 good.append(entry)
             elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
                 waste.append((its, due_at_ms, newest_ms(row)))
@@ -153,7 +153,7 @@ class DueIndex:
         ]
         won = self._index.check_and_put_many(checks) if checks else []
         return [
-            Due(row[_URL].value.decode(), due_at_ms, state_of(known[its]))
+            Due(row[_URL].value.decode(), due_at_ms, state_of(rows[its]))
             for (due_at_ms, its, row), ok in zip(good, won, strict=True)
             if ok
         ]

@@ -37,8 +37,8 @@ def state_of(row: Row) -> RefreshState | None:
     if cell is None or not cell.value:
         return None
     version, *values = orjson.loads(cell.value)
-    known = version == STATE_VERSION and len(values) == len(RefreshState._fields)
-    return RefreshState(*values) if known else None
+    is_current = version == STATE_VERSION and len(values) == len(RefreshState._fields)
+    return RefreshState(*values) if is_current else None
 
 
 def state_cell(state: RefreshState) -> bytes:
@@ -81,25 +81,27 @@ def renewed(
 
     `before` names the fields that the pipeline found earlier.
     """
-    vanished = gone(row, fields, before, at_ms)
+    vanished = vanished_fields(row, fields, before, at_ms)
     cells: dict[bytes, bytes] = {}
     changed: set[str] = set()
     for name, value in fields.items():
-        there = row.get(column := nodes.field_column(name))
-        if there is None or (there.value != value and there.at_ms <= at_ms):
+        stored = row.get(column := nodes.field_column(name))
+        if stored is None or (stored.value != value and stored.at_ms <= at_ms):
             cells[column] = value
             changed.add(name)
     return cells, vanished, changed
 
 
-def gone(row: Row, fields: Container[str], before: Iterable[str], at_ms: int) -> frozenset[str]:
+def vanished_fields(
+    row: Row, fields: Container[str], before: Iterable[str], at_ms: int
+) -> frozenset[str]:
     """Names from `before` that have disappeared from a page that was read as of `at_ms`."""
     return frozenset(
         name
         for name in before
         if name not in fields
-        and (there := row.get(nodes.field_column(name))) is not None
-        and there.at_ms <= at_ms
+        and (stored := row.get(nodes.field_column(name))) is not None
+        and stored.at_ms <= at_ms
         and nodes.from_column(name) not in row
     )
 

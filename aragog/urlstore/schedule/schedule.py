@@ -117,14 +117,16 @@ class Schedule:
     ) -> tuple[str, Row]:
         if not 0 < len(owner.encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
             raise BadInput(f"owner: must have 1 to {MAX_OWNER_BYTES} bytes")
-        asked, now_ms = normalize(url), self._clock.now_ms()
+        normalized, now_ms = normalize(url), self._clock.now_ms()
         columns = [nodes.REFRESH, nodes.DUE, nodes.REMOVED]
-        canonical, row = self._nodes.resolve(asked, columns)
+        canonical, row = self._nodes.resolve(normalized, columns)
         if active:
             check_not_taken_down(canonical, row)
         at_ms = now_ms if at_ms is None else at_ms
         with self._takedowns.writing(*([canonical] if active else [])):
-            watched = self._watches.write(canonical, Watch(owner, asked, active, at_ms), now_ms)
+            watched = self._watches.write(
+                canonical, Watch(owner, normalized, active, at_ms), now_ms
+            )
         if watched is False and text(row, nodes.DUE):
             self._due.schedule(canonical, None, now_ms)
             self._clock.deleted_at(now_ms)

@@ -49,9 +49,9 @@ IGNORED_FIELDS = frozenset({"page.extractor_version"})
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
     """The usual interval of a type or a field, from the settings or the defaults above."""
-    given = settings.intervals.get(name)
-    if given is not None:
-        return duration_s(given)
+    text = settings.intervals.get(name)
+    if text is not None:
+        return duration_s(text)
     if name in USUAL_S:
         return USUAL_S[name]
     of_type, _, field = name.partition(".")

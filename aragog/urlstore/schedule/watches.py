@@ -91,8 +91,8 @@ class Watches:
             # The new watch gets a later time than the end of the old one, so that it can move back.
             self._zen.mutate([_edge(canonical, h._replace(at_ms=h.at_ms + 2)) for h in mine])
             self._sum_up(canonical, now_ms)
-            gone = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
-            self._zen.mutate([_edge(source, watch) for watch in gone])
+            ended = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
+            self._zen.mutate([_edge(source, watch) for watch in ended])
             self._sum_up(source, now_ms)
         return bool(mine)
 

@@ -54,8 +54,8 @@ class Takedowns:
         if (url is None) + (host is None) + (domain is None) != 2:
             raise BadInput("take_down: give one of url, host and domain")
         if url is not None:
-            asked = normalize(url)
-            count = self.takedown.of_urls({self.nodes.resolve(asked)[0], asked}, now_ms)
+            normalized = normalize(url)
+            count = self.takedown.of_urls({self.nodes.resolve(normalized)[0], normalized}, now_ms)
         elif host is not None:
             count = self.takedown.of_site(HOST, site_name(host), now_ms)
         else:
@@ -81,9 +81,9 @@ class Takedowns:
         if url is None:
             kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
             return self.takedown.lift_site(kind, site_name(str(name)), now_ms)
-        asked = normalize(url)
-        for one in dict.fromkeys([asked, self.nodes.resolve(asked)[0]]):
-            self.takedown.lift(one, now_ms)
+        normalized = normalize(url)
+        for spelling in dict.fromkeys([normalized, self.nodes.resolve(normalized)[0]]):
+            self.takedown.lift(spelling, now_ms)
         self.clock.deleted_at(now_ms)
         return True
 
@@ -97,10 +97,10 @@ class Takedowns:
 
         One small read and one multi-get. For a URL in a damaged file only its site is checked.
         """
-        asked = set(urls)
+        distinct = set(urls)
         self.tombstones.current()
-        by_site = {url for url in asked if self.tombstones.refuses(url)}
-        rows = self.nodes.read(filter(self.serves, asked - by_site), [nodes.REMOVED])
+        by_site = {url for url in distinct if self.tombstones.refuses(url)}
+        rows = self.nodes.read(filter(self.serves, distinct - by_site), [nodes.REMOVED])
         return by_site | {url for url, row in rows.items() if nodes.is_taken_down(row)}
 
     def count(self) -> int:

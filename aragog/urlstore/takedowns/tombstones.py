@@ -25,26 +25,26 @@ _VALUE = b"i:v"
 _COUNT = b"i:c"
 
 
-def site_name(given: str) -> str:
+def site_name(site: str) -> str:
     """
     A host as normalized URLs spell it: lower case, Punycode, no dot at the end.
 
     Raises:
         BadInput: a URL, a host with a port or a path, or no host at all.
     """
-    text = given.strip()
+    text = site.strip()
     if "://" in text:
-        raise BadInput(f"{given!r} is a URL: give its host alone, or use --url for one page")
+        raise BadInput(f"{site!r} is a URL: give its host alone, or use --url for one page")
     try:
         url = normalize(f"http://{text}/")
     except InvalidUrl as error:
-        raise BadInput(f"{given!r} is not a host name: {error.reason}") from error
+        raise BadInput(f"{site!r} is not a host name: {error.reason}") from error
     name = host_of(url)
     if url != f"http://{name}/" or any(char in text for char in "/?#@\\"):
-        raise BadInput(f"{given!r} is more than a host: give it without port, path and user")
+        raise BadInput(f"{site!r} is more than a host: give it without port, path and user")
     port = text.rpartition(":")
     if port[1] and not text.endswith("]"):
-        raise BadInput(f"{given!r} has a port: a takedown is of all ports, give {port[0]!r}")
+        raise BadInput(f"{site!r} has a port: a takedown is of all ports, give {port[0]!r}")
     return name
 
 
@@ -123,15 +123,15 @@ class Tombstones:
 
     def repair(self, now_ms: int) -> None:
         """Give buckets whose file was replaced the tombstones of the others."""
-        known: dict[int, set[bytes]] = {}
+        names_of: dict[int, set[bytes]] = {}
         for bucket in self._registry.buckets():
             prefix = bytes([bucket]) + _NAME
-            known[bucket] = {name[1:] for name, _ in self._registry.beginning_with(prefix)}
-        every = set[bytes]().union(*known.values())
-        for bucket, names in known.items():
+            names_of[bucket] = {name[1:] for name, _ in self._registry.beginning_with(prefix)}
+        every = set[bytes]().union(*names_of.values())
+        for bucket, names in names_of.items():
             for name in every - names:
                 self._registry.put(bytes([bucket]) + name, {_VALUE: b"1"}, at_ms=now_ms)
-        if any(every - names for names in known.values()):
+        if any(every - names for names in names_of.values()):
             self.changed()
 
     def _row(self, name: bytes) -> bytes:

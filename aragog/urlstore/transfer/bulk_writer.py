@@ -58,15 +58,15 @@ class BulkWriter:
         now_ms = self._clock.now_ms()
         before = self._store.takedowns.count()
         sound = [
-            (number, asked, record)
+            (number, url, record)
             for number, record in records
-            if (asked := self._checked(number, record, on_problem)) is not None
+            if (url := self._checked(number, record, on_problem)) is not None
         ]
         plain = [each for each in sound if each[2].canonical_url is None]
         written = self._write_plain(plain, now_ms, on_problem)
-        for number, asked, record in sound:
-            written += self._write_rest(number, asked, record, on_problem)
-        self._store.takedowns.recheck([asked for _, asked, _ in sound], before)
+        for number, url, record in sound:
+            written += self._write_rest(number, url, record, on_problem)
+        self._store.takedowns.recheck([url for _, url, _ in sound], before)
         return written
 
     def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
@@ -85,16 +85,16 @@ class BulkWriter:
     def _write_plain(
         self, plain: Sequence[tuple[int, str, UrlRecord]], now_ms: int, on_problem: OnProblem
     ) -> int:
-        result = self._nodes.follow([asked for _, asked, _ in plain], self._columns)
+        result = self._nodes.follow([url for _, url, _ in plain], self._columns)
         rows: dict[str, Row] = {}
         index: list[Mutation] = []
         puts: list[Mutation] = []
         overtaken: list[tuple[bytes, int, int]] = []
         written = 0
-        for number, asked, record in plain:
-            canonical, row = result[asked]
+        for number, url, record in plain:
+            canonical, row = result[url]
             row = rows.setdefault(canonical, row)
-            if nodes.is_taken_down(row) or self._store.takedowns.site_refused(asked, canonical):
+            if nodes.is_taken_down(row) or self._store.takedowns.site_refused(url, canonical):
                 on_problem(number, f"{canonical} was taken down")
                 continue
             if nodes.URL not in row:
@@ -138,29 +138,29 @@ class BulkWriter:
         """The history cell of a field that has one; a URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
-        past = history.begun(rows[canonical], name)
+        past = history.cell_of(rows[canonical], name)
         new = history.extended(past, value, at_ms, self._history_length)
         if new is None:
             return {}
         rows[canonical] = {**rows[canonical], history_column(name): Cell(new, at_ms)}
         return {history_column(name): new}
 
-    def _write_rest(self, number: int, asked: str, record: UrlRecord, on_problem: OnProblem) -> int:
+    def _write_rest(self, number: int, url: str, record: UrlRecord, on_problem: OnProblem) -> int:
         """Write aliases and links; returns 1 for an alias, which is not counted yet."""
         try:
             if record.links:
-                self._store.links.add(asked, record.links)
+                self._store.links.add(url, record.links)
             if record.canonical_url is None:
                 return 0
             self._store.aliases.merge(
-                asked,
+                url,
                 record.canonical_url,
                 at_ms=record.canonical_at_ms,
                 provisional=record.provisional,
                 reasons=("imported",),
             )
             if record.fields:
-                self._write_plain([(number, asked, record)], self._clock.now_ms(), on_problem)
+                self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
         except BadInput as error:
             on_problem(number, str(error))
             return 0

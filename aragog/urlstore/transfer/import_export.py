@@ -93,7 +93,7 @@ def import_urls(
     """
     last = written = problems = 0
     for some in _batches(source, batch):
-        bad = [(number, str(found)) for number, found in some if isinstance(found, BadRecord)]
+        bad = [(number, str(record)) for number, record in some if isinstance(record, BadRecord)]
         good = [each for each in some if not isinstance(each[1], BadRecord)]
         written += writer.write(cast("list[Numbered]", good), lambda *each, to=bad: to.append(each))
         for number, reason in sorted(bad):
@@ -166,16 +166,16 @@ def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
     """Return the records whose nodes still have data; reading the batch may have taken minutes."""
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
-    there = {url for url, row in rows.items() if row and not is_taken_down(row)}
-    return [record for record in batch if record.url in there]
+    stored = {url for url, row in rows.items() if row and not is_taken_down(row)}
+    return [record for record in batch if record.url in stored]
 
 
 def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
     batch: list[Read] = []
     weight = 0
-    for number, found in source:
-        batch.append((number, found))
-        weight += 0 if isinstance(found, BadRecord) else found.weight_bytes
+    for number, record in source:
+        batch.append((number, record))
+        weight += 0 if isinstance(record, BadRecord) else record.weight_bytes
         if len(batch) == size or weight > BATCH_BYTES:
             yield batch
             batch, weight = [], 0
@@ -199,19 +199,19 @@ def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlReco
         )
     if SENTINEL not in row:
         return None
-    found = record_of(url, url, row, fields, info=True)
-    if found is None:
+    record = record_of(url, url, row, fields, info=True)
+    if record is None:
         return None
     return UrlRecord(
         url=url,
-        fields=found.fields,
-        at_ms={name: info.at_ms for name, info in found.info.items()},
-        provenance={name: info.provenance for name, info in found.info.items() if info.provenance},
-        due_at_ms=found.due_at_ms,
-        facts=found.facts,
-        content_key=found.content_key,
-        content_hash=found.content_hash,
-        content_bytes=found.content_bytes,
+        fields=record.fields,
+        at_ms={name: info.at_ms for name, info in record.info.items()},
+        provenance={name: info.provenance for name, info in record.info.items() if info.provenance},
+        due_at_ms=record.due_at_ms,
+        facts=record.facts,
+        content_key=record.content_key,
+        content_hash=record.content_hash,
+        content_bytes=record.content_bytes,
     )
 
 

@@ -64,13 +64,13 @@ def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
 
 
 def _record(row: dict[str, Any]) -> UrlRecord | BadRecord:
-    known = UrlRecord.__dataclass_fields__
-    raw = {name: value for name, value in row.items() if name in known and value is not None}
+    names = UrlRecord.__dataclass_fields__
+    raw = {name: value for name, value in row.items() if name in names and value is not None}
     try:
         if isinstance(raw.get("facts"), str):
             raw["facts"] = orjson.loads(raw["facts"])
         raw["links"] = _links(raw.get("links"))
-        others = {name: value for name, value in row.items() if name not in known}
+        others = {name: value for name, value in row.items() if name not in names}
         fields = dict(raw.get("fields") or {})
         fields |= {n: _field(n, value) for n, value in others.items() if value is not None}
         return from_mapping({**raw, "fields": fields})

@@ -202,16 +202,16 @@ def _write(
 def _nodes(
     zen: Zen, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
 ) -> NodeSource:
-    found = zen.nodes.scan(part.start, part.stop, names=columns)
-    with closing(found):
-        yield from _with_progress(found, part, on_share)
+    nodes = zen.nodes.scan(part.start, part.stop, names=columns)
+    with closing(nodes):
+        yield from _with_progress(nodes, part, on_share)
     on_share(1.0)
 
 
-def _with_progress(found: NodeSource, part: Part, on_share: OnShare) -> NodeSource:
+def _with_progress(nodes: NodeSource, part: Part, on_share: OnShare) -> NodeSource:
     key: bytes
     row: Row
-    for key, row in found:
+    for key, row in nodes:
         on_share(part.share(key))
         yield key, row
 

@@ -116,8 +116,8 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
     if not isinstance(url, str) or not url:
         raise BadRecord("url: is missing" if url is None else "url: must be a string")
     fields = _fields(raw)
-    given: dict[str, Any] = {name: _typed(raw, name, str, "a string") for name in _TEXTS}
-    given |= {name: _instant(name, raw.get(name)) for name in _NUMBERS}
+    values: dict[str, Any] = {name: _typed(raw, name, str, "a string") for name in _TEXTS}
+    values |= {name: _instant(name, raw.get(name)) for name in _NUMBERS}
     return UrlRecord(
         url=url,
         fields=fields,
@@ -126,7 +126,7 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
         provisional=bool(_typed(raw, "provisional", bool, "true or false")),
         links=_links(raw.get("links")),
         facts=_typed(raw, "facts", dict, "an object") or {},
-        **given,
+        **values,
     )
 
 

@@ -254,8 +254,8 @@ def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
     """Status line and headers of a response; None when they were not kept."""
     status = _number(meta.get("status"))
     try:
-        kept = json.loads(meta.get("headers") or "")
-        pairs = [(str(name), str(value)) for name, value in kept]
+        raw_headers = json.loads(meta.get("headers") or "")
+        pairs = [(str(name), str(value)) for name, value in raw_headers]
     except (ValueError, TypeError):
         return None
     if not status:

@@ -81,17 +81,17 @@ def refuted(plan: PageWritePlan) -> list[str]:
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
         return []
-    asked = dict.fromkeys((page.url, page.final_url))
+    urls = dict.fromkeys((page.url, page.final_url))
     # A page that stands for itself behind a temporary redirect says nothing about the URL it was
     # redirected to.
-    return [url for url in asked if page.gone or plan.canonical not in (url, page.url)]
+    return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
 def content_cells(plan: PageWritePlan, content: ContentWrite) -> dict[bytes, bytes]:
     """The cells that point to the body, which is written unless the same bytes are stored."""
     key, digest = content_key(plan.canonical), content_hash(content.body)
-    there = plan.row.get(nodes.CONTENT_HASH)
-    if there is None or there.value != digest.encode():
+    stored_hash = plan.row.get(nodes.CONTENT_HASH)
+    if stored_hash is None or stored_hash.value != digest.encode():
         meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
         plan.body = ContentPut(key, content.body, meta)
     return {
@@ -112,22 +112,22 @@ def identity_of(page: PageWrite) -> tuple[str, ...]:
     return (page.url, page.final_url, page.canonical_url)
 
 
-def canonicals_of(page: PageWrite, known: dict[str, Row]) -> list[str]:
+def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     """The stored canonical URLs of the URLs of a fetch."""
-    return [end_of(url, known) for url in urls_of(page)]
+    return [end_of(url, rows) for url in urls_of(page)]
 
 
-def leaving(page: PageWrite, canonical: str, known: dict[str, Row]) -> list[str]:
+def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
     """URLs of the fetch whose canonical URL it no longer names, if that was never fetched."""
     result = []
     for url in () if is_failed_fetch(page) else dict.fromkeys((page.url, page.final_url)):
-        row = known.get(url, {})
+        row = rows.get(url, {})
         before = alias_of(row, url)
         if nodes.text(row, nodes.LEAVING):
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
-            there = known.get(before, {})
-            if nodes.OWN not in there and nodes.CANONICAL not in there:
+            target_row = rows.get(before, {})
+            if nodes.OWN not in target_row and nodes.CANONICAL not in target_row:
                 result.append(url)
     return result
 
@@ -138,23 +138,23 @@ def has_own(row: Row) -> bool:
     return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
-def targets_of(known: Mapping[str, Row]) -> list[str]:
+def targets_of(rows: Mapping[str, Row]) -> list[str]:
     """The targets of these nodes' pointers that are not among the nodes."""
-    targets = {alias_of(row, url) for url, row in known.items()}
-    return [target for target in targets if target is not None and target not in known]
+    targets = {alias_of(row, url) for url, row in rows.items()}
+    return [target for target in targets if target is not None and target not in rows]
 
 
-def canonical_of(page: PageWrite, known: dict[str, Row]) -> str:
+def canonical_of(page: PageWrite, rows: dict[str, Row]) -> str:
     """The URL that receives the page."""
     if is_failed_fetch(page):
-        return end_of(page.url, known)
+        return end_of(page.url, rows)
     canonical = page.canonical_url
-    row = known.get(canonical, {})
+    row = rows.get(canonical, {})
     pointer = row.get(nodes.CANONICAL)
     itself = canonical in (page.url, page.final_url)
     if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
         return canonical
-    return end_of(canonical, known)
+    return end_of(canonical, rows)
 
 
 def has_newer_pointer(row: Row, page: PageWrite) -> bool:
@@ -209,8 +209,8 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 def provenance_cell(plan: PageWritePlan) -> bytes:
     """Where the pipeline found its fields, in earlier fetches and in this one."""
     old = facts_of(plan.row, nodes.PROVENANCE)
-    kept = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
-    return orjson.dumps({**kept, **plan.page.provenance})
+    values = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
+    return orjson.dumps({**values, **plan.page.provenance})
 
 
 def written(plan: PageWritePlan) -> Written:

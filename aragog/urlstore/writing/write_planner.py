@@ -13,7 +13,7 @@ from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes, facts_of
 from aragog.urlstore.records import PageWrite
-from aragog.urlstore.schedule.next_fetch import gone
+from aragog.urlstore.schedule.next_fetch import vanished_fields
 from aragog.urlstore.writing import page_updates
 from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
 from aragog.zen.graph import Zen
@@ -67,45 +67,45 @@ class WritePlanner:
             if not self._fields.issuperset(page.fields):
                 self._know(page.fields)
         urls = {url for page in pages for url in page_updates.urls_of(page)}
-        known = self._nodes.read(urls, self._columns)
-        while missing := page_updates.targets_of(known):
-            known |= self._nodes.read(missing, self._columns)
+        rows = self._nodes.read(urls, self._columns)
+        while missing := page_updates.targets_of(rows):
+            rows |= self._nodes.read(missing, self._columns)
         plans = []
         later = []
         touched: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
-            canonical = page_updates.canonical_of(page, known)
-            its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, known)}
+            canonical = page_updates.canonical_of(page, rows)
+            its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, rows)}
             waits = not touched.isdisjoint(its)
             touched |= its  # also for a waiting page: pages that share a URL with it come after it
-            if waits or self._leave(page, canonical, known, now_ms):
+            if waits or self._leave(page, canonical, rows, now_ms):
                 later.append(page)
                 continue
-            row = known.get(canonical, {})
+            row = rows.get(canonical, {})
             nodes.check_url(row, canonical)
             before = page_updates.seen_at_ms(row, failed=is_failed_fetch(page))
             refused = any(
-                page_updates.refuses(known[url], page)
+                page_updates.refuses(rows[url], page)
                 for url in {page.url, canonical}
-                if url in known
-            ) or any(map(partial(self._taken_down, known), page_updates.identity_of(page)))
+                if url in rows
+            ) or any(map(partial(self._taken_down, rows), page_updates.identity_of(page)))
             stale, copy = page.fetched_at_ms < before, page_updates.is_copy(page, canonical, row)
             plans.append(PageWritePlan(page, canonical, row, stale, refused, copy))
         for plan in plans:
-            self._point(plan, known)
+            self._point(plan, rows)
         self._look_for_gone(plans)
-        return plans, known, later
+        return plans, rows, later
 
-    def _leave(self, page: PageWrite, canonical: str, known: dict[str, Row], now_ms: int) -> bool:
+    def _leave(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
         """
         Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
 
         Only if the canonical URL was never fetched itself: its page then consists of what these
         URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
         """
-        leaving = page_updates.leaving(page, canonical, known)
+        leaving = page_updates.leaving(page, canonical, rows)
         for url in leaving:
-            self._aliases.undo(url, now_ms, at_ms=known[url][nodes.CANONICAL].at_ms + 1)
+            self._aliases.undo(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
         return bool(leaving)
 
     def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
@@ -127,10 +127,10 @@ class WritePlanner:
         for plan in plans:
             if plan.missing:
                 plan.row = {**plan.row, **rows[plan.canonical]}
-                plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
+                plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
-    def _point(self, plan: PageWritePlan, known: Mapping[str, Row]) -> None:
-        """Decide which URLs become aliases of the canonical URL; `known` is the state before."""
+    def _point(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
+        """Decide which URLs become aliases of the canonical URL; `rows` is the state before."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
             members = dict.fromkeys(page_updates.urls_of(page))
@@ -141,12 +141,12 @@ class WritePlanner:
             plan.aliases = [
                 url
                 for url in members
-                if not page_updates.has_newer_pointer(known[url], page)
-                and not self._taken_down(known, url)
+                if not page_updates.has_newer_pointer(rows[url], page)
+                and not self._taken_down(rows, url)
             ]
 
-    def _taken_down(self, known: Mapping[str, Row], url: str) -> bool:
-        return self._refuses(url) or nodes.is_taken_down(known.get(url, {}))
+    def _taken_down(self, rows: Mapping[str, Row], url: str) -> bool:
+        return self._refuses(url) or nodes.is_taken_down(rows.get(url, {}))
 
     def _know(self, fields: Iterable[str]) -> None:
         """

@@ -88,7 +88,7 @@ class PageWriter:
         """
         for page in pages:
             self._rules.check(page.fields)
-        plans, known, left = self._planner.plan(pages, now_ms)
+        plans, rows, left = self._planner.plan(pages, now_ms)
         newest = [p for p in plans if not p.stale and not p.refused]
         current = {p.canonical: p for p in newest if not p.copy}
         for plan in plans:
@@ -97,10 +97,10 @@ class PageWriter:
         self._content.put_many([plan.body for plan in plans if plan.body])
         self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
-        self._remove_old(current, known, now_ms)
+        self._remove_old(current, rows, now_ms)
         if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
             self._aliases.disappoint(trusted, now_ms)
-        self._settle(plans, known, now_ms)
+        self._settle(plans, rows, now_ms)
         return {id(plan.page): page_updates.written(plan) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
@@ -112,8 +112,8 @@ class PageWriter:
         cells[nodes.SENTINEL] = b"1"
         facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
         if failed:
-            kept = {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
-            facts = {**facts, **kept, **page.facts}
+            stored_facts = {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
+            facts = {**facts, **stored_facts, **page.facts}
             facts["attempted_at_ms"] = page.fetched_at_ms
         else:
             facts = {**facts, **page.facts, "fetched_at_ms": page.fetched_at_ms}
@@ -144,11 +144,11 @@ class PageWriter:
         # An older fetch adds nothing to a newer one that reported all fields.
         fills = not (plan.stale and facts_of(row).get("complete"))
         for name, value in page.fields.items():
-            there = row.get(column := nodes.field_column(name))
-            same = there is not None and there.value == value
+            stored = row.get(column := nodes.field_column(name))
+            same = stored is not None and stored.value == value
             if newest and not same:
                 plan.changed.append(name)
-            if (there is None and fills) or (newest and not (same and alone)):
+            if (stored is None and fills) or (newest and not (same and alone)):
                 plan.cells[column] = value
         if newest:
             plan.changed += sorted(plan.gone)
@@ -182,8 +182,8 @@ class PageWriter:
             return
         both = {}
         for name in changed:
-            there = plan.row.get(nodes.field_column(name))
-            both[name] = (shown(there and there.value), shown(plan.page.fields.get(name)))
+            stored = plan.row.get(nodes.field_column(name))
+            both[name] = (shown(stored and stored.value), shown(plan.page.fields.get(name)))
         owners = tuple(self._watches.owners(plan.canonical)) if watched else ()
         plan.change = Change(plan.canonical, plan.page.fetched_at_ms, kind, both, owners)
 
@@ -191,11 +191,11 @@ class PageWriter:
         for name in self._history:
             value = plan.page.fields.get(name)
             if name in plan.gone:
-                past = history.begun(plan.row, name)
+                past = history.cell_of(plan.row, name)
                 plan.cells |= {nodes.history_column(name): past.value} if past else {}
             if value is not None:
                 column = nodes.history_column(name)
-                past = history.begun(plan.row, name)
+                past = history.cell_of(plan.row, name)
                 at_ms = plan.page.fetched_at_ms
                 new = history.extended(past, value, at_ms, self._history_length)
                 if new is not None:
@@ -257,12 +257,12 @@ class PageWriter:
         self._zen.mutate([*indexes, *rows])
 
     def _remove_old(
-        self, current: Mapping[str, PageWritePlan], known: Mapping[str, Row], now_ms: int
+        self, current: Mapping[str, PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
         """Remove what the new state has made invalid."""
         outdated = []
         for canonical, plan in current.items():
-            old = nodes.text(known.get(canonical, {}), nodes.DUE)
+            old = nodes.text(rows.get(canonical, {}), nodes.DUE)
             if plan.cells and old and old != str(plan.due_at_ms):
                 outdated.append((node_id(canonical), int(old), now_ms))
         if outdated:
@@ -276,11 +276,9 @@ class PageWriter:
         if vanished:
             self._zen.nodes.delete_many(vanished)
 
-    def _settle(
-        self, plans: Sequence[PageWritePlan], known: Mapping[str, Row], now_ms: int
-    ) -> None:
+    def _settle(self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int) -> None:
         """Move what new aliases had."""
         for plan in plans:
             for alias in plan.aliases:
-                if page_updates.has_own(known.get(alias, {})):
+                if page_updates.has_own(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)

@@ -206,11 +206,11 @@ def _external(source: str, differs: Difference) -> Difference:
 
 def without(targets: Mapping[str, object] | set[str]) -> Edit:
     """An edit that removes the links to `targets`."""
-    gone = {target.encode() for target in targets}
+    removed = {target.encode() for target in targets}
 
     def edit(lines: bytes) -> bytes:
-        kept = [line for line in lines.split(b"\n") if line and target_of(line) not in gone]
-        return b"\n".join(kept)
+        remaining = [line for line in lines.split(b"\n") if line and target_of(line) not in removed]
+        return b"\n".join(remaining)
 
     return edit
 
@@ -220,7 +220,7 @@ def with_links(more: bytes) -> Edit:
     fresh = {target_of(line): line for line in more.split(b"\n") if line}
 
     def edit(lines: bytes) -> bytes:
-        there = {target_of(line): line for line in lines.split(b"\n") if line}
-        return b"\n".join((there | fresh).values())
+        present = {target_of(line): line for line in lines.split(b"\n") if line}
+        return b"\n".join((present | fresh).values())
 
     return edit

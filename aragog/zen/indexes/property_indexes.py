@@ -102,16 +102,16 @@ class PropertyIndexes:
         index, key = self._tables["u"], unique_key(name, value)
         for _ in range(3):
             cell = index.get(key, [_ID]).get(_ID)
-            held = cell.value if cell else None
+            current = cell.value if cell else None
             now_ms = self._clock.now_ms()
-            if held is not None:
-                holder, since_ms = held[:ID_BYTES], int.from_bytes(held[ID_BYTES:])
+            if current is not None:
+                holder, since_ms = current[:ID_BYTES], int.from_bytes(current[ID_BYTES:])
                 if holder == node_id:
                     return
                 if since_ms > now_ms - _CLAIM_MS or self._has(holder, name, value):
                     raise NotUnique(name, holder.hex())
             # Free, or left by a writer that crashed before it set the property.
-            if index.check_and_put(key, _ID, held, node_id + now_ms.to_bytes(8)):
+            if index.check_and_put(key, _ID, current, node_id + now_ms.to_bytes(8)):
                 return
         raise NotUnique(name, "that is being written")
 

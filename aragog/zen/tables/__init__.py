@@ -165,13 +165,13 @@ def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
         raise BadInput(f"check_and_put of {column!r}: an empty value counts as none")
 
 
-def open_bucket(tables: Tables, wanted: int, buckets: int) -> int:
+def open_bucket(tables: Tables, bucket: int, buckets: int) -> int:
     """The first writable bucket from `wanted` on; `wanted` itself if none is writable."""
-    wanted %= buckets
-    if tables.serves(wanted):  # nearly always
-        return wanted
-    ring = ((wanted + step) % buckets for step in range(buckets))
-    return next((bucket for bucket in ring if tables.serves(bucket)), wanted)
+    bucket %= buckets
+    if tables.serves(bucket):  # nearly always
+        return bucket
+    ring = ((bucket + step) % buckets for step in range(buckets))
+    return next((bucket for bucket in ring if tables.serves(bucket)), bucket)
 
 
 Put = tuple[str, bytes, Mapping[bytes, bytes], int]

@@ -67,13 +67,13 @@ class MemoryTable(CellTable):
             first = bisect_left(self._keys, start)
             last = len(self._keys) if stop is None else bisect_left(self._keys, stop)
             keys = self._keys[first:last]
-        given = 0
+        count = 0
         for row in reversed(keys) if reverse else keys:
-            if limit is not None and given >= limit:
+            if limit is not None and count >= limit:
                 return
             cells = self.get(row, columns)
             if cells:
-                given += 1
+                count += 1
                 yield row, cells
 
     def check_and_put(

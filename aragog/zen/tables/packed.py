@@ -128,14 +128,16 @@ class Places(NamedTuple):
 @lru_cache(maxsize=4096)
 def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
     count, _ = _HEAD.unpack_from(head)
-    there = dict(_where(head[_HEAD.size :]))
-    cells = sorted(there[column] for column in columns if column in there)
+    number_of = dict(_where(head[_HEAD.size :]))
+    cells = sorted(number_of[column] for column in columns if column in number_of)
     needed = sorted({*cells, *(cell + 1 for cell in cells)})
     number = {offset: n for n, offset in enumerate(needed)}
     gaps = [offset - before - 1 for before, offset in pairwise([-1, *needed])]
     ends_at = len(head) + 8 * count
     spans = tuple(
-        (number[cell], number[cell + 1]) if (cell := there.get(column)) is not None else (0, None)
+        (number[cell], number[cell + 1])
+        if (cell := number_of.get(column)) is not None
+        else (0, None)
         for column in columns
     )
     ends_of = Struct(">" + "".join(f"{4 * gap}xI" for gap in gaps)).unpack_from
@@ -167,8 +169,8 @@ def _numbered(shape: bytes) -> Mapping[bytes, int]:
 @lru_cache(maxsize=4096)
 def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
     """The same of `columns` alone; readers request the same few sets repeatedly."""
-    there = dict(_where(shape))
-    return tuple((column, there[column]) for column in columns if column in there)
+    number_of = dict(_where(shape))
+    return tuple((column, number_of[column]) for column in columns if column in number_of)
 
 
 def merged(row: Row, puts: Iterable[CellPut]) -> Row:
@@ -184,5 +186,5 @@ def merged(row: Row, puts: Iterable[CellPut]) -> Row:
 
 def without(row: Row, columns: Sequence[bytes] | None, at_ms: int) -> Row:
     """`row` without the cells of `columns` (None: all) that are not newer than `at_ms`."""
-    gone = row.keys() if columns is None else set(columns)
-    return {c: cell for c, cell in row.items() if c not in gone or cell[1] > at_ms}
+    columns_set = row.keys() if columns is None else set(columns)
+    return {c: cell for c, cell in row.items() if c not in columns_set or cell[1] > at_ms}

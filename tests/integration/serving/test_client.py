@@ -28,7 +28,7 @@ from aragog.errors import (
 )
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.auth.tokens import make
-from aragog.serving.fetching import FetchAnswer, FetchState
+from aragog.serving.fetching import FetchResponse, FetchState
 from aragog.serving.http.services import Services
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
@@ -69,7 +69,7 @@ class Fetching:
         )  # fmt: skip
         self.store.write_pages([page(URL, fields={"title": b"T"}, report=report)])
         found = self.store.get(request.url, request.fields)
-        return FetchAnswer(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
+        return FetchResponse(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
 
     def steps(self, request):
         yield from ()

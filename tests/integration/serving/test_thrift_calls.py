@@ -9,7 +9,7 @@ import pytest
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.serving.fetching import FetchAnswer, FetchState
+from aragog.serving.fetching import FetchResponse, FetchState
 from aragog.serving.steps import Wait
 from aragog.serving.thrift.contract import idl
 from aragog.serving.thrift.services.urlstore import UrlStoreService
@@ -422,7 +422,7 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
             store.write_pages([fetched])
             store.put_content(URL, b"hello")
             found = store.get(request.url, request.fields)
-            return FetchAnswer(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
+            return FetchResponse(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
 
     asked = []
     options = apache.types.FetchOptions(max_wait_ms=500, fields=["title"], content=True)

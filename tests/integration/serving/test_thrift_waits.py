@@ -9,7 +9,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.serving.fetching import FetchAnswer, FetchState
+from aragog.serving.fetching import FetchResponse, FetchState
 from aragog.serving.steps import Wait
 from aragog.serving.thrift.services.job_waits import JobWaits
 from aragog.zen.tables.memory import MemoryTables
@@ -196,7 +196,7 @@ class Fetching:
     def steps(self, request):
         try:
             yield Wait(self.done, request.max_wait_ms / 1000)
-            return FetchAnswer(
+            return FetchResponse(
                 url=request.url,
                 record=None,
                 state=FetchState.ABSENT,

@@ -51,8 +51,8 @@ def _behind_heading(
 
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:
     """Yield names after a `by` shortly after the first h1, in any elements."""
-    for found in _behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
-        text = normalize_space(html.unescape(found[1].decode("utf-8", "replace")))
+    for match in _behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
+        text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
         if alone is not None:
             name = _BY_BEFORE.sub("", text, count=1) if _AND.search(text) else alone[1]
@@ -72,9 +72,9 @@ def _name_in(node: LexborNode) -> str | None:
     """Return the name in an element: alone, on its first line, or on the line after a `by`."""
     text = normalize_space(node.text(separator=" "))
     if len(text) <= MAX_NAME_CHARS:
-        found = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
-        if found:
-            return found[1]
+        match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
+        if match:
+            return match[1]
         if text and _is_in_path(text, node.attributes.get("href") or ""):
             return text
     return _name_in_lines(node)
@@ -90,8 +90,8 @@ def _name_in_lines(node: LexborNode) -> str | None:
         lines = lines[1:]
     if not lines or len(lines[0]) > MAX_NAME_CHARS:
         return None
-    found = _BYLINE.fullmatch(lines[0])
-    return found[1] if found else None
+    match = _BYLINE.fullmatch(lines[0])
+    return match[1] if match else None
 
 
 def _is_in_path(text: str, href: str) -> bool:
@@ -105,8 +105,8 @@ def _around(node: LexborNode) -> set[int]:
     """Return those of the two elements around an element that hold a line of text."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
-    found = (parent, outer)
-    return {each.mem_id for each in found if each is not None and each.tag in _LINES}
+    elements = (parent, outer)
+    return {each.mem_id for each in elements if each is not None and each.tag in _LINES}
 
 
 _LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})
@@ -151,8 +151,8 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
 
 def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates that are the only text of an element shortly after the first h1."""
-    for found in _behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
-        yield Candidate(found[1].decode("utf-8", "replace").strip(), "html", "behind the h1")
+    for match in _behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
+        yield Candidate(match[1].decode("utf-8", "replace").strip(), "html", "behind the h1")
         return
 
 

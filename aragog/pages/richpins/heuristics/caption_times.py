@@ -168,12 +168,12 @@ def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
 def _paired(run: list[_CaptionToken], *, both_ways: bool) -> Iterator[_Pair]:
     place = 0
     while place + 1 < len(run):
-        one, other = run[place], run[place + 1]
-        if one.name != "lasts" and other.minutes is not None:
-            yield one.name, other.minutes, one.start, other.end
+        first, other = run[place], run[place + 1]
+        if first.name != "lasts" and other.minutes is not None:
+            yield first.name, other.minutes, first.start, other.end
             place += 2
-        elif both_ways and one.minutes is not None and other.name != "lasts":
-            yield other.name, one.minutes, one.start, other.end
+        elif both_ways and first.minutes is not None and other.name != "lasts":
+            yield other.name, first.minutes, first.start, other.end
             place += 2
         else:
             place += 1

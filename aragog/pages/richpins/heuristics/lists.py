@@ -78,17 +78,17 @@ class Section:
     def entries(self) -> list[str]:
         return [entry for _, entries in self.groups for entry in entries]
 
-    def add(self, found: list[str], *, surely: bool = False) -> None:
+    def add(self, entries: list[str], *, surely: bool = False) -> None:
         """Add the entries of one element; with `surely`, ingredients may be long."""
         if self.kind == "steps":
-            self._extend(self.groups, found, steps=True)
-        elif self.then or (self.count > 1 and are_steps(found)):
-            self._extend(self.then, found, steps=True)
-        elif surely or not (self.closed or sum(map(len, found)) > _room_for(found)):
-            self._extend(self.groups, found, steps=False)
+            self._extend(self.groups, entries, steps=True)
+        elif self.then or (self.count > 1 and are_steps(entries)):
+            self._extend(self.then, entries, steps=True)
+        elif surely or not (self.closed or sum(map(len, entries)) > _room_for(entries)):
+            self._extend(self.groups, entries, steps=False)
 
-    def _extend(self, into: Groups, found: list[str], *, steps: bool) -> None:
-        cleaned = [text for text in (_cleaned(entry, steps=steps) for entry in found) if text]
+    def _extend(self, into: Groups, entries: list[str], *, steps: bool) -> None:
+        cleaned = [text for text in (_cleaned(entry, steps=steps) for entry in entries) if text]
         if cleaned:
             if not into:
                 into.append((None, []))
@@ -99,9 +99,9 @@ class Section:
         (self.then or self.groups).append((name, []))
 
 
-def _room_for(found: list[str]) -> int:
+def _room_for(ingredients: list[str]) -> int:
     """Return the allowed total length of these ingredients; those with an amount may be longer."""
-    return 160 if len(found) == 1 and amounts(found) else 80 * max(len(found), 1)
+    return 160 if len(ingredients) == 1 and amounts(ingredients) else 80 * max(len(ingredients), 1)
 
 
 def _cleaned(entry: str, *, steps: bool) -> str | None:
@@ -178,9 +178,9 @@ def _take_lists(lists: list[LexborNode], node: LexborNode, section: Section) -> 
         elif each.tag == "p":
             lone = not _has_list_above(each, node)
             if lone and (section.kind == "steps" or section.count > 1):
-                found = _paragraphs(each, "steps")
-                if section.kind == "steps" or section.then or are_steps(found):
-                    section.add(found)
+                paragraphs = _paragraphs(each, "steps")
+                if section.kind == "steps" or section.then or are_steps(paragraphs):
+                    section.add(paragraphs)
         elif not _take_heading(each, section):
             return
 
@@ -232,16 +232,16 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
     if node.tag == "table":
         rows = (normalize_space(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
         return [row for row in rows if row]
-    found: list[str] = []
+    entries: list[str] = []
     items = node.css("li,dd") or node.css("dt")
     for item in items[: 2 * _MAX_ENTRIES]:
         if _holds_items(item):
             continue
         if kind == "steps":
-            found.extend(lines_of(item))
+            entries.extend(lines_of(item))
         else:
-            found.append(_row(item))
-    return _without_common_end(found)
+            entries.append(_row(item))
+    return _without_common_end(entries)
 
 
 def _holds_items(item: LexborNode) -> bool:
@@ -253,12 +253,12 @@ def _row(node: LexborNode) -> str:
     return _BEFORE_MARK.sub(r"\1", normalize_space(node.text(separator=" ")))
 
 
-def _without_common_end(found: list[str]) -> list[str]:
+def _without_common_end(entries: list[str]) -> list[str]:
     """Remove an ending that all entries share: `add to shopping list`."""
-    ends = {tuple(entry.lower().split()[-2:]) for entry in found}
-    if len(found) < 3 or len(ends) > 1:
-        return found
-    words = [entry.split() for entry in found]
+    ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
+    if len(entries) < 3 or len(ends) > 1:
+        return entries
+    words = [entry.split() for entry in entries]
     same = 0
     while same < min(map(len, words)) and len({each[-1 - same].lower() for each in words}) == 1:
         same += 1

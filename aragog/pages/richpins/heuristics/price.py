@@ -66,15 +66,15 @@ def shown_price(
 
 def _holders(nodes: list[LexborNode]) -> set[int]:
     """Return the elements around those with a price class."""
-    found: set[int] = set()
+    holders: set[int] = set()
     for node in nodes:
         at = node.parent if node.tag != "h1" else None
         for _ in range(_MAX_CLIMB):
-            if at is None or at.mem_id in found:
+            if at is None or at.mem_id in holders:
                 break
-            found.add(at.mem_id)
+            holders.add(at.mem_id)
             at = at.parent
-    return found
+    return holders
 
 
 def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:

@@ -52,11 +52,11 @@ def best_sections(sources: Sources) -> dict[str, Section]:
         return best
     heads = list(_heads(sources))
     for section in _by_headings(heads):
-        known = best.get(section.kind)
-        if known is not None and _continues(known, section):
-            known.groups.extend(section.groups)
+        previous = best.get(section.kind)
+        if previous is not None and _continues(previous, section):
+            previous.groups.extend(section.groups)
             continue
-        if known is None or _score(section) > _score(known):
+        if previous is None or _score(section) > _score(previous):
             best[section.kind] = section
     if "ingredients" not in best and (measured := _by_amounts(sources, heads)) is not None:
         best["ingredients"] = measured
@@ -82,16 +82,16 @@ def _score(section: Section) -> int:
 _STEP_CHARS = 30
 
 
-def _continues(known: Section, section: Section) -> bool:
+def _continues(previous: Section, section: Section) -> bool:
     """Return True for `Ingredients for the sauce` after `Ingredients for the filling`."""
-    words, others = known.heading.lower().split(), section.heading.lower().split()
+    words, others = previous.heading.lower().split(), section.heading.lower().split()
     return (
         len(words) > 1
         and len(others) > 1
         and words[0] == others[0]
         and words[1:] != others[1:]
-        and known.tag == section.tag
-        and not set(known.entries) & set(section.entries)
+        and previous.tag == section.tag
+        and not set(previous.entries) & set(section.entries)
     )
 
 
@@ -133,7 +133,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
         if not text[0].isalpha():
             text = _undecorated(text)
         if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
-            text = next(filter(_is_known, (parts[-1], parts[0])), text)
+            text = next(filter(_is_heading, (parts[-1], parts[0])), text)
         if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
             yield node, "ingredients", text
         elif IS_STEPS.fullmatch(text):
@@ -146,7 +146,7 @@ _TITLES = frozenset({"h2", "h3", "h4", "h5"})
 _PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
 
-def _is_known(text: str) -> bool:
+def _is_heading(text: str) -> bool:
     return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
 
 
@@ -163,9 +163,9 @@ def _by_amounts(
 ) -> Section | None:
     """Return the longest list of amounts without a known heading, and the similar lists near it."""
     lists = [
-        (node, found)
+        (node, entries)
         for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
-        if 5 * amounts(found := _listed(node)) >= 3 * len(found) > 0
+        if 5 * amounts(entries := _listed(node)) >= 3 * len(entries) > 0
     ]
     sure = [each for each in lists if are_ingredients(each[1])]
     if not sure:
@@ -173,13 +173,13 @@ def _by_amounts(
     longest, _ = max(sure, key=lambda each: len(each[1]))
     around = _around(longest)
     beside = [
-        (node, found)
-        for node, found in lists
-        if _around(node) & around and (node.tag != "p" or are_ingredients(found))
+        (node, entries)
+        for node, entries in lists
+        if _around(node) & around and (node.tag != "p" or are_ingredients(entries))
     ]
     section = Section("ingredients", "amounts")
-    for _, found in beside:
-        section.add(found)
+    for _, entries in beside:
+        section.add(entries)
     collect_after(beside[-1][0], section, {node.mem_id: kind for node, kind, _ in heads})
     return section
 
@@ -191,8 +191,8 @@ def _listed(node: LexborNode) -> list[str]:
         return entries_of(node, "ingredients") if len(inner) < 2 else []
     if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
         return []
-    found = lines_of(node)
-    return [_BULLETS.sub("", line) for line in found] if len(found) > 2 else []
+    lines = lines_of(node)
+    return [_BULLETS.sub("", line) for line in lines] if len(lines) > 2 else []
 
 
 _BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")

@@ -98,11 +98,11 @@ class Graph:
         role: str = "",
     ) -> Node:
         """Create a node, at the top level if it has no parent."""
-        made = Node(types, syntax, where, self, parent=parent, role=role)
-        self.nodes.append(made)
+        node = Node(types, syntax, where, self, parent=parent, role=role)
+        self.nodes.append(node)
         if parent is None:
-            self.top.append(made)
-        return made
+            self.top.append(node)
+        return node
 
     def name(self, node: Node, identifier: str) -> None:
         """
@@ -112,13 +112,13 @@ class Graph:
         of one page describe the same thing in parts.
         """
         node.id = identifier
-        known = self._by_id.get(identifier)
-        if known is None or (_has_properties(node) and not _has_properties(known)):
+        existing = self._by_id.get(identifier)
+        if existing is None or (_has_properties(node) and not _has_properties(existing)):
             self._by_id[identifier] = node
-        elif _has_properties(node) and known is not node:
+        elif _has_properties(node) and existing is not node:
             for name, values in node.properties.items():
-                known.properties.setdefault(name, values)
-            known.types = known.types or node.types
+                existing.properties.setdefault(name, values)
+            existing.types = existing.types or node.types
 
     def follow(self, node: Node) -> Node:
         """Return the node that a bare reference points to, else `node` itself."""
@@ -128,8 +128,8 @@ class Graph:
 
     def thing(self, value: Value) -> Value:
         """Return the node whose id is `value`; return any other value unchanged."""
-        known = self._by_id.get(value) if isinstance(value, str) else None
-        return known if known is not None and _has_properties(known) else value
+        node = self._by_id.get(value) if isinstance(value, str) else None
+        return node if node is not None and _has_properties(node) else value
 
     def of_types(self, types: frozenset[str]) -> Iterator[Node]:
         """Yield all nodes of one of `types` (lower case), at any depth, in order."""

@@ -220,20 +220,20 @@ class _MarkupWalk:
         """Return the closest item around `element`, and cache it for each element passed."""
         path = []
         at = element.parent
-        found: _Mark | None = None
+        owner: _Mark | None = None
         while at is not None:
             key = at.mem_id
             if key in self.items:
-                found = self.items[key]
+                owner = self.items[key]
                 break
             if key in self.owners:
-                found = self.owners[key]
+                owner = self.owners[key]
                 break
             path.append(key)
             at = at.parent
         for key in path:
-            self.owners[key] = found
-        return found
+            self.owners[key] = owner
+        return owner
 
     def _give(self, node: Node, mark: _Mark) -> None:
         for name in mark.names:
@@ -262,7 +262,7 @@ class _MarkupWalk:
             return [(attributes["datetime"] or "").strip()]
         if tag in {"img", "source"}:
             lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
-            return [found for found in lazy if found][:1]
+            return [value for value in lazy if value][:1]
         if name in _INGREDIENTS and not _holds_list(mark.element):
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:

@@ -66,9 +66,9 @@ def read(sources: Sources, nodes: list[Node]) -> App:
 
 
 def _price(sources: Sources, nodes: list[Node]) -> tuple[Decimal | None, str | None]:
-    found = prices.price_of(sources, nodes, "app.price")
-    if found is not None:
-        return found
+    price = prices.price_of(sources, nodes, "app.price")
+    if price is not None:
+        return price
     free = sources.ledger.pick("app.price", _is_free, _free_candidates(sources, nodes))
     return (Decimal(0), None) if free else (None, None)
 
@@ -89,20 +89,20 @@ def _is_free(value: Any) -> bool | None:
 
 
 def _category(value: Any) -> str | None:
-    found = scalars.text(value)
-    return found.rpartition("/")[2] if found and "schema.org/" in found else found
+    category = scalars.text(value)
+    return category.rpartition("/")[2] if category and "schema.org/" in category else category
 
 
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
     """Return the store pages that the page names, with the keys `ios` and `android`."""
-    found: dict[str, str] = {}
+    links: dict[str, str] = {}
     for system, candidate in _links(sources, nodes):
-        if system not in found:
-            found[system] = candidate.value
+        if system not in links:
+            links[system] = candidate.value
             sources.ledger.provenance[f"app.{system}_url"] = Provenance(
                 candidate.syntax, candidate.where
             )
-    return found
+    return links
 
 
 def _links(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate]]:

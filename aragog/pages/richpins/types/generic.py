@@ -184,11 +184,11 @@ def _best_of(
 ) -> tuple[Image | None, tuple[Image, ...]]:
     everything: dict[str, tuple[Image, Candidate]] = {}
     for image, result in offered:
-        known = everything.get(image.url)
-        if known is None:
+        entry = everything.get(image.url)
+        if entry is None:
             everything[image.url] = (image, result)
-        elif not known[0].pixels and image.pixels:
-            everything[image.url] = (image, known[1])
+        elif not entry[0].pixels and image.pixels:
+            everything[image.url] = (image, entry[1])
     chosen = images.best(image for image, _ in everything.values())
     if chosen is not None:
         sources.ledger.note("page.image", everything[chosen.url][1])

@@ -55,7 +55,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
     """Return the place that `nodes`, or the place tags of Open Graph, describe."""
     pick = sources.ledger.pick
 
-    def one(name: str, *properties: str) -> str | None:
+    def field_of(name: str, *properties: str) -> str | None:
         return pick(f"place.{name}", scalars.text, sources.scalars(nodes, *properties))
 
     def url(name: str, *properties: str) -> str | None:
@@ -73,7 +73,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         ),
         phone=pick("place.phone", _phone, _phones(sources, nodes), expected="a phone number"),
         email=pick("place.email", _email, sources.scalars(nodes, "email")),
-        price_range=one("price_range", "pricerange"),
+        price_range=field_of("price_range", "pricerange"),
         opening_hours=pick(
             "place.opening_hours",
             _hours,

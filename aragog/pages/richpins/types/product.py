@@ -59,7 +59,7 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
     offers = list(offers_of(nodes))
     price = _price(sources, nodes, shown_price)
 
-    def one(
+    def pick(
         name: str,
         parse: Callable[[Any], T | None],
         *candidates: Iterable[Candidate],
@@ -81,31 +81,31 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
         price_high=price.high if price else None,
         list_price=price.listed if price else None,
         currency=price.currency if price else None,
-        price_valid_until=one(
+        price_valid_until=pick(
             "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
         ),
         availability=_availability(sources, offers, nodes),
-        condition=one("condition", condition, *conditions, expected="a condition"),
-        brand=one("brand", scalars.name, *brands, expected="a name"),
-        seller=one("seller", scalars.name, of(offers, "seller", "offeredby")),
-        sku=one("sku", scalars.text, of(nodes, "sku", "productid")),
-        gtin=one("gtin", gtin, *gtins, expected="a GTIN"),
-        mpn=one("mpn", scalars.text, of(nodes, "mpn")),
-        color=one("color", scalars.text, of(nodes, "color")),
-        size=one("size", scalars.text, of(nodes, "size")),
-        material=one("material", scalars.text, of(nodes, "material")),
-        category=one("category", scalars.text, of(nodes, "category"), meta("product:category")),
-        offer_count=one("offer_count", numbers.count, of(offers, "offercount")),
+        condition=pick("condition", condition, *conditions, expected="a condition"),
+        brand=pick("brand", scalars.name, *brands, expected="a name"),
+        seller=pick("seller", scalars.name, of(offers, "seller", "offeredby")),
+        sku=pick("sku", scalars.text, of(nodes, "sku", "productid")),
+        gtin=pick("gtin", gtin, *gtins, expected="a GTIN"),
+        mpn=pick("mpn", scalars.text, of(nodes, "mpn")),
+        color=pick("color", scalars.text, of(nodes, "color")),
+        size=pick("size", scalars.text, of(nodes, "size")),
+        material=pick("material", scalars.text, of(nodes, "material")),
+        category=pick("category", scalars.text, of(nodes, "category"), meta("product:category")),
+        offer_count=pick("offer_count", numbers.count, of(offers, "offercount")),
         rating=rating_of(sources, "product.rating", nodes),
     )
 
 
 def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
-    found = picked_price(sources, nodes, "product.price") or noted_price(sources, shown_price)
-    if found:
+    price = picked_price(sources, nodes, "product.price") or noted_price(sources, shown_price)
+    if price:
         provenance = sources.ledger.provenance
         provenance["product.currency"] = provenance["product.price"]
-    return found
+    return price
 
 
 _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
@@ -113,8 +113,11 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 def _availability(sources: Sources, offers: list[Node], nodes: list[Node]) -> Availability | None:
     """Return in stock if any offer is; otherwise the state of the first offer."""
-    found = sources.scalars([*offers, *nodes], "availability")
-    every = [*found, *sources.meta("product:availability", "og:availability", "availability")]
+    availabilities = sources.scalars([*offers, *nodes], "availability")
+    every = [
+        *availabilities,
+        *sources.meta("product:availability", "og:availability", "availability"),
+    ]
     every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
     return sources.ledger.pick(
         "product.availability", availability, every, expected="an availability"
@@ -154,5 +157,5 @@ def gtin(value: Any) -> str | None:
 
 
 def _day(value: Any) -> date | None:
-    found = dates.moment(value)
-    return found.date() if hasattr(found, "date") else found  # type: ignore[union-attr]
+    moment = dates.moment(value)
+    return moment.date() if hasattr(moment, "date") else moment  # type: ignore[union-attr]

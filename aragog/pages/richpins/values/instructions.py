@@ -81,9 +81,9 @@ class _Steps:
     def _add(self, steps: list[str], section: str | None) -> None:
         if not self.groups or self.groups[-1][0] != section:
             self.groups.append((section, []))
-        kept = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
-        self.left -= len(kept)
-        self.groups[-1][1].extend(kept)
+        lines = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
+        self.left -= len(lines)
+        self.groups[-1][1].extend(lines)
 
     def _take_node(self, node: Node, section: str | None, depth: int) -> None:
         inner = node.all("itemlistelement", "steps", "step", "item")
@@ -161,12 +161,12 @@ def unnumbered(steps: list[str]) -> list[str]:
 
 def _parts_of(text: str) -> list[str]:
     places = [0]
-    wanted = 1
+    expected = 1
     for match in _NUMBER_INSIDE.finditer(text):
-        if int(match[1]) == wanted:
-            wanted += 1
+        if int(match[1]) == expected:
+            expected += 1
             places.append(match.start())
-    if wanted < _LEAST_PARTS + 1:
+    if expected < _LEAST_PARTS + 1:
         return [text]
     cut = [
         text[start:end].strip() for start, end in zip(places, [*places[1:], len(text)], strict=True)

@@ -107,7 +107,7 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
         ]
     if not amounts:
         return None
-    return numbers.decimal(_sign(text, *_asked(text, amounts)), currency)
+    return numbers.decimal(_sign(text, *_price_amount(text, amounts)), currency)
 
 
 def count(text: str) -> int:
@@ -115,7 +115,7 @@ def count(text: str) -> int:
     return len(_amounts(_plain(text[:MAX_CHARS]), None))
 
 
-def _asked(text: str, amounts: list[tuple[int, str]]) -> tuple[int, str]:
+def _price_amount(text: str, amounts: list[tuple[int, str]]) -> tuple[int, str]:
     if len(amounts) == 1:
         return amounts[0]
     before = [text[max(0, at - _WORDS_BEFORE) : at] for at, _ in amounts]

@@ -47,8 +47,8 @@ def offers_of(nodes: list[Node]) -> Iterator[Node]:
                 yield from _nodes(offer.all("offers", "offer"))[: max(left, 0)]
 
 
-def _nodes(found: list[Any]) -> list[Node]:
-    return [value for value in found if isinstance(value, Node)]
+def _nodes(values: list[Any]) -> list[Node]:
+    return [value for value in values if isinstance(value, Node)]
 
 
 def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
@@ -85,8 +85,8 @@ _PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço
 
 def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
     """Return the price of an item with offers, recorded under the name `field`."""
-    found = picked_price(sources, nodes, field)
-    return (found.amount, found.currency) if found else None
+    price = picked_price(sources, nodes, field)
+    return (price.amount, price.currency) if price else None
 
 
 def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
@@ -102,11 +102,11 @@ def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | Non
 
 def noted_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
     """Return the price in the visible text, recorded as `product.price`."""
-    found = shown_price(sources, country_of(sources))
-    if found is None:
+    visible = shown_price(sources, country_of(sources))
+    if visible is None:
         return None
-    sources.ledger.note("product.price", found[2])
-    return Price(found[0], found[1], None, None)
+    sources.ledger.note("product.price", visible[2])
+    return Price(visible[0], visible[1], None, None)
 
 
 def country_of(sources: Sources) -> str | None:
@@ -131,11 +131,11 @@ def _price(raw: Any, country: str | None) -> Price | None:
         if number is None or number < 0 or code is None:
             return None
         return Price(number, code, None, money.amount_of(listed, code))
-    found = [price for offer in raw if (price := _offer_price(offer, country))]
-    if not found:
+    prices = [price for offer in raw if (price := _offer_price(offer, country))]
+    if not prices:
         return None
-    currency = found[0].currency
-    same = [price for price in found if price.currency == currency]
+    currency = prices[0].currency
+    same = [price for price in prices if price.currency == currency]
     low = min(price.amount for price in same)
     high = max(max(price.amount, price.high or price.amount) for price in same)
     listed = next((price.listed for price in same if price.listed), None)

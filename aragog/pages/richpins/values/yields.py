@@ -57,7 +57,7 @@ def read_yield(value: Any) -> Yield | None:
     If a bare number stands next to a range (`4`, `4-6 bowls`), it is the page's choice from that
     range.
     """
-    parsed = [read for each in _flat(value) if (read := _one(each)) is not None]
+    parsed = [read for each in _flat(value) if (read := _yield_of(each)) is not None]
     if not parsed:
         return None
     named = next((each for each, has_unit in parsed if has_unit), parsed[0][0])
@@ -71,15 +71,15 @@ def _flat(value: Any) -> list[Any]:
     return value[:20] if isinstance(value, list) else [value]
 
 
-def _one(value: Any) -> tuple[Yield, bool] | None:
+def _yield_of(value: Any) -> tuple[Yield, bool] | None:
     """Return the yield, and whether the text named a unit."""
     if isinstance(value, Node):
         amount = scalars.text(value.first("value", "minvalue", "name"))
         value = f"{amount or ''} {scalars.text(value.first('unittext', 'unitcode')) or ''}"
-    written = scalars.text(value)
-    if not written or len(written) > 200:
+    raw = scalars.text(value)
+    if not raw or len(raw) > 200:
         return None
-    text = _LEAD.sub("", _spelled_out(written).strip())
+    text = _LEAD.sub("", _spelled_out(raw).strip())
     matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
     first = min((each for each in matches if each), key=lambda each: each.start(), default=None)
     if first is None:

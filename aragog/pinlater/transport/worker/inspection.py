@@ -87,9 +87,9 @@ def _request(consumer: Any, job: JobInfo) -> Request:
     tasks = consumer.task_consumer
     payload = envelope.from_job(job.body, tag=job.job_id, attempt=job.attempts + 1)
     headers = payload["headers"]
-    asked_for = None if job.attempts else headers.get("x_eta")
+    eta = None if job.attempts else headers.get("x_eta")
     # A retried job has a different due time.
-    headers["eta"] = asked_for or datetime.fromtimestamp(job.at_ms / 1000, UTC).isoformat()
+    headers["eta"] = eta or datetime.fromtimestamp(job.at_ms / 1000, UTC).isoformat()
     message = tasks.channel.message_to_python(payload)
     message.accept = tasks.accept
     return Request(message, app=consumer.app, hostname=consumer.hostname)

@@ -130,7 +130,7 @@ def follow(app: Celery) -> None:
     app.Task.Request = f"{__name__}:JobRequest"
     app.conf.worker_consumer = "aragog.pinlater.transport.worker.celery_consumer:KeepingConsumer"
     log = logging.getLogger("celery.app.trace")
-    if not any(isinstance(one, OneLine) for one in log.filters):
+    if not any(isinstance(log_filter, OneLine) for log_filter in log.filters):
         outage = Outage()
         log.addFilter(OneLine(outage, _is_outage))
         signals.after_task_publish.connect(outage.over, weak=False)

@@ -72,14 +72,14 @@ class LimiterNode:
         """
         keys, args = _script(name).bind(values)
         with self._errors():
-            asked_us = stopwatch_us()
+            sent_us = stopwatch_us()
             try:
                 answer = self._run(name, keys, args)
             except NoScriptError:
                 self._load()
-                asked_us = stopwatch_us()
+                sent_us = stopwatch_us()
                 answer = self._run(name, keys, args)
-        self.clock.observe(asked_us, _NOW.unpack_from(answer)[0], stopwatch_us())
+        self.clock.observe(sent_us, _NOW.unpack_from(answer)[0], stopwatch_us())
         return answer
 
     def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> bytes:
@@ -111,9 +111,9 @@ class LimiterNode:
     def ask_time(self) -> None:
         """Read the server's clock, in one round trip."""
         with self._errors():
-            asked_us = stopwatch_us()
+            sent_us = stopwatch_us()
             seconds, us = self.client.time()
-        self.clock.observe(asked_us, seconds * 1_000_000 + us, stopwatch_us())
+        self.clock.observe(sent_us, seconds * 1_000_000 + us, stopwatch_us())
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """The values of keys; one round trip."""

@@ -73,11 +73,11 @@ class LiveOverrides:
                 return None
             stored = cast("Mapping[bytes, bytes]", self._redis.hgetall(self._values))
         self._seen = version
-        found: dict[str, dict[str, Any]] = {}
+        overrides: dict[str, dict[str, Any]] = {}
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
-            found.setdefault(domain, {})[key] = True if key == "stopped" else float(value)
-        return found
+            overrides.setdefault(domain, {})[key] = True if key == "stopped" else float(value)
+        return overrides
 
     def set_qps(self, domain: str, qps: float | None, *, who: str, reason: str = "") -> None:
         """
@@ -126,4 +126,4 @@ class LiveOverrides:
             )
             for entry, texts in entries
         ]
-        return [one for one in changes if domain in (None, one.domain)][:count]
+        return [change for change in changes if domain in (None, change.domain)][:count]

@@ -79,10 +79,10 @@ def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
         # [example.com] is TOML for com inside example.
         problems.append(f'{at}: quote a name with dots: ["{name}.…"]')
         return Override(name)
-    known = [field.name for field in fields(Override) if field.name != "name"]
+    names = [field.name for field in fields(Override) if field.name != "name"]
     problems += [
-        f"{at}.{key}: is not a known key; use {', '.join(known)}"
-        for key in sorted(values.keys() - set(known))
+        f"{at}.{key}: is not a known key; use {', '.join(names)}"
+        for key in sorted(values.keys() - set(names))
     ]
     for key, value in values.items():
         requirement = _requirement(key, value)
@@ -93,8 +93,8 @@ def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
         problems.append(
             f"{at}: is not a domain or host name; write it without scheme, port or path"
         )
-    given = {key: value for key, value in values.items() if key in known}
-    return Override(host or name, **cast("dict[str, Any]", given))
+    settings = {key: value for key, value in values.items() if key in names}
+    return Override(host or name, **cast("dict[str, Any]", settings))
 
 
 def _requirement(key: str, value: Any) -> str | None:

@@ -73,15 +73,15 @@ def _operation(
     security: list[dict[str, list[str]]] | None = None,
     body: str | None = None,
 ) -> Operation:
-    made: Operation = {"operationId": name, "summary": summary}
+    operation: Operation = {"operationId": name, "summary": summary}
     if parameters:
-        made["parameters"] = list(parameters)
+        operation["parameters"] = list(parameters)
     if body is not None:
-        made["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
+        operation["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
     codes = [*problems.split(), *(["429"] if security else [])]
-    made["responses"] = {**answers, **{code: _PROBLEMS[code] for code in sorted(codes)}}
-    made["security"] = [] if security is None else security
-    return made
+    operation["responses"] = {**answers, **{code: _PROBLEMS[code] for code in sorted(codes)}}
+    operation["security"] = [] if security is None else security
+    return operation
 
 
 def _read(name: str, summary: str, *parameters: dict[str, Any], schema: str) -> Operation:

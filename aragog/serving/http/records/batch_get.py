@@ -31,32 +31,32 @@ def read_urls(
     Raises:
         TransientError: the store does not answer.
     """
-    shown: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     names = None if fields is None else tuple(fields)
     size, length = 0, FIRST_PART
-    while part := urls[len(shown) : len(shown) + length]:
+    while part := urls[len(items) : len(items) + length]:
         if size >= MOST_BYTES:
-            return shown + [_left_out(given) for given in urls[len(shown) :]]
+            return items + [_left_out(url) for url in urls[len(items) :]]
         results = read_hedged(read, part, names)
-        size += sum(len(one.data) for one in results if isinstance(one, RecordJson))
-        shown += map(_result, part, results)
-        length = max(1, min(MOST_PART, PART_BYTES * len(shown) // max(size, 1)))
-    return shown
+        size += sum(len(record.data) for record in results if isinstance(record, RecordJson))
+        items += map(_result, part, results)
+        length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
+    return items
 
 
-def _result(given: str, result: Found) -> dict[str, Any]:
+def _result(url: str, result: Found) -> dict[str, Any]:
     match result:
         case None:
-            return {"input": given, "status": 404, "detail": "nothing is known of this URL"}
+            return {"input": url, "status": 404, "detail": "nothing is known of this URL"}
         case InvalidUrl():
-            return {"input": given, "status": 400, "detail": str(result)}
+            return {"input": url, "status": 400, "detail": str(result)}
         case PermanentError():
-            return {"input": given, "status": 500, "detail": str(result)}
+            return {"input": url, "status": 500, "detail": str(result)}
         case RecordJson():
-            return {"input": given, "status": 200, "record": orjson.Fragment(result.data)}
+            return {"input": url, "status": 200, "record": orjson.Fragment(result.data)}
     raise result
 
 
-def _left_out(given: str) -> dict[str, Any]:
+def _left_out(url: str) -> dict[str, Any]:
     detail = f"the response holds {MOST_BYTES} bytes already: ask for this URL again"
-    return {"input": given, "status": 413, "detail": detail}
+    return {"input": url, "status": 413, "detail": detail}

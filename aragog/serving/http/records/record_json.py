@@ -41,14 +41,14 @@ def read_records(
         TransientError: the store does not answer.
     """
     if len(urls) == 1 and fields is None:
-        return [_one(store, urls[0], fields)]
+        return [_read_one(store, urls[0], fields)]
     valid, refused = normalized(urls)
     try:
         result = _read(store, valid, fields)
     except TransientError:
         raise
     except Exception:  # noqa: BLE001 - one of them: find out which
-        result = [_one(store, url, fields) for url in valid]
+        result = [_read_one(store, url, fields) for url in valid]
     for place, error in refused.items():
         result.insert(place, error)
     return result
@@ -65,7 +65,7 @@ def read_hedged(
             return [error]
         # Perhaps of one of them alone: each file of an SQLite store fails by itself.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
-    return [_of_standby(one) for one in results] if standby else results
+    return [_of_standby(result) for result in results] if standby else results
 
 
 def _of_standby(result: Found) -> Found:
@@ -77,10 +77,13 @@ def _of_standby(result: Found) -> Found:
 def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) -> list[Found]:
     if fields is None:
         return [_whole(store, record) for record in store.get_many(urls)]
-    return [_shown(store, one, fields) for one in store.pages.values(urls, fields, facts=True)]
+    return [
+        _record_json(store, values, fields)
+        for values in store.pages.values(urls, fields, facts=True)
+    ]
 
 
-def _one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:
+def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:
     try:
         return _whole(store, store.get(url, fields))
     except TransientError:
@@ -95,11 +98,11 @@ def _whole(store: UrlStore, record: Record | None) -> Found:
     return RecordJson(orjson.dumps(views.record(store, record)), record.version)
 
 
-def _shown(store: UrlStore, values: FieldValues | None, fields: tuple[str, ...]) -> Found:
+def _record_json(store: UrlStore, values: FieldValues | None, fields: tuple[str, ...]) -> Found:
     if values is None:
         return None
     version, to_json = values.version.decode(), store.formats.to_json
-    shown = {
+    record = {
         "url": values.url,
         "canonical_url": values.canonical_url,
         "version": version,
@@ -113,4 +116,4 @@ def _shown(store: UrlStore, values: FieldValues | None, fields: tuple[str, ...])
         "content_hash": values.content_hash.decode() if values.content_hash else None,
         "due_at_ms": int(values.due_at_ms) if values.due_at_ms else None,
     }
-    return RecordJson(orjson.dumps(shown), version)
+    return RecordJson(orjson.dumps(record), version)

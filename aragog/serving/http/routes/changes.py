@@ -59,62 +59,62 @@ class ChangesApi:
 
     async def answer(self, request: Request) -> Response:
         """`GET /v1/changes`: a JSON response, after `wait_ms` at most, or a stream of events."""
-        asked = _Asked(request)
+        query = _Asked(request)
         if self._readers >= self._most_readers:
             raise unavailable("too many readers of the feed at once")
         if "text/event-stream" in request.headers.get("accept", ""):
-            await self._page(asked, asked.cursor)  # a bad cursor gets an error status
+            await self._page(query, query.cursor)  # a bad cursor gets an error status
             return StreamingResponse(
-                self._events(asked),
+                self._events(query),
                 headers={"Cache-Control": "no-store"},
                 media_type="text/event-stream",
             )
-        return await self._poll(asked)
+        return await self._poll(query)
 
-    async def _poll(self, asked: _Asked) -> Response:
+    async def _poll(self, query: _Asked) -> Response:
         self._readers += 1
         try:
-            page = await self._page(asked, asked.cursor)
-            left_s = asked.wait_ms / 1000
+            page = await self._page(query, query.cursor)
+            left_s = query.wait_ms / 1000
             while not page.items and left_s > 0 and not self.draining:
                 await self._sleep(min(LOOK_S, left_s))
                 left_s -= LOOK_S
-                page = await self._page(asked, page.cursor)
+                page = await self._page(query, page.cursor)
         finally:
             self._readers -= 1
         read = self._calls.store.formats.to_json
         body = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
         return json_response(body)
 
-    async def _events(self, asked: _Asked) -> AsyncGenerator[bytes, None]:
+    async def _events(self, query: _Asked) -> AsyncGenerator[bytes, None]:
         self._readers += 1
         try:
-            cursor, silent_s = asked.cursor, 0.0
+            cursor, silent_s = query.cursor, 0.0
             read = self._calls.store.formats.to_json
             while not self.draining:
-                page = await self._page(asked, cursor)
+                page = await self._page(query, cursor)
                 silent_s = 0.0 if page.items else silent_s + LOOK_S
                 if page.items:
                     yield b"".join(_event(change, read) for change in page.items)
-                elif silent_s >= HEARTBEAT_S or cursor == asked.cursor == NOW:
+                elif silent_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
                     silent_s = 0.0
                     yield b": still here\n\n"
                 cursor = page.cursor
-                if len(page.items) < asked.limit:
+                if len(page.items) < query.limit:
                     await self._sleep(LOOK_S)
         except (TransientError, TimeoutError, Overloaded):
             return  # the stream ends; the reader connects again with its cursor
         finally:
             self._readers -= 1
 
-    async def _page(self, asked: _Asked, cursor: str | None) -> ListPage[Change]:
-        return await self._calls.feed(_read, asked, cursor)
+    async def _page(self, query: _Asked, cursor: str | None) -> ListPage[Change]:
+        return await self._calls.feed(_read, query, cursor)
 
 
-def _read(store: UrlStore, asked: _Asked, cursor: str | None) -> ListPage[Change]:
+def _read(store: UrlStore, query: _Asked, cursor: str | None) -> ListPage[Change]:
     if cursor == NOW:
         cursor = store.feed.end()
-    return store.feed.changes(cursor, asked.limit, owner=asked.owner, host=asked.host)
+    return store.feed.changes(cursor, query.limit, owner=query.owner, host=query.host)
 
 
 class _Asked:

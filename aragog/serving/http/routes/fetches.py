@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aragog.errors import BadInput
-from aragog.serving.fetching import LONGEST_WAIT_MS, FetchAnswer, Fetching, FetchRequest
+from aragog.serving.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest, FetchResponse
 from aragog.serving.http import views
 from aragog.serving.http.calls import StoreCalls, json_response, tagged
 from aragog.serving.http.parameters import (
@@ -54,15 +54,15 @@ class Fetches:
             fields=optional_strings(body, "fields", MOST_FIELDS),
             request_id=request_id(body),
         )
-        found = await self._ask(fetch)
-        report = await self._calls.metadata(_report, found.url) if found.record else None
-        shown = {
-            "url": found.url,
-            **freshness(found),
-            "record": views.record(self._calls.store, found.record) if found.record else None,
+        response = await self._ask(fetch)
+        report = await self._calls.metadata(_report, response.url) if response.record else None
+        shown_fetch = {
+            "url": response.url,
+            **freshness(response),
+            "record": views.record(self._calls.store, response.record) if response.record else None,
             "fetch": report,
         }
-        return json_response(shown, 202 if found.fetching else 200)
+        return json_response(shown_fetch, 202 if response.fetching else 200)
 
     async def read(self, request: Request, query: Query, include: Sequence[str]) -> Response:
         """`GET /v1/urls` with `max_age` or `max_wait_ms`: the record, fetched first if it must."""
@@ -76,33 +76,35 @@ class Fetches:
             fields=query.names("fields"),
             request_id=query.get("request_id") or "",
         )
-        found = await self._ask(fetch)
-        if found.record is None:
+        response = await self._ask(fetch)
+        if response.record is None:
             raise Problem(
                 404,
-                found.reason or "nothing is known of this URL yet",
-                {"Retry-After": "1"} if found.fetching else None,
-                freshness(found),
+                response.reason or "nothing is known of this URL yet",
+                {"Retry-After": "1"} if response.fetching else None,
+                freshness(response),
             )
-        shown = views.record(self._calls.store, found.record) | {"freshness": freshness(found)}
+        shown_record = views.record(self._calls.store, response.record) | {
+            "freshness": freshness(response)
+        }
         if include:
-            shown |= await self._calls.metadata(views.extras, found.url, include)
-        return tagged(request, shown, found.record.version)
+            shown_record |= await self._calls.metadata(views.extras, response.url, include)
+        return tagged(request, shown_record, response.record.version)
 
-    async def _ask(self, fetch: FetchRequest) -> FetchAnswer:
+    async def _ask(self, fetch: FetchRequest) -> FetchResponse:
         if self._fetching is None:
             raise Problem(501, "this server does not fetch")
         return await self._fetching.fetch_now_async(fetch, self._calls.fetching)
 
 
-def freshness(found: FetchAnswer) -> dict[str, Any]:
+def freshness(response: FetchResponse) -> dict[str, Any]:
     """The age of the stored data, and whether a fetch may still replace it."""
     return {
-        "state": found.state,
-        "age_s": found.age_s,
-        "stale_fields": list(found.stale_fields),
-        "fetching": found.fetching,
-        "reason": found.reason,
+        "state": response.state,
+        "age_s": response.age_s,
+        "stale_fields": list(response.stale_fields),
+        "fetching": response.fetching,
+        "reason": response.reason,
     }
 
 
@@ -118,10 +120,10 @@ def _ages(text: str | None) -> tuple[float | None, dict[str, float]]:
     return page_s, _field_ages(fields)
 
 
-def _field_ages(given: Any) -> dict[str, float]:
-    if not isinstance(given, dict) or len(given) > MOST_FIELDS or "" in given:
+def _field_ages(ages: Any) -> dict[str, float]:
+    if not isinstance(ages, dict) or len(ages) > MOST_FIELDS or "" in ages:
         raise BadInput("field_max_age: must be an object of field names and seconds")
-    return {name: _age(f"max_age of {name[:100]}", seconds) for name, seconds in given.items()}
+    return {name: _age(f"max_age of {name[:100]}", seconds) for name, seconds in ages.items()}
 
 
 def _age(name: str, value: Any) -> float:

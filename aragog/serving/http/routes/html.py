@@ -70,9 +70,9 @@ def links(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     items = "".join(
-        f'<li><a href="/?url={quote(one["url"], safe="")}">{escape(shorten(one["url"]))}</a>'
-        f' <span class="note">{escape(shorten(one["text"]))}</span>'
-        for one in rows
+        f'<li><a href="/?url={quote(row["url"], safe="")}">{escape(shorten(row["url"]))}</a>'
+        f' <span class="note">{escape(shorten(row["text"]))}</span>'
+        for row in rows
     )
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
 

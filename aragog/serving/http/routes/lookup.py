@@ -57,21 +57,21 @@ class Lookup:
 
     async def get(self, request: Request) -> Response:
         """`GET /`: the form; with `url`, also the stored data of that URL."""
-        given = {"url": Query(request).get("url") or ""}
-        return await self._answer(request, given, refresh=False)
+        form = {"url": Query(request).get("url") or ""}
+        return await self._answer(request, form, refresh=False)
 
     async def post(self, request: Request) -> Response:
         """`POST /`: look a URL up with a token, or fetch it now."""
         refuse_cross_site(request)
         try:
             body = (await request.body()).decode("ascii")
-            given = dict(parse_qsl(body, errors="strict", max_num_fields=8))
+            form = dict(parse_qsl(body, errors="strict", max_num_fields=8))
         except ValueError as error:
             raise Problem(400, f"the form cannot be read: {error}") from error
-        return await self._answer(request, given, refresh="refresh" in given)
+        return await self._answer(request, form, refresh="refresh" in form)
 
-    async def _answer(self, request: Request, given: dict[str, str], *, refresh: bool) -> Response:
-        url, token = given.get("url", "").strip(), given.get("token", "").strip()
+    async def _answer(self, request: Request, form: dict[str, str], *, refresh: bool) -> Response:
+        url, token = form.get("url", "").strip(), form.get("token", "").strip()
         parts: list[str] = []
         status = 200
         if url:
@@ -93,25 +93,25 @@ class Lookup:
         if fetching is None:
             raise Problem(501, "this server does not fetch")
         fetch = FetchRequest(url=url, max_wait_ms=REFRESH_WAIT_MS, max_age_s=0, fields=())
-        found = await fetching.fetch_now_async(fetch, self._calls.fetching)
-        if found.fetching:
+        response = await fetching.fetch_now_async(fetch, self._calls.fetching)
+        if response.fetching:
             return notice("It is being fetched; what it waits for is below.")
-        return notice(found.reason or "It was fetched just now.")
+        return notice(response.reason or "It was fetched just now.")
 
     async def _parts(self, url: str) -> list[str]:
-        found = await self._calls.metadata(_known, url)
+        page = await self._calls.metadata(_stored_page, url)
         explain = self._services.explain
         explained = await self._calls.explaining(lambda: explain(url)) if explain else None
         return [
-            card(pin_card(found["fields"], found["info"], found["now_ms"])) if found else "",
+            card(pin_card(page["fields"], page["info"], page["now_ms"])) if page else "",
             explanation(explained["sections"]) if explained else "",
-            links("Links from it", found["out"]) + links("Links to it", found["in"])
-            if found
+            links("Links from it", page["out"]) + links("Links to it", page["in"])
+            if page
             else notice("Nothing is stored of this URL."),
         ]
 
 
-def _known(store: UrlStore, url: str) -> dict[str, Any] | None:
+def _stored_page(store: UrlStore, url: str) -> dict[str, Any] | None:
     record = store.get(url, info=True)
     if record is None:
         return None

@@ -99,8 +99,8 @@ def page(document: dict[str, Any]) -> str:
 
 def _operation(title: str, operation: dict[str, Any]) -> str:
     rows = [
-        f"<tr><td><code>{escape(one['name'])}</code><td>{escape(one['description'])}"
-        for one in operation.get("parameters", ())
+        f"<tr><td><code>{escape(parameter['name'])}</code><td>{escape(parameter['description'])}"
+        for parameter in operation.get("parameters", ())
     ]
     answers = [
         f"<tr><td>{escape(status)}<td>{escape(response['description'])}"

@@ -50,20 +50,20 @@ class Writes:
     async def _write(self, request: Request, *, replace: bool) -> Response:
         url, version = Query(request).required("url"), _expected_version(request)
         body = await json_object(request, exact=True)
-        given = body.get("fields")
-        if not isinstance(given, dict) or body.keys() != {"fields"}:
+        values = body.get("fields")
+        if not isinstance(values, dict) or body.keys() != {"fields"}:
             raise BadInput('the body must be {"fields": {name: value}}')
         formats = self._calls.store.formats
-        fields = {n: formats.from_json(n, v) for n, v in given.items() if v is not None}
-        deleted = [name for name, value in given.items() if value is None]
+        fields = {n: formats.from_json(n, v) for n, v in values.items() if v is not None}
+        deleted = [name for name, value in values.items() if value is None]
         token = request.scope.get("aragog.token")
-        self._writers.check(token, given)
+        self._writers.check(token, values)
         if replace:
             await self._calls.metadata(partial(self._writers.check_all, token), url)
-        made = await self._calls.metadata(
+        stored_version = await self._calls.metadata(
             _write, url, fields, deleted, replace=replace, if_version=version
         )
-        return json_response({"version": made})
+        return json_response({"version": stored_version})
 
     async def delete(self, request: Request) -> Response:
         """`DELETE /v1/urls`: delete some fields, or the record; a later fetch restores it."""
@@ -87,26 +87,33 @@ class Writes:
         send, options = self._enqueue, _enqueue_options(body)
         urls, batch = strings(body, "urls", MOST_URLS), _batch_id(body)
         results = await self._calls.broker(lambda: list(send(urls, **options)))
-        shown: dict[str, Any] = {
+        response: dict[str, Any] = {
             "results": [
-                {"input": one.input, "status": one.status, "url": one.url, "reason": one.reason}
-                for one in results
+                {
+                    "input": result.input,
+                    "status": result.status,
+                    "url": result.url,
+                    "reason": result.reason,
+                }
+                for result in results
             ]
         }
         if (batches := self._batches) is not None:
             after_ms = options.get("run_after", 0)
-            shown["batch"] = await self._calls.broker(lambda: batches.add(batch, results, after_ms))
-        return json_response(shown, 202)
+            response["batch"] = await self._calls.broker(
+                lambda: batches.add(batch, results, after_ms)
+            )
+        return json_response(response, 202)
 
     async def progress(self, request: Request) -> Response:
         """`GET /v1/batches/{batch}`: how many of its URLs are left, and when they will be done."""
         if (batches := self._batches) is None:
             raise Problem(501, "this server has no batches")
         batch = checked_id(request.path_params["batch"])
-        found = await self._calls.broker(lambda: batches.progress(batch))
-        if found is None:
+        progress = await self._calls.broker(lambda: batches.progress(batch))
+        if progress is None:
             raise Problem(404, "this batch is unknown, or older than three days")
-        return json_response(found)
+        return json_response(progress)
 
 
 def _write(
@@ -120,11 +127,11 @@ def _write(
 ) -> str:
     """Write before deleting, so that a refused write deletes nothing."""
     version = store.put(url, fields, if_version=_checked(store, url, if_version))
-    gone = list(deleted)
+    vanished = list(deleted)
     if replace:
-        found = store.get(url)
-        gone = [name for name in (found.fields if found else ()) if name not in fields]
-    return store.delete_fields(url, gone) if gone else version
+        record = store.get(url)
+        vanished = [name for name in (record.fields if record else ()) if name not in fields]
+    return store.delete_fields(url, vanished) if vanished else version
 
 
 def _delete(
@@ -177,8 +184,8 @@ def _enqueue_options(body: dict[str, Any]) -> dict[str, Any]:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
                 raise BadInput(f"{name}: must be a whole number from 0 to {most}")
             options[name] = value
-    if given := request_id(body):
-        options["request_id"] = given
+    if tracing_id := request_id(body):
+        options["request_id"] = tracing_id
     for name in ("refresh", "sitemap"):
         if (value := body.get(name)) is not None:
             if not isinstance(value, bool):

@@ -37,7 +37,7 @@ _OK = (
 )
 
 
-class Answer(Protocol):
+class SendResponse(Protocol):
     """Where the response goes."""
 
     def __call__(self, response: bytes, /) -> None: ...
@@ -78,7 +78,7 @@ class FastReads:
         target: bytes,
         headers: Sequence[tuple[bytes, bytes]],
         default_headers: Sequence[tuple[bytes, bytes]],
-        answer: Answer,
+        answer: SendResponse,
     ) -> bool:
         """
         Answer a GET without a body, now or later; False if it must go the ordinary way.
@@ -89,8 +89,8 @@ class FastReads:
             default_headers: of every response.
             answer: called once with the whole response.
         """
-        asked = _asked(target)
-        if asked is None:
+        resource = _resource(target)
+        if resource is None:
             return False
         host = authorization = coding = None
         for name, value in headers:
@@ -112,7 +112,7 @@ class FastReads:
             token, refusal = None, problem
         done = self._done(target, token, default_headers, answer)
         if refusal is None:
-            self._batches.submit(Read(*asked, coding, done))
+            self._batches.submit(Read(*resource, coding, done))
         else:
             done(refusal)
         return True
@@ -122,7 +122,7 @@ class FastReads:
         target: bytes,
         token: str | None,
         default_headers: Sequence[tuple[bytes, bytes]],
-        answer: Answer,
+        answer: SendResponse,
     ) -> Callable[[Result], None]:
         started_at_s = time.perf_counter()
         self._observer.in_flight += 1
@@ -168,7 +168,7 @@ def problem_bytes(problem: Problem, common: bytes) -> bytes:
     )  # fmt: skip
 
 
-def _asked(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
+def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
     """The URL and the fields; None if the target is unusual, or wrong in any way."""
     path, _, query = target.partition(b"?")
     if path != b"/v1/urls" or not query or b"#" in query:

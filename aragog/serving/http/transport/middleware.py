@@ -137,13 +137,13 @@ class _Exchange:
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """Return the body once, then the messages of the server (a disconnect)."""
-    given = False
+    was_sent = False
 
     async def replayed() -> Message:
-        nonlocal given
-        if given:
+        nonlocal was_sent
+        if was_sent:
             return await receive()
-        given = True
+        was_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed

@@ -200,7 +200,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Send the problem, unless another response has begun, and close the connection."""
         self._head_timer.stop()
         cycles = [cycle for cycle in (self._running, self.cycle) if cycle is not None]
-        if not any(one.response_started and not one.response_complete for one in cycles):
+        if not any(cycle.response_started and not cycle.response_complete for cycle in cycles):
             self.transport.write(_response(problem))
         for cycle in cycles:
             self._discard(cycle)

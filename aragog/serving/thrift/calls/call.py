@@ -68,9 +68,9 @@ class Call:
         arguments = wire.read_arguments(self.method, self.frame, self.arguments_at)
         arguments.token = self.token
         options = arguments.__dict__.get("options")
-        given_ms = getattr(options, "deadline_ms", None)
-        if given_ms is not None:
-            self.limit_s = min(self.limit_s, max(given_ms, 1) / 1000)
+        deadline_ms = getattr(options, "deadline_ms", None)
+        if deadline_ms is not None:
+            self.limit_s = min(self.limit_s, max(deadline_ms, 1) / 1000)
             self.deadline_s = self.started_at_s + self.limit_s
         self.arguments = arguments
         return arguments
@@ -99,7 +99,7 @@ class Done(NamedTuple):
     outcome: str
 
 
-def made(call: Call) -> Done:
+def run(call: Call) -> Done:
     """Make a call, or its next step: the reply and the outcome, or what it waits for."""
     if call.answered:
         return Done(call, b"", "abandoned")
@@ -116,21 +116,21 @@ def made(call: Call) -> Done:
         return failed(call, error)
 
 
-def made_together(calls: list[Call]) -> list[Done]:
+def run_together(calls: list[Call]) -> list[Done]:
     """The same of several calls of one method, for little more than one of them costs."""
     done: list[Done] = []
-    begun: list[tuple[Call, Any]] = []
+    started: list[tuple[Call, Any]] = []
     for call in calls:
         try:
             if not call.answered:
-                begun.append((call, call.decoded()))
+                started.append((call, call.decoded()))
             else:
                 done.append(Done(call, b"", "abandoned"))
-        except Exception as error:  # noqa: BLE001 - see `made`
+        except Exception as error:  # noqa: BLE001 - see `run`
             done.append(failed(call, error))
     method, together = calls[0].method, calls[0].method.together
-    values = together([arguments for _, arguments in begun]) if together else []
-    for (call, _), value in zip(begun, values, strict=True):
+    values = together([arguments for _, arguments in started]) if together else []
+    for (call, _), value in zip(started, values, strict=True):
         if isinstance(value, Exception):
             done.append(failed(call, value))
         else:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from aragog.serving.thrift import wire
-from aragog.serving.thrift.calls.call import Call, Done, made, made_together
+from aragog.serving.thrift.calls.call import Call, Done, run, run_together
 from aragog.serving.thrift.contract import Method, Pool
 from aragog.serving.workers import Workers
 from aragog.settings import ServingSettings
@@ -75,9 +75,9 @@ class CallThreads:
         """Make a call in a thread of its pool, and pass its reply to the event loop."""
         more = self._alike(call) if self._embedded and call.method.shares is not None else ()
         if more:
-            self.done.extend(made_together([call, *more]))
+            self.done.extend(run_together([call, *more]))
         else:
-            self.done.append(made(call))
+            self.done.append(run(call))
         if self._workers[call.method.pool].waiting and len(self.done) < _REPLIES_AT_ONCE:
             return  # waking the event loop costs as much as a call; its timer bounds the delay
         self._wake()

@@ -13,34 +13,34 @@ T = TypeVar("T")
 MOST_NAME_BYTES = 200
 
 
-def names(given: Sequence[str] | None) -> tuple[str, ...]:
+def names(values: Sequence[str] | None) -> tuple[str, ...]:
     """Names of fields; raises BadInput if there are too many, or one is too long."""
-    result = tuple(given or ())
+    result = tuple(values or ())
     if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
         raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
     return result
 
 
-def items(given: Sequence[T] | None, name: str) -> Sequence[T]:
+def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     """A list of a request; raises BadInput if it was not sent, or is too long."""
-    if given is None:
+    if values is None:
         raise BadInput(f"{name}: is missing")
-    if len(given) > MOST_ITEMS:
-        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(given)}")
-    return given
+    if len(values) > MOST_ITEMS:
+        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(values)}")
+    return values
 
 
-def text(given: str | None, name: str) -> str:
+def text(value: str | None, name: str) -> str:
     """A string of a request; raises BadInput if it was not sent."""
-    if given is None:
+    if value is None:
         raise BadInput(f"{name}: is missing")
-    return given
+    return value
 
 
-def bounded(given: int | None, name: str, least: int, most: int, default: int | None = None) -> int:
+def bounded(value: int | None, name: str, least: int, most: int, default: int | None = None) -> int:
     """A number of a request; raises BadInput if it is out of bounds, or missing without default."""
-    if given is None and default is not None:
+    if value is None and default is not None:
         return default
-    if given is None or not least <= given <= most:
-        raise BadInput(f"{name}: must be from {least} to {most}, got {given}")
-    return given
+    if value is None or not least <= value <= most:
+        raise BadInput(f"{name}: must be from {least} to {most}, got {value}")
+    return value

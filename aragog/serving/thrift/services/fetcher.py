@@ -43,14 +43,14 @@ class FetcherService:
         self._fetching = fetching
         self._store = store
 
-    def fetch(self, given: Any) -> Steps[Any]:
+    def fetch(self, args: Any) -> Steps[Any]:
         if self._fetching is None or self._store is None:
             raise BadInput("this server does not fetch")
-        options = given.options or idl.FetchOptions()
+        options = args.options or idl.FetchOptions()
         longest = LONGEST_WAIT_MS
         steps = self._fetching.steps(
             FetchRequest(
-                url=text(given.url, "url"),
+                url=text(args.url, "url"),
                 max_wait_ms=bounded(options.max_wait_ms, "max_wait_ms", 0, longest, WAIT_MS),
                 max_age_s=bounded(options.max_age_ms, "max_age_ms", 0, 2**53, 0) / 1000,
                 fields=None if options.fields is None else names(options.fields),
@@ -71,12 +71,12 @@ class FetcherService:
             content=part_of(content, 0, MOST_REPLY_BYTES) if content else None,
         )
 
-    def enqueue(self, given: Any) -> list[Any]:
+    def enqueue(self, args: Any) -> list[Any]:
         if self._enqueue is None:
             raise BadInput("this server does not enqueue")
-        options = given.options or idl.EnqueueOptions()
+        options = args.options or idl.EnqueueOptions()
         results = self._enqueue(
-            items(given.urls, "urls"),
+            items(args.urls, "urls"),
             priority=bounded(options.priority, "priority", 0, 9, PRIORITY_DEFAULT),
             run_after=_instant(options.run_after_ms),
             depth=bounded(options.depth, "depth", 0, MOST_DEPTH, 0),
@@ -90,8 +90,8 @@ class FetcherService:
         ]
 
 
-def _instant(given_ms: int | None) -> int | None:
-    return None if given_ms is None else bounded(given_ms, "run_after_ms", 0, LATEST_RUN_AFTER_MS)
+def _instant(value_ms: int | None) -> int | None:
+    return None if value_ms is None else bounded(value_ms, "run_after_ms", 0, LATEST_RUN_AFTER_MS)
 
 
 def _record(record: Record) -> Any:

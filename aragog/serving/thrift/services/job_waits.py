@@ -189,7 +189,7 @@ class JobWaits:
         """Wait for tokens, or for a new caller."""
         poll = select.poll()
         poll.register(self._nudges, select.POLLIN)
-        by_fd = {fd: one for one in listeners if (fd := one.fileno) is not None}
+        by_fd = {fd: listener for listener in listeners if (fd := listener.fileno) is not None}
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
         for fd, _ in poll.poll(most_s * 1000 + 1):

@@ -51,17 +51,17 @@ class PinLaterService:
         self._waits = JobWaits(cluster, most_waiting) if cluster else None
         self._rng = random.Random()
 
-    def enqueue(self, given: Any) -> list[Any]:
-        queue = self._queue(given.queue)
-        jobs = [_new_job(job) for job in items(given.jobs, "jobs")]
+    def enqueue(self, args: Any) -> list[Any]:
+        queue = self._queue(args.queue)
+        jobs = [_new_job(job) for job in items(args.jobs, "jobs")]
         return [
             idl.EnqueuedJob(job_id=done.job_id, already_there=done.already_there)
             for done in self._shards().enqueue(queue, jobs)
         ]
 
-    def dequeue(self, given: Any) -> Steps[list[Any]]:
-        queue, options = self._queue(given.queue), given.options or idl.DequeueOptions()
-        limit = bounded(given.limit, "limit", 1, MOST_CLAIMS)
+    def dequeue(self, args: Any) -> Steps[list[Any]]:
+        queue, options = self._queue(args.queue), args.options or idl.DequeueOptions()
+        limit = bounded(args.limit, "limit", 1, MOST_CLAIMS)
         claim_ms = bounded(options.claim_ms, "claim_ms", LEAST_CLAIM_MS, MOST_CLAIM_MS, CLAIM_MS)
         wait_ms = bounded(options.wait_ms, "wait_ms", 0, LONGEST_WAIT_MS, 0)
         until_s = time.monotonic() + wait_ms / 1000
@@ -86,15 +86,15 @@ class PinLaterService:
     ) -> tuple[list[Any], float | None]:
         """Due jobs of all shards, and how soon the next one will be due."""
         cluster = self._shards()
-        found: list[Any] = []
+        jobs: list[Any] = []
         due_in_ms: list[int] = []
         failed: BrokerUnavailable | None = None
         shards = cluster.healthy()
         for shard in self._rng.sample(shards, len(shards)):
-            if len(found) == limit:
+            if len(jobs) == limit:
                 break
             request = ClaimRequest(
-                limit=limit - len(found), timeout_ms=claim_ms, worker=worker, share=cluster.share
+                limit=limit - len(jobs), timeout_ms=claim_ms, worker=worker, share=cluster.share
             )
             try:
                 with cluster.watched(shard):
@@ -104,23 +104,23 @@ class PinLaterService:
                 continue
             if answer.next_due_ms is not None:
                 due_in_ms.append(max(0, answer.next_due_ms - answer.now_ms))
-            found += _readable(shard, queue, answer.claims)
-        if failed and not found:
+            jobs += _readable(shard, queue, answer.claims)
+        if failed and not jobs:
             raise failed
-        return found, min(due_in_ms) / 1000 if due_in_ms else None
+        return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
-    def ack(self, given: Any) -> list[bool]:
-        queue = self._queue(given.queue)
+    def ack(self, args: Any) -> list[bool]:
+        queue = self._queue(args.queue)
         return self._each(
-            given.claims, lambda shard, some: shard.ack(queue, [(c.id, c.token) for c in some])
+            args.claims, lambda shard, some: shard.ack(queue, [(c.id, c.token) for c in some])
         )
 
-    def nack(self, given: Any) -> list[bool]:
-        queue, options = self._queue(given.queue), given.options or idl.NackOptions()
+    def nack(self, args: Any) -> list[bool]:
+        queue, options = self._queue(args.queue), args.options or idl.NackOptions()
         policy = RetryPolicy.of(self._shards().settings(queue))
-        given_ms = options.delay_ms
-        if given_ms is not None:
-            bounded(given_ms, "delay_ms", 0, YEAR_MS)
+        delay_ms = options.delay_ms
+        if delay_ms is not None:
+            bounded(delay_ms, "delay_ms", 0, YEAR_MS)
 
         def end(shard: Shard, some: Sequence[_SentClaim]) -> list[bool]:
             nacks = [
@@ -129,21 +129,21 @@ class PinLaterService:
                     claim.token,
                     "fail" if options.fail else "again",
                     policy.delay_ms(claim.attempt, self._rng.random())
-                    if given_ms is None
-                    else given_ms,
+                    if delay_ms is None
+                    else delay_ms,
                     options.reason or "",
                 )
                 for claim in some
             ]
             return [state is not None for state in shard.nack(queue, nacks)]
 
-        return self._each(given.claims, end)
+        return self._each(args.claims, end)
 
-    def extend(self, given: Any) -> list[bool]:
-        queue = self._queue(given.queue)
-        claim_ms = bounded(given.claim_ms, "claim_ms", LEAST_CLAIM_MS, MOST_CLAIM_MS)
+    def extend(self, args: Any) -> list[bool]:
+        queue = self._queue(args.queue)
+        claim_ms = bounded(args.claim_ms, "claim_ms", LEAST_CLAIM_MS, MOST_CLAIM_MS)
         return self._each(
-            given.claims,
+            args.claims,
             lambda shard, some: shard.extend(
                 queue, [(c.id, c.token) for c in some], timeout_ms=claim_ms
             ),
@@ -172,19 +172,21 @@ class PinLaterService:
         end: Callable[[Shard, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
         """Call `end` for the claims of each shard; the results are in the order of the claims."""
-        sent = [_SentClaim(claim, place) for place, claim in enumerate(items(claims, "claims"))]
-        done = [False] * len(sent)
+        claims_sent = [
+            _SentClaim(claim, place) for place, claim in enumerate(items(claims, "claims"))
+        ]
+        done = [False] * len(claims_sent)
         by_shard: dict[str, list[_SentClaim]] = defaultdict(list)
-        for one in sent:
-            by_shard[one.shard].append(one)
+        for claim in claims_sent:
+            by_shard[claim.shard].append(claim)
         cluster = self._shards()
         for name, some in by_shard.items():
             shard = cluster.find(name)
             if shard is None:
                 raise BadInput(f"job_id: {some[0].shard}-{some[0].id} is of no shard")
             with cluster.watched(shard):
-                for one, kept in zip(some, end(shard, some), strict=True):
-                    done[one.place] = bool(kept)
+                for claim, kept in zip(some, end(shard, some), strict=True):
+                    done[claim.place] = bool(kept)
         return done
 
 
@@ -193,27 +195,27 @@ class _SentClaim:
 
     __slots__ = ("attempt", "id", "place", "shard", "token")
 
-    def __init__(self, given: Any, place: int) -> None:
-        self.shard, _, self.id = text(given.job_id, "job_id").partition("-")
+    def __init__(self, claim: Any, place: int) -> None:
+        self.shard, _, self.id = text(claim.job_id, "job_id").partition("-")
         if not self.id.isascii() or not self.id.isdigit():
             raise BadInput("job_id: must be one that dequeue returned")
-        self.token = bounded(given.claim_token, "claim_token", 0, 2**53)
-        self.attempt = bounded(given.attempt, "attempt", 1, 2**31, 1)
+        self.token = bounded(claim.claim_token, "claim_token", 0, 2**53)
+        self.attempt = bounded(claim.attempt, "attempt", 1, 2**31, 1)
         self.place = place
 
 
-def _new_job(given: Any) -> NewJob:
-    body = given.body or b""
+def _new_job(job: Any) -> NewJob:
+    body = job.body or b""
     if len(body) > MOST_BODY_BYTES:
         raise BadInput(f"body: at most {MOST_BODY_BYTES} bytes, got {len(body)}")
-    unique_key, name = given.unique_key or "", given.name or ""
+    unique_key, name = job.unique_key or "", job.name or ""
     if len(unique_key) > MOST_NAME_BYTES or len(name) > MOST_NAME_BYTES:
         raise BadInput(f"unique_key, name: at most {MOST_NAME_BYTES} characters")
     return NewJob(
         body=body,
-        priority=bounded(given.priority, "priority", 0, 9, PRIORITY_DEFAULT),
-        delay_ms=bounded(given.delay_ms, "delay_ms", 0, YEAR_MS, 0),
-        max_attempts=bounded(given.max_attempts, "max_attempts", 0, 1000, 0),
+        priority=bounded(job.priority, "priority", 0, 9, PRIORITY_DEFAULT),
+        delay_ms=bounded(job.delay_ms, "delay_ms", 0, YEAR_MS, 0),
+        max_attempts=bounded(job.max_attempts, "max_attempts", 0, 1000, 0),
         unique_key=unique_key,
         name=name,
     )

@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Any
 
 from aragog.serving.thrift.contract import Encoded
-from aragog.serving.thrift.wire import written
+from aragog.serving.thrift.wire import encode_struct
 from aragog.urlstore.records import FieldValues
 
 _length = Struct(">i").pack
@@ -37,13 +37,13 @@ def one(
     """The value of `get`; `more` is a Record with further members."""
     result = record(values, fields, from_standby=from_standby)
     if more is not None:
-        result = result[: -len(_STOP)] + written(more)
+        result = result[: -len(_STOP)] + encode_struct(more)
     return Encoded(_SUCCESS_STRUCT + result)
 
 
-def many(made: Iterable[bytes], count: int) -> Encoded:
+def many(encoded: Iterable[bytes], count: int) -> Encoded:
     """The value of `getMany`, from what `results`, `wrapped` and `absent` made."""
-    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *made)))
+    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
 
 
 def results(
@@ -55,16 +55,16 @@ def results(
 ) -> list[bytes]:
     """A RecordResult for each, with its record; `unknown` for None."""
     template = _FOUND + _template(fields, from_standby) + _STOP
-    made = []
+    encoded = []
     for values in records:
         if values is None:
-            made.append(unknown)
+            encoded.append(unknown)
         elif None not in values.values:
-            made.append(template % _filling(values, values.values))
+            encoded.append(template % _filling(values, values.values))
         else:
             its = record(values, fields, from_standby=from_standby)
-            made.append(b"".join((_FOUND, its, _STOP)))
-    return made
+            encoded.append(b"".join((_FOUND, its, _STOP)))
+    return encoded
 
 
 def wrapped(value: Encoded) -> bytes:
@@ -80,19 +80,21 @@ def absent(status: int, message: str) -> bytes:
 
 def record(values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False) -> bytes:
     """A Record struct. 1 µs for four fields: one formatting of bytes."""
-    there = values.values
-    if None in there:
-        present = [pair for pair in zip(fields, there, strict=True) if pair[1] is not None]
-        fields, there = tuple(zip(*present, strict=True)) or ((), ())
-    return _template(fields, from_standby) % _filling(values, there)
+    present_values = values.values
+    if None in present_values:
+        present = [pair for pair in zip(fields, present_values, strict=True) if pair[1] is not None]
+        fields, present_values = tuple(zip(*present, strict=True)) or ((), ())
+    return _template(fields, from_standby) % _filling(values, present_values)
 
 
-def _filling(values: FieldValues, there: tuple[bytes | None, ...]) -> tuple[bytes | None, ...]:
+def _filling(
+    values: FieldValues, present_values: tuple[bytes | None, ...]
+) -> tuple[bytes | None, ...]:
     """Lengths and values for `_template`; none of `there` is None."""
     canonical = values.canonical_url.encode()
     url = canonical if values.url is values.canonical_url else values.url.encode()
     parts: list[bytes | None] = []
-    for part in (url, canonical, *there, values.version):
+    for part in (url, canonical, *present_values, values.version):
         size = len(part)  # type: ignore[arg-type]
         parts.append(_LENGTHS[size] if size < _SHORT else _length(size))
         parts.append(part)

@@ -47,16 +47,16 @@ class UrlStoreService:
         self._writers = writers or FieldWriters({})
         self._read = read or unhedged(store)
 
-    def get(self, given: Any) -> Any:
-        fields, url = names(given.fields), text(given.url, "url")
-        options = given.options
+    def get(self, args: Any) -> Any:
+        fields, url = names(args.fields), text(args.url, "url")
+        options = args.options
         if not fields or (options is not None and options.facts):
             record, standby = self._read(lambda store: store.get(url, fields or None))
             if record is None:
                 raise Missing
             return _whole(_record(record, standby, facts=bool(options and options.facts)))
-        asked = (normalize(url),)
-        (values,), standby = self._read(lambda store: store.pages.values(asked, fields))
+        urls = (normalize(url),)
+        (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
         if values is None:
             raise Missing
         return _whole(records.one(values, fields, from_standby=standby))
@@ -67,11 +67,11 @@ class UrlStoreService:
         options = arguments.get("options")
         return bool(arguments.get("fields")) and not (options is not None and options.facts)
 
-    def get_together(self, given: Sequence[Any]) -> list[Any]:
+    def get_together(self, calls: Sequence[Any]) -> list[Any]:
         """The value or the exception of several calls of `get`: one read for those alike."""
-        results: list[Any] = [None] * len(given)
+        results: list[Any] = [None] * len(calls)
         alike: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
-        for place, call in enumerate(given):
+        for place, call in enumerate(calls):
             try:
                 fields, url = names(call.fields), text(call.url, "url")
                 if not fields or (call.options is not None and call.options.facts):
@@ -80,9 +80,9 @@ class UrlStoreService:
                     alike[fields].append((place, normalize(url)))
             except Exception as error:  # noqa: BLE001 - it is the result of this call alone
                 results[place] = error
-        for fields, asked in alike.items():
-            result = self._values([url for _, url in asked], fields)
-            for (place, _), value in zip(asked, result, strict=True):
+        for fields, group in alike.items():
+            result = self._values([url for _, url in group], fields)
+            for (place, _), value in zip(group, result, strict=True):
                 results[place] = value
         return results
 
@@ -90,15 +90,15 @@ class UrlStoreService:
         """The record of each normalized URL as the value of `get`, or an exception."""
         try:
             result = self._read(lambda store: store.pages.values(urls, fields))[0]
-            return [Missing() if each is None else _one(each, fields) for each in result]
+            return [Missing() if each is None else _encoded(each, fields) for each in result]
         except Exception as error:  # noqa: BLE001 - it may be the result of one call alone
             if len(urls) == 1:
                 return [error]
         return [value for url in urls for value in self._values([url], fields)]
 
-    def getMany(self, given: Any) -> Any:  # noqa: N802 - its name in the contract
-        urls, fields = items(given.urls, "urls"), names(given.fields)
-        facts = bool(given.options is not None and given.options.facts)
+    def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
+        urls, fields = items(args.urls, "urls"), names(args.fields)
+        facts = bool(args.options is not None and args.options.facts)
         results: list[bytes] = []
         room = MOST_REPLY_BYTES
         for at in range(0, len(urls), _PART):
@@ -137,77 +137,77 @@ class UrlStoreService:
         except PermanentError as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
 
-    def put(self, given: Any) -> str:
-        options = given.options or idl.PutOptions()
-        fields = given.fields or {}
-        self._writers.check(given.token, fields)
+    def put(self, args: Any) -> str:
+        options = args.options or idl.PutOptions()
+        fields = args.fields or {}
+        self._writers.check(args.token, fields)
         return self._store.put(
-            text(given.url, "url"),
+            text(args.url, "url"),
             fields,
             at_ms=options.at_ms,
             provenance=options.provenance,
             if_version=options.if_version,
         )
 
-    def deleteFields(self, given: Any) -> str:  # noqa: N802
-        fields = names(given.names)
-        self._writers.check(given.token, fields)
-        return self._store.delete_fields(text(given.url, "url"), fields)
+    def deleteFields(self, args: Any) -> str:  # noqa: N802
+        fields = names(args.names)
+        self._writers.check(args.token, fields)
+        return self._store.delete_fields(text(args.url, "url"), fields)
 
-    def remove(self, given: Any) -> None:
-        url = text(given.url, "url")
-        self._writers.check_all(given.token, self._store, url)
+    def remove(self, args: Any) -> None:
+        url = text(args.url, "url")
+        self._writers.check_all(args.token, self._store, url)
         self._store.remove(url)
 
-    def outlinks(self, given: Any) -> Any:
-        url, limit = text(given.url, "url"), bounded(given.limit, "limit", 1, MOST_ITEMS)
-        cursor = given.cursor or None
+    def outlinks(self, args: Any) -> Any:
+        url, limit = text(args.url, "url"), bounded(args.limit, "limit", 1, MOST_ITEMS)
+        cursor = args.cursor or None
         return _links(self._read(lambda store: store.links.outlinks(url, limit, cursor))[0])
 
-    def inlinks(self, given: Any) -> Any:
-        url, limit = text(given.url, "url"), bounded(given.limit, "limit", 1, MOST_ITEMS)
-        cursor = given.cursor or None
+    def inlinks(self, args: Any) -> Any:
+        url, limit = text(args.url, "url"), bounded(args.limit, "limit", 1, MOST_ITEMS)
+        cursor = args.cursor or None
         return _links(self._read(lambda store: store.links.inlinks(url, limit, cursor))[0])
 
-    def addLinks(self, given: Any) -> None:  # noqa: N802
+    def addLinks(self, args: Any) -> None:  # noqa: N802
         links = [
             OutLink(text(link.url, "links.url"), link.text or "", link.rel or "")
-            for link in items(given.links, "links")
+            for link in items(args.links, "links")
         ]
-        self._store.links.add(text(given.url, "url"), links)
+        self._store.links.add(text(args.url, "url"), links)
 
-    def removeLinks(self, given: Any) -> None:  # noqa: N802
-        self._store.links.remove(text(given.url, "url"), items(given.targets, "targets"))
+    def removeLinks(self, args: Any) -> None:  # noqa: N802
+        self._store.links.remove(text(args.url, "url"), items(args.targets, "targets"))
 
-    def countInlinks(self, given: Any) -> int:  # noqa: N802
-        url = text(given.url, "url")
+    def countInlinks(self, args: Any) -> int:  # noqa: N802
+        url = text(args.url, "url")
         count: int = self._read(lambda store: store.links.count_inlinks(url))[0]
         return count
 
-    def content(self, given: Any) -> Any:
-        options = given.options or idl.ContentOptions()
-        stored = self._store.content(text(given.url, "url"))
+    def content(self, args: Any) -> Any:
+        options = args.options or idl.ContentOptions()
+        stored = self._store.content(text(args.url, "url"))
         if stored is None:
             raise Missing
         begin = bounded(options.offset_bytes, "offset_bytes", 0, 2**62, 0)
         limit = bounded(options.limit_bytes, "limit_bytes", 1, MOST_REPLY_BYTES, MOST_REPLY_BYTES)
         return part_of(stored, begin, limit)
 
-    def aliases(self, given: Any) -> list[str]:
-        url = text(given.url, "url")
+    def aliases(self, args: Any) -> list[str]:
+        url = text(args.url, "url")
         urls: list[str] = self._read(lambda store: store.aliases.of(url))[0]
         return urls
 
-    def history(self, given: Any) -> list[Any]:
-        url, field = text(given.url, "url"), text(given.field, "field")
+    def history(self, args: Any) -> list[Any]:
+        url, field = text(args.url, "url"), text(args.field, "field")
         past = self._read(lambda store: store.pages.history(url, field))[0]
         return [idl.PastValue(value=value, at_ms=at_ms) for value, at_ms in past]
 
-    def watch(self, given: Any) -> None:
-        self._store.schedule.watch(text(given.url, "url"), text(given.owner, "owner"))
+    def watch(self, args: Any) -> None:
+        self._store.schedule.watch(text(args.url, "url"), text(args.owner, "owner"))
 
-    def unwatch(self, given: Any) -> None:
-        self._store.schedule.unwatch(text(given.url, "url"), text(given.owner, "owner"))
+    def unwatch(self, args: Any) -> None:
+        self._store.schedule.unwatch(text(args.url, "url"), text(args.owner, "owner"))
 
 
 _UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "nothing is known of this URL")
@@ -225,7 +225,7 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     return results
 
 
-def _one(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
+def _encoded(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
     try:
         return _whole(records.one(values, fields))
     except BadInput as error:

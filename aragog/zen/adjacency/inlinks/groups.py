@@ -154,7 +154,7 @@ class Groups:
     def _merge(self, group: ListGroup) -> _Change:
         """Merge the deltas; long lists leave the group, and it is divided if it is still full."""
         change, lines = _Change(group, GroupHeader()), 0
-        kept: dict[bytes, bytes] = {}
+        texts: dict[bytes, bytes] = {}
         for its, text in list_block.joined(group.blocks).items():
             list_id = group.key[:HOST_BYTES] + its
             settled = postings.settled(text)
@@ -164,11 +164,11 @@ class Groups:
                 change.removed += [(source, list_id) for source in settled.removed]
                 lines += settled.present
                 if settled.present:
-                    kept[its] = settled.text
+                    texts[its] = settled.text
         if lines > self._limits.group_lines and group.depth < MAX_DEPTH:
-            change.header, change.passed_on = GroupHeader(divided=True), by_digit(group.key, kept)
+            change.header, change.passed_on = GroupHeader(divided=True), by_digit(group.key, texts)
         else:
-            change.header = GroupHeader(block=list_block.pack(kept))
+            change.header = GroupHeader(block=list_block.pack(texts))
         return change
 
     def _apply(

@@ -127,11 +127,11 @@ def settled(text: bytes) -> Settled:
     kinds = [line.split(b"\t", 3)[2] for line in every]
     net = kinds.count(CAME) - kinds.count(WENT)
     counting = merged_lines([every])
-    there = [line for line in counting if is_there(line)]
+    present = [line for line in counting if is_there(line)]
     removed = [*{source_of(line) for line in every if not is_there(line)}]
-    if net == len(there):
-        counting = [_as_new(line) for line in there]
-    return Settled(b"\n".join(counting), len(there), net, removed)
+    if net == len(present):
+        counting = [_as_new(line) for line in present]
+    return Settled(b"\n".join(counting), len(present), net, removed)
 
 
 def _as_new(line: bytes) -> bytes:

@@ -198,8 +198,8 @@ class Segments:
     ) -> None:
         """Delete the traces of a list of which no removed link is left."""
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
-        gone = ((source_of(line), target) for line in lines if not is_there(line))
-        self._traces.forget(gone, now_ms)
+        removed_links = ((source_of(line), target) for line in lines if not is_there(line))
+        self._traces.forget(removed_links, now_ms)
 
     def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
         written = 0

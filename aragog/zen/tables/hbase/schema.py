@@ -47,13 +47,13 @@ def problems(table: str, name: str, result: Mapping[bytes, Any], compression: st
         if have is None:
             yield f"{table}: has no family {family}: alter '{table}', {{NAME => '{family}', …}}"
             continue
-        wanted = {
+        expected = {
             "VERSIONS": (have.maxVersions, 1),
             "BLOOMFILTER": (_text(have.bloomFilterType), "ROW"),
             "BLOCKCACHE": (have.blockCacheEnabled, True),
             "COMPRESSION": (_text(have.compression), compression),
         }
-        for option, (value, want) in wanted.items():
+        for option, (value, want) in expected.items():
             if value != want:
                 new = f"'{want}'" if isinstance(want, str) else str(want).lower()
                 yield (

@@ -49,9 +49,9 @@ class HBaseTable(CellTable):
         if columns is not None and not columns:
             return {}
         call = "getRow" if columns is None else "getRowWithColumns"
-        asked = () if columns is None else (list(columns),)
-        found = self._pool.call(call, self._name, row, *asked, {})
-        return _cells(found[0]) if found else {}
+        columns_argument = () if columns is None else (list(columns),)
+        results = self._pool.call(call, self._name, row, *columns_argument, {})
+        return _cells(results[0]) if results else {}
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
@@ -59,13 +59,13 @@ class HBaseTable(CellTable):
         if columns is not None and not columns:
             return {}
         call = "getRows" if columns is None else "getRowsWithColumns"
-        asked = () if columns is None else (list(columns),)
+        columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
         answer: dict[bytes, Row] = {}
         for at in range(0, len(distinct), MAX_BATCH_ROWS):
             part = distinct[at : at + MAX_BATCH_ROWS]
-            found = self._pool.call(call, self._name, part, *asked, {})
-            answer.update((each.row, _cells(each)) for each in found)
+            results = self._pool.call(call, self._name, part, *columns_argument, {})
+            answer.update((each.row, _cells(each)) for each in results)
         return answer
 
     def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
@@ -217,15 +217,15 @@ class HBaseTable(CellTable):
 
     def _read(self, client: Any, rows: int, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
-        asked = thrift_api.TScan(
+        scan_request = thrift_api.TScan(
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
-        scanner = client.scannerOpenWithScan(self._name, asked, {})
-        found: list[Any] = client.scannerGetList(scanner, rows)
+        scanner = client.scannerOpenWithScan(self._name, scan_request, {})
+        results: list[Any] = client.scannerGetList(scanner, rows)
         # Not in a `finally`: after an error the connection is closed, and the gateway closes the
         # scanner after a minute.
         client.scannerClose(scanner)
-        return found
+        return results
 
 
 def _batches(
@@ -269,7 +269,7 @@ def _before(key: bytes) -> bytes | None:
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
     """Number of rows of the next page: four times as many, unless these were large."""
-    held = sum(len(cell.value) for row in page for cell in row.columns.values())
-    if held > MAX_PAGE_BYTES:
+    page_bytes = sum(len(cell.value) for row in page for cell in row.columns.values())
+    if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)
-    return size if held * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)
+    return size if page_bytes * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)

@@ -88,9 +88,9 @@ class HBaseTables(Tables):
         )
 
     def _missing(self, pool: HBasePool) -> list[str]:
-        there = set(pool.call("getTableNames"))
+        existing = set(pool.call("getTableNames"))
         prefix = self._settings.hbase_prefix
-        return [name for name in TABLES if table_name(prefix, name) not in there]
+        return [name for name in TABLES if table_name(prefix, name) not in existing]
 
     def _create_one(self, pool: HBasePool, name: str) -> None:
         full = table_name(self._settings.hbase_prefix, name)

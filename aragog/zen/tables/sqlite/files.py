@@ -132,15 +132,15 @@ class Shards:
         """A connection to the file of `first_byte` for this thread; its errors are sqlite3's."""
         number = first_byte % self.count
         mine = self._mine.of_this_process()
-        found = mine.get(number)
-        if found is None or found[1] != self._opening(number):
+        entry = mine.get(number)
+        if entry is None or entry[1] != self._opening(number):
             self._forget(number)
             with alone(self._folder / _MARKER):
                 opening = self._opening(number)
                 path = self.health.path(number, opening % _GENERATIONS)
                 share_mode(path)
-                found = mine[number] = open_file(path), opening
-        return found[0]
+                entry = mine[number] = open_file(path), opening
+        return entry[0]
 
     def _opening(self, number: int) -> int:
         """The round and generation at which a usable connection was opened."""
@@ -148,9 +148,9 @@ class Shards:
 
     def _forget(self, number: int) -> None:
         """Close this thread's connection to a file; the next call opens it again."""
-        found = self._mine.of_this_process().pop(number, None)
-        if found is not None:
-            found[0].close()
+        entry = self._mine.of_this_process().pop(number, None)
+        if entry is not None:
+            entry[0].close()
 
     def _after_write(self, number: int) -> None:
         checkpoints = self._checkpoints
@@ -177,8 +177,8 @@ class Shards:
         number = first_byte % self.count
         code = getattr(error, "sqlite_errorcode", 0)
         if code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_CORRUPTFS:
-            found = self._mine.of_this_process().get(number)
-            opened_at = found[1] % _GENERATIONS if found else self.health.generation(number)
+            entry = self._mine.of_this_process().get(number)
+            opened_at = entry[1] % _GENERATIONS if entry else self.health.generation(number)
             self._forget(number)
             self.health.set_aside(number, opened_at, str(error))
             return self._damage(number, str(error))
@@ -194,15 +194,15 @@ class Shards:
         try:
             self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            there = first_files(self._folder)
+            existing = first_files(self._folder)
             marker = self._folder / _MARKER
             if not marker.exists():
-                marker.write_text(f"{there or self.count}\n", "ascii")
-            made = int(marker.read_text("ascii") or self.count)
+                marker.write_text(f"{existing or self.count}\n", "ascii")
+            count = int(marker.read_text("ascii") or self.count)
         except OSError as error:
             raise ConfigError(f"data_dir: {self._folder} cannot be written: {error}") from error
-        if made != self.count:
+        if count != self.count:
             raise ConfigError(
-                f"store.sqlite_shards: is {self.count}, but {self._folder} was made with {made}; "
-                f"set it to {made}, or export the data and import them into a new folder"
+                f"store.sqlite_shards: is {self.count}, but {self._folder} was made with {count}; "
+                f"set it to {count}, or export the data and import them into a new folder"
             )

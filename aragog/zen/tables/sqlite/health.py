@@ -118,9 +118,9 @@ def first_files(folder: Path) -> int:
 def old_files(folder: Path) -> list[Path]:
     """Damaged files that a repair has replaced and kept, and their logs."""
     state = _mapped(folder)
-    kept = []
+    paths = []
     for path in sorted(folder.glob("*.db*")):
         match = _NAME.fullmatch(path.name.removesuffix("-wal").removesuffix("-shm"))
         if match and int(match[2] or 0) < state[int(match[1], 16)] & ~1:
-            kept.append(path)
-    return kept
+            paths.append(path)
+    return paths

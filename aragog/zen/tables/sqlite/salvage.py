@@ -141,8 +141,8 @@ def _opened(copy: Path) -> sqlite3.Connection:
     for attempt in range(2):
         db = sqlite3.connect(copy, isolation_level=None)
         try:
-            there = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-            if there >= TABLES.keys():
+            names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            if names >= TABLES.keys():
                 return db
         except sqlite3.DatabaseError:
             pass

@@ -65,15 +65,15 @@ class SqliteTable(CellTable):
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        found: dict[bytes, Row] = {}
+        cells_of: dict[bytes, Row] = {}
         first_byte = 0
         try:
             for first_byte, some in self._grouped(rows, itemgetter(0)):
                 db = self._shards.connection(first_byte)
-                found |= self._layout.get_many(db, some, columns)
+                cells_of |= self._layout.get_many(db, some, columns)
         except sqlite3.Error as error:
             raise self._shards.translated(error, first_byte) from error
-        return found
+        return cells_of
 
     def values_many(
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
@@ -106,23 +106,23 @@ class SqliteTable(CellTable):
 
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows
-        given, page = 0, _FIRST_ROWS
+        count, page = 0, _FIRST_ROWS
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
-            while limit is None or given < limit:
+            while limit is None or count < limit:
                 # Rows without the requested columns are left out, so a page may be short.
-                want = page if limit is None else min(page, limit - given)
+                want = page if limit is None else min(page, limit - count)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
-                    found = self._layout.scan(db, low, high, want, reverse=reverse)
-                for row, cells in found:
+                    page_rows = self._layout.scan(db, low, high, want, reverse=reverse)
+                for row, cells in page_rows:
                     if columns is not None:
                         cells = {c: cells[c] for c in columns if c in cells}  # noqa: PLW2901
                     if cells:
-                        given += 1
+                        count += 1
                         yield row, cells
-                if len(found) < want:
+                if len(page_rows) < want:
                     break
-                low, high = _beyond(found[-1][0], low, high, reverse=reverse)  # noqa: PLW2901
+                low, high = _beyond(page_rows[-1][0], low, high, reverse=reverse)  # noqa: PLW2901
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
