@@ -1,9 +1,10 @@
 """
 One Redis server of the limiter: its scripts, its clock, and its errors as aragog's errors.
 
-If the server does not know a script, it was restarted or is new. Before the scripts are loaded
-again, `restart.lua` makes sure that the state that the server may have lost cannot bring two
-requests too close together.
+A server that restarted, or a replica that became the master, may have lost the last sends. Clients
+notice by a lost connection: `restart.lua` runs first on each new one, and makes sure that what was
+lost cannot bring two requests too close together. That the server does not know the scripts would
+be no sign: before version 7, Redis keeps them in its append-only file and sends them to replicas.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from redis.exceptions import NoScriptError
-
 from aragog.errors import LimiterUnavailable
 from aragog.politeness.ratelimit.nodes.server_clock import ServerClock
 from aragog.redis_kit.connect import connect
@@ -24,7 +23,6 @@ from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.secret import without_password
 
 TIMEOUT_S = 2.0
-SCRIPTS = ("reserve", "acquire_permit", "release_permit", "pause_until", "report")
 # Every response starts with the server's time.
 _NOW = struct.Struct("<d")
 
@@ -56,6 +54,15 @@ class LimiterNode:
             connect_timeout_s=TIMEOUT_S,
             attempts=2,
         )
+        pool: Any = self.client.connection_pool
+        pool.connection_kwargs["redis_connect_func"] = self._connected
+
+    def _connected(self, connection: Any) -> None:
+        """Set up a new connection of the client; `restart.lua` is its first command."""
+        connection.on_connect()
+        keys = self.key("slots", "run"), self.key("slots", "restart")
+        connection.send_command("EVAL", _script("restart").script, 2, *keys, self.hold_us)
+        connection.read_response()
 
     def key(self, kind: str, name: str) -> str:
         """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server."""
@@ -70,33 +77,11 @@ class LimiterNode:
         Raises:
             LimiterUnavailable: the server did not answer; the script may still have run.
         """
-        keys, args = _script(name).bind(values)
         with self._errors():
             sent_us = stopwatch_us()
-            try:
-                answer = self._run(name, keys, args)
-            except NoScriptError:
-                self._load()
-                sent_us = stopwatch_us()
-                answer = self._run(name, keys, args)
+            answer = cast("bytes", _script(name).run(self.client, **values))
         self.clock.observe(sent_us, _NOW.unpack_from(answer)[0], stopwatch_us())
         return answer
-
-    def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> bytes:
-        """Call by digest only: a server that does not know the script was restarted."""
-        return cast("bytes", self.client.evalsha(_script(name).sha, len(keys), *keys, *args))
-
-    def _load(self) -> None:
-        """After a restart: run `restart` first, then load the scripts that ask for slots."""
-        _script("restart").run(
-            self.client,
-            run=self.key("slots", "run"),
-            restart=self.key("slots", "restart"),
-            run_id=str(self.client.info("server")["run_id"]),
-            hold_us=str(self.hold_us),
-        )
-        for name in SCRIPTS:
-            self.client.script_load(_script(name).script)
 
     def _errors(self) -> AbstractContextManager[None]:
         return redis_errors(self.shown, LimiterUnavailable)
