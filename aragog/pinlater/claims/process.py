@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster, connect_shards
@@ -36,7 +37,8 @@ def stop_claims() -> None:
 def celery_runs(tag: str) -> bool:
     """Return whether a Celery worker in this process is running this delivery."""
     state = sys.modules.get("celery.worker.state")
-    # Compare delivery tags, because several deliveries may share a task id.
-    return state is not None and any(
-        r.message.delivery_tag == tag for r in list(state.active_requests)
-    )
+    while state is not None:
+        # Compare delivery tags, because several deliveries may share a task id.
+        with suppress(RuntimeError):  # a thread began or ended a task meanwhile: look again
+            return any(r.message.delivery_tag == tag for r in state.active_requests)
+    return False
