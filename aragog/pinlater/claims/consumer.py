@@ -174,8 +174,13 @@ class JobConsumer:
             wait_s = max(0, answer.next_due_ms - answer.now_ms) / 1000
             if wait_s < LOOK_EVERY_S:
                 self._look_s[place] = self._clock.monotonic_s() + wait_s
-        for job in answer.claims:
-            self._deliver(shard, queue, job)
+        waiting = deque(answer.claims)
+        try:
+            while waiting:
+                self._deliver(shard, queue, waiting.popleft())
+        finally:
+            # A delivery met a lost connection: nobody would know of these until they expire.
+            self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(answer.claims)
 
     def wait(self) -> None:
