@@ -483,6 +483,19 @@ def test_jobs_are_delivered_once_with_their_bytes_and_acknowledged(jobs, apache)
 
 
 @pytest.mark.redis
+def test_every_job_can_be_acknowledged(jobs, apache):
+    # What was seen: an id is hexadecimal, and those with letters were refused as malformed.
+    bodies = [b"%d" % number for number in range(60)]
+    jobs.enqueue("mine", [apache.types.NewJob(body) for body in bodies], apache.types.CallOptions())
+    taken = jobs.dequeue("mine", 60, apache.types.DequeueOptions())
+
+    claims = [apache.types.JobClaim(job.job_id, job.claim_token) for job in taken]
+
+    assert jobs.extend("mine", claims, 5000, apache.types.CallOptions()) == [True] * 60
+    assert jobs.ack("mine", claims, apache.types.CallOptions()) == [True] * 60
+
+
+@pytest.mark.redis
 def test_a_nacked_job_comes_again_and_a_failed_one_does_not(jobs, apache):
     jobs.enqueue("mine", [apache.types.NewJob(b"job")], apache.types.CallOptions())
     for attempt in (1, 2):

@@ -34,6 +34,7 @@ MOST_BODY_BYTES = 1_000_000
 CLAIM_MS, LEAST_CLAIM_MS, MOST_CLAIM_MS = 60_000, 1_000, 86_400_000
 YEAR_MS = 366 * 86_400_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_JOB_NUMBER = re.compile("[0-9a-f]{1,16}")
 
 
 class PinLaterService:
@@ -197,7 +198,7 @@ class _SentClaim:
 
     def __init__(self, claim: Any, place: int) -> None:
         self.shard, _, self.id = text(claim.job_id, "job_id").partition("-")
-        if not self.id.isascii() or not self.id.isdigit():
+        if not _JOB_NUMBER.fullmatch(self.id):
             raise BadInput("job_id: must be one that dequeue returned")
         self.token = bounded(claim.claim_token, "claim_token", 0, 2**53)
         self.attempt = bounded(claim.attempt, "attempt", 1, 2**31, 1)
