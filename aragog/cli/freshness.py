@@ -71,7 +71,7 @@ def changes(
             page = opened.feed.changes(at, 500, owner=owner, host=host)
             for change in page.items:
                 _print_change(change, opened.formats.to_json, as_json=as_json)
-            if page.cursor == at or (at is None and not page.items):
+            if page.cursor == at:
                 if not follow:
                     return
                 sys.stdout.flush()

@@ -30,8 +30,8 @@ from aragog.urlstore.store import UrlStore
 
 PRIORITY = 0
 LONGEST_WAIT_MS = 60_000
-TAKEN_DOWN = "it was taken down"
 """The upper bound of a caller's `max_wait_ms`."""
+TAKEN_DOWN = "it was taken down"
 _CONFIRMING = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 

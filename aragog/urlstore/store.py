@@ -159,6 +159,7 @@ class UrlStore:
         A value of a time after `at_ms` (None: now) stays. Safe to repeat.
 
         Raises:
+            InvalidField: no field can have one of the names; nothing was deleted.
             TakenDown: the URL was taken down.
         """
         return self.fields.delete(url, names, at_ms=at_ms)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.errors import BadInput, TakenDown
+from aragog.errors import BadInput, InvalidField, TakenDown
 from tests.support.stores import NOW_MS, body, page
 
 A, B, C = "http://a.example/", "http://www.a.example/x", "http://c.example/"
@@ -51,6 +51,30 @@ def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_st
     a_stand.clock.advance_ms(5)
     store.put(A, {"t": b"again"})
     assert store.get(A).fields["t"] == b"again"
+
+
+@pytest.mark.parametrize("name", ["_", "", "a\nb", "\ud800"])
+def test_what_is_no_field_is_not_deleted(a_stand, name):
+    a_stand.store.put(A, {"t": b"1"})
+    a_stand.clock.advance_ms(5)
+
+    with pytest.raises(InvalidField):
+        a_stand.store.delete_fields(A, ["t", name])
+
+    assert a_stand.store.get(A).fields == {"t": b"1"}
+
+
+def test_what_is_put_in_the_millisecond_of_a_delete_stays(a_stand):
+    store = a_stand.store
+    store.put(A, {"t": b"1"})
+    store.delete_fields(A, ["t"])
+    store.put(A, {"t": b"2"})
+    store.takedowns.take_down(host="b.example")
+    store.takedowns.lift(host="b.example")
+    store.takedowns.take_down(host="b.example")
+
+    assert store.get(A).fields == {"t": b"2"}
+    assert store.takedowns.sites() == [("host", "b.example")]
 
 
 def test_deleting_fields_of_an_unknown_url_makes_no_record(a_stand):

@@ -15,7 +15,7 @@ from aragog.pages.richpins.values.instructions import Group
 from aragog.pages.richpins.values.ratings import Rating
 from aragog.pages.richpins.values.yields import Yield
 
-EXTRACTOR_VERSION = 4
+EXTRACTOR_VERSION = 5
 """Incremented when a page may yield other fields; `aragog reextract` then renews stored ones."""
 
 PinType = Literal[

@@ -9,7 +9,6 @@ and repetitions, are used as additional sources.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,8 +29,14 @@ from aragog.pages.richpins.types import (
     recipe,
     video,
 )
+from aragog.pages.richpins.types.entries import (
+    addresses_of,
+    has_address,
+    is_entry,
+    words,
+    words_of,
+)
 from aragog.pages.richpins.types.other import special_subject
-from aragog.pages.richpins.values.scalars import text
 from aragog.urls.domain import registered_domain
 
 
@@ -77,9 +82,6 @@ KINDS = (
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 
 
-_WORD = re.compile(r"\w+")
-
-
 def subject_of(sources: Sources) -> tuple[PinKind | None, list[Node]]:
     """Return the kind of the page and the nodes that describe its subject, most trusted first."""
     og_type = (sources.metas.first("og:type") or "").strip().lower()
@@ -87,7 +89,7 @@ def subject_of(sources: Sources) -> tuple[PinKind | None, list[Node]]:
     for kind in KINDS:
         nodes = [node for node in sources.graph.of_types(kind.types) if node.properties]
         chosen = chosen_of(sources, nodes) if nodes else None
-        if chosen is None:
+        if chosen is None or _is_listed(sources, kind, chosen, nodes):
             continue
         weight = kind.weight + _position_rank(chosen) + (og_type in kind.og_types) * kind.og_weight
         if kind.name in {"place", "video"} and _follows_another(sources, chosen):
@@ -139,15 +141,15 @@ def _follows_another(sources: Sources, node: Node) -> bool:
 def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
     """Return True for the business that runs the site, on a page declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
-    return is_article and not _has_address(place, _addresses_of(sources))
+    return is_article and not has_address(place, addresses_of(sources))
 
 
 def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
     """Return True for another site's product on an article's page: an offer beside its text."""
     url = node.first("url")
-    addresses = _addresses_of(sources)
+    addresses = addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)
-    if not isinstance(url, str) or not any(_has_address(each, addresses) for each in articles):
+    if not isinstance(url, str) or not any(has_address(each, addresses) for each in articles):
         return False
     try:
         return registered_domain(url) != registered_domain(sources.document.url)
@@ -171,17 +173,25 @@ def _is_whole_recipe(node: Node) -> bool:
     return bool(node.all("recipeingredient", "ingredients", "recipeinstructions", "instructions"))
 
 
-def chosen_of(sources: Sources, nodes: list[Node]) -> Node | None:
-    """Return the item of one type that the page is about, or None for a list of similar items."""
+def _is_listed(sources: Sources, kind: PinKind, chosen: Node, nodes: list[Node]) -> bool:
+    """Return True for an entry of a list, unless the page's tags declare a page of this kind."""
+    og_type = (sources.metas.first("og:type") or "").strip().lower()
+    if og_type in kind.og_types or _kind_by_tags(sources, og_type) is kind:
+        return False
+    return not _is_whole_recipe(chosen) and is_entry(sources, chosen, nodes)
+
+
+def chosen_of(sources: Sources, nodes: list[Node]) -> Node:
+    """Return the item of one type that the page is about; `nodes` has at least one."""
     if len(nodes) == 1:
         return nodes[0]
-    addresses = _addresses_of(sources)
-    title = _words(sources.metas.first("og:title") or sources.document.title or "")
+    addresses = addresses_of(sources)
+    title = words(sources.metas.first("og:title") or sources.document.title or "")
 
     def score(node: Node) -> tuple[float, ...]:
-        named = _words(text(node.first("name", "headline")) or "")
+        named = words_of(node)
         overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
-        says_here = _has_address(node, addresses)
+        says_here = has_address(node, addresses)
         whole = min(len(node.properties), 12) / 12
         return (
             (3.0 if says_here else 0.0)
@@ -194,43 +204,17 @@ def chosen_of(sources: Sources, nodes: list[Node]) -> Node | None:
     return max(nodes[:200], key=score)
 
 
-def _addresses_of(sources: Sources) -> set[str]:
-    document = sources.document
-    addresses = {_bare(document.url)}
-    addresses.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
-    og_url = sources.metas.first("og:url")
-    return addresses | ({_bare(og_url)} if og_url else set())
-
-
-def _bare(url: str) -> str:
-    url = url.partition("#")[0].partition("?")[0]
-    return url.partition("://")[2].removeprefix("www.").rstrip("/").lower() or url
-
-
-def _has_address(node: Node, page_addresses: set[str]) -> bool:
-    addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
-    return any(
-        _bare(each.id or "" if isinstance(each, Node) else str(each)) in page_addresses
-        for each in addresses
-        if each
-    )
-
-
-def _words(name: str) -> set[str]:
-    return set(_WORD.findall(name.lower()))
-
-
 def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
     Return `chosen` and its repetitions, most trusted first, then the sole items of their type in
     other syntaxes, whatever their names.
     """
-    name = _words(text(chosen.first("name", "headline")) or "")
+    name = words_of(chosen)
     same, alone = [chosen], []
     for node in nodes[:200]:
         if node is chosen:
             continue
-        other = _words(text(node.first("name", "headline")) or "")
+        other = words_of(node)
         alike = not name or not other or len(name & other) * 2 > max(len(name), len(other))
         if alike and (node.parent is None or node.role in _MAIN_ROLES):
             same.append(node)

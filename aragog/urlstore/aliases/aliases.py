@@ -49,6 +49,7 @@ class Aliases:
         Make one URL an alias of another, by evidence of `at_ms` (None: now).
 
         Data stored under the alias moves with its timestamps. Safe to repeat and to run in any
+        order.
 
         Raises:
             TakenDown: one of the two was taken down; nothing was changed.

@@ -89,6 +89,7 @@ class Fields:
 
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """`UrlStore.delete_fields`."""
+        self.check_names(names := list(names))
         normalized, now_ms = normalize(url), self._clock.now_ms()
         canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
@@ -96,12 +97,23 @@ class Fields:
         if columns:
             at_ms = now_ms if at_ms is None else at_ms
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
+            self._clock.deleted_at(min(at_ms, now_ms))
         version = os.urandom(8).hex()
         if nodes.SENTINEL in row:
             self._zen.mutate(
                 [put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
             )
         return version
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """
+        Check that a field may have each of these names.
+
+        Raises:
+            InvalidField: one is not accepted.
+        """
+        for name in names:
+            self._rules.check_name(name)
 
     def replace(
         self,

@@ -80,7 +80,9 @@ class Takedowns:
             raise BadInput("lift_takedown: give one of url, host and domain")
         if url is None:
             kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
-            return self.takedown.lift_site(kind, site_name(str(name)), now_ms)
+            lifted = self.takedown.lift_site(kind, site_name(str(name)), now_ms)
+            self.clock.deleted_at(now_ms)
+            return lifted
         normalized = normalize(url)
         for spelling in dict.fromkeys([normalized, self.nodes.resolve(normalized)[0]]):
             self.takedown.lift(spelling, now_ms)

@@ -97,7 +97,7 @@ class BulkWriter:
             if nodes.is_taken_down(row) or self._store.takedowns.site_refused(url, canonical):
                 on_problem(number, f"{canonical} was taken down")
                 continue
-            if nodes.URL not in row:
+            if nodes.SENTINEL not in row:
                 index.append(host_put(canonical, now_ms))
             puts += self._puts(canonical, rows, record, now_ms)
             if record.due_at_ms is not None:

@@ -10,6 +10,8 @@ from aragog.cli import main
 from aragog.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.urlstore.content.compression import compress
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed.changes import changes_put
 from aragog.urlstore.records import ContentWrite
 from aragog.urlstore.schedule.crawl_budget import Budget
 from aragog.urlstore.schedule.refresh_policy import Seen
@@ -48,6 +50,15 @@ def test_changes_are_shown_and_their_cursor_goes_on(here):
     assert "product.price" in run("changes", "--host", "a.example")
     assert run("changes", "--cursor", reported["cursor"]) == ""
     assert run("changes", "--host", "b.example") == ""
+
+
+def test_changes_of_a_host_are_found_behind_many_of_others(here):
+    others = [Change(B, NOW_MS, "changed")] * 10_001
+    mine = Change("http://c.example/", NOW_MS, "changed")
+    here.zen.mutate([changes_put(here.zen.log, others, NOW_MS + 20)])
+    here.zen.mutate([changes_put(here.zen.log, [mine], NOW_MS + 30)])
+
+    assert "http://c.example/" in run("changes", "--host", "c.example")
 
 
 def test_due_tells_why(here):

@@ -119,11 +119,16 @@ def test_only_a_host_or_an_owner(here):
         async with serving(here) as port:
             return [
                 await get(port, f"/v1/changes?{which}")
-                for which in ("host=b.example", "owner=shop", "owner=nobody", "limit=1")
-            ]
+                for which in (
+                    "host=b.example", "host=B.Example.", "owner=shop", "owner=nobody", "limit=1",
+                    "host=no%20host",
+                )
+            ]  # fmt: skip
 
-    reported = [[c["url"] for c in found["changes"]] for _, found in asyncio.run(play())]
-    assert reported == [[B], [A, A], [], [A]]
+    *found, (status, _) = asyncio.run(play())
+    reported = [[c["url"] for c in body["changes"]] for _, body in found]
+    assert reported == [[B], [B], [A, A], [], [A]]
+    assert status == 400
 
 
 def test_a_long_poll_is_answered_when_something_changes(here):

@@ -83,6 +83,15 @@ def test_content_has_a_tag_for_caches_and_for_ranges(api):
     assert whole.headers["cache-control"] == "private, no-cache"
 
 
+def test_a_range_counts_for_get_alone_and_not_for_content_that_the_client_has(api):
+    path = f"/v1/content?url={A}"
+    tag = api.get(path).headers["etag"]
+
+    assert api.ask("HEAD", path, Range="bytes=0-1").status == 200
+    assert api.get(path, Range="bytes=99-", If_None_Match=tag).status == 304
+    assert api.get(path, Range="Bytes=0-1").body == b"01"
+
+
 def test_responses_that_must_not_be_kept_say_so(api):
     assert api.get("/healthz").headers["cache-control"] == "no-store"
     assert api.get(AT).headers["cache-control"] == "private, no-cache"

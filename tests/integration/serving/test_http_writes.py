@@ -1,16 +1,21 @@
 """Writing over HTTP: fields, conditions, formats that keep their bytes, tokens, URLs to be fetched."""
 
+import json
+
 import pytest
 
+from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.auth.tokens import make
 from aragog.serving.http.server import listen
 from aragog.serving.http.services import Services
 from aragog.settings import ServingSettings, StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
-from tests.support.stores import stand
+from tests.support.stores import NOW_MS, stand
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}"
@@ -47,6 +52,46 @@ def test_put_replaces_all_fields_and_patch_some(api, here):
 
     assert patched == {"team.a": "1", "team.c": "3"}
     assert api.get(AT).json["fields"] == {"team.d": "4"}
+
+
+class _Hurried(UrlStore):
+    """A store in which another client writes as soon as it can know the new version."""
+
+    def put(self, url, fields, **given):
+        version = super().put(url, fields, **given)
+        if "team.mine" in fields:
+            self.maintenance.clock.clock.advance_ms(1)
+            super().put(url, {"team.a": b"theirs", "team.new": b"theirs"}, if_version=version)
+        return version
+
+
+def test_put_deletes_nothing_that_a_later_version_has_written():
+    store = _Hurried(MemoryTables(), MemoryContent(), StoreSettings(), ManualClock(NOW_MS))
+    with running(store) as api:
+        api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}})
+        store.maintenance.clock.clock.advance_ms(10)
+
+        api.ask("PUT", AT, {"fields": {"team.mine": "3"}})
+
+    assert store.get(A).fields == {
+        "team.mine": b"3",
+        "team.a": b"theirs",
+        "team.new": b"theirs",
+    }
+
+
+@pytest.mark.parametrize("name", ["_", "", "\ud800"])
+def test_what_is_no_field_is_neither_deleted_nor_anything_else_written(api, here, name):
+    here.store.put(A, {"team.a": b"1"})
+    tick(here)
+
+    body = json.dumps({"fields": {"team.a": "2", name: None}})
+    refused = api.ask("PATCH", AT, body.encode())
+
+    assert refused.status == 400
+    assert here.store.get(A).fields == {"team.a": b"1"}
+    assert api.ask("DELETE", f"{AT}&fields=_").status == 400
+    assert api.get(AT).json["fields"] == {"team.a": "1"}
 
 
 def test_delete_takes_single_fields_or_the_record(api, here):

@@ -139,6 +139,22 @@ def test_what_was_taken_down_is_not_imported(a_stand):
     assert problems == [(1, "http://a.example/ was taken down")]
 
 
+def test_an_import_lists_a_page_under_its_host_though_its_node_was_there(a_stand):
+    store, watched = a_stand.store, "http://a.example/watched"
+    store.put(A, {"title": b"t"})
+    store.remove(A)
+    store.schedule.watch(watched, "shop")
+    a_stand.clock.advance_ms(5)
+
+    import_lines(
+        a_stand, *(b'{"url": "%s", "fields": {"x": "1"}}' % u.encode() for u in (A, watched))
+    )
+
+    assert sorted(store.pages.urls_of_host("a.example").items) == [A, watched]
+    assert store.takedowns.take_down(host="a.example") == 2
+    assert store.get(A) is None
+
+
 def test_the_history_of_a_field_grows_within_one_batch(a_stand):
     import_lines(
         a_stand,

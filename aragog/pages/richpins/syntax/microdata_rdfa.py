@@ -107,6 +107,8 @@ class _MarkupWalk:
         self.items: dict[int, _Mark] = {}
         self.owners: dict[int, _Mark | None] = {}
         self.count = 0
+        self.inside: dict[int, list[LexborNode]] = {}
+        """The property elements in the targets of itemrefs, which many items may share."""
 
     def take(
         self,
@@ -202,7 +204,9 @@ class _MarkupWalk:
         used = 0
         if mark.node is None or outer is mark:
             return 0
-        for element in target.css("[itemprop]"):
+        if target.mem_id not in self.inside:
+            self.inside[target.mem_id] = target.css("[itemprop]")
+        for element in self.inside[target.mem_id]:
             if used >= left:
                 break
             used += 1

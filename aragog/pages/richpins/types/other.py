@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.types.entries import addresses_of, has_address, is_entry
 from aragog.pages.richpins.types.titles import bare
 from aragog.pages.richpins.values.scalars import text
 
@@ -52,16 +53,26 @@ def other_subject(sources: Sources) -> list[Node]:
 
 
 def special_subject(sources: Sources) -> Node | None:
-    """Return the first top-level item of no common type that is not the owner of the site."""
+    """
+    Return the first top-level item of no common type that is neither the owner of the site nor an
+    entry of a list.
+    """
     return next(_special(sources), None)
 
 
 def _special(sources: Sources) -> Iterator[Node]:
-    return (
-        n
-        for n in sources.graph.top
-        if n.properties and n.types and n.role not in _CREATORS and not n.is_a(_COMMON)
-    )
+    """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
+    by_types: dict[tuple[str, ...], list[Node]] = {}
+    for node in sources.graph.top:
+        if node.properties and node.types and node.role not in _CREATORS:
+            by_types.setdefault(node.types, []).append(node)
+    addresses = addresses_of(sources)
+    for nodes in by_types.values():
+        if nodes[0].is_a(_COMMON):
+            continue
+        chosen = next((node for node in nodes if has_address(node, addresses)), nodes[0])
+        if not is_entry(sources, chosen, nodes):
+            yield chosen
 
 
 def _main(sources: Sources) -> Iterator[Node]:

@@ -219,7 +219,17 @@ def _hours(raw: list[Any]) -> tuple[str, ...] | None:
             days = [str(day).rpartition("/")[2] for day in value.all("dayofweek")]
             opens, closes = (scalars.text(value.first(name)) for name in ("opens", "closes"))
             if days and opens and closes:
-                result.append(f"{','.join(day[:2] for day in days)} {opens[:5]}-{closes[:5]}")
+                hours = f"{_time_of_day(opens)}-{_time_of_day(closes)}"
+                result.append(f"{','.join(day[:2] for day in days)} {hours}")
         elif text := scalars.text(value):
             result.append(text)
     return tuple(result) or None
+
+
+_TIME = re.compile(r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?", re.IGNORECASE)
+
+
+def _time_of_day(text: str) -> str:
+    """Return hours and minutes of a time such as `T8:00:00+01:00`, else the text."""
+    found = _TIME.search(text[:40])
+    return f"{found[1]}{found[2] or ''}" if found else text[:20]

@@ -34,7 +34,7 @@ AnyDate = date | datetime | PartialDate
 
 _ISO = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})"
-    r"(?:[T\s]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?"
+    r"(?:[T\s]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?(?:\s?(?P<ap>[ap])\.?m\b\.?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{1,2}:?(?:\d{2})?)?)?"
     r"(?:\[[^\]]*\])?",
     re.IGNORECASE,
@@ -147,12 +147,18 @@ def _iso(text: str) -> Moment | None:
     if match[4] is None:
         return day
     micros = int(f"{match[7]}000000"[:6]) if match[7] else 0
-    hour = int(match[4])
+    hour = _hour(match[4], match["ap"])
     extra = timedelta(days=1) if hour == 24 else timedelta()
     at = datetime(
         day.year, day.month, day.day, hour % 24, int(match[5]), int(match[6] or 0), micros
     )
-    return at.replace(tzinfo=_zone(match[8])) + extra
+    return at.replace(tzinfo=_zone(match[9])) + extra
+
+
+def _hour(digits: str, half: str | None) -> int:
+    """Return the hour of a day; `half` is the first letter of `am` or `pm`, if any."""
+    hour = int(digits)
+    return hour % 12 + (12 if half[0] in "pP" else 0) if half and hour <= 12 else hour
 
 
 def _zone(text: str | None) -> timezone | None:
@@ -175,9 +181,7 @@ def _named(text: str) -> Moment | None:
     day = date(int(match["y"]), month, int(match["d1"] or match["d2"]))
     if match["h"] is None:
         return day
-    hour = int(match["h"])
-    if match["ap"]:
-        hour = hour % 12 + (12 if match["ap"][0] in "pP" else 0)
+    hour = _hour(match["h"], match["ap"])
     at = datetime(day.year, day.month, day.day, hour, int(match["mi"]), int(match["s"] or 0))
     return at.replace(tzinfo=_zone(match["z"]))
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from aragog.pages.richpins.values import numbers
-from aragog.pages.richpins.values.numbers import CURRENCIES
+from aragog.pages.richpins.values.numbers import ARABIC_MARKS, CURRENCIES
 
 MAX_CHARS = 200
 
@@ -157,6 +157,8 @@ def _plain(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_WIDE)
 
 
-_WIDE = {ord("￥"): "¥", ord("＄"): "$", ord("，"): ",", ord("．"): "."} | {
-    ord("０") + digit: str(digit) for digit in range(10)
-}
+_WIDE = (
+    {ord("￥"): "¥", ord("＄"): "$", ord("，"): ",", ord("．"): "."}
+    | ARABIC_MARKS
+    | {ord("０") + digit: str(digit) for digit in range(10)}
+)

@@ -26,6 +26,8 @@ CURRENCIES = frozenset(
     "CNH GGP IMP JEP XBT ETH".split()
 )
 """ISO 4217 with its recent past codes, and similar codes that shops use in `priceCurrency`."""
+ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
+"""The separators between Arabic and Persian digits, which Python reads like others."""
 _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
@@ -43,7 +45,9 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
         return _finite(repr(value))
     if not isinstance(value, str) or len(value) > 200:
         return None
-    match = _NUMBER.search(unicodedata.normalize("NFKC", value) if not value.isascii() else value)
+    if not value.isascii():
+        value = unicodedata.normalize("NFKC", value).translate(ARABIC_MARKS)
+    match = _NUMBER.search(value)
     return _finite(_plain(match[0], currency)) if match else None
 
 

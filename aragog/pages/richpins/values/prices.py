@@ -65,7 +65,10 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
         amount = sources.metas.first(f"{prefix}:amount")
         if amount:
             currency = sources.metas.first(f"{prefix}:currency", "product:price:currency")
-            listed = sources.metas.first("product:original_price:amount")
+            listed = sources.metas.first(
+                "product:original_price:amount",
+                *(["product:price:amount"] if prefix == "product:sale_price" else []),
+            )
             yield next(sources.meta(f"{prefix}:amount"))._replace(value=(amount, currency, listed))
     for each in _bare_price_metas(sources):
         yield each._replace(value=(each.value, sources.metas.first("product:price:currency"), None))
@@ -130,7 +133,8 @@ def _price(raw: Any, country: str | None) -> Price | None:
         number = money.amount_of(amount, code or "XXX")
         if number is None or number < 0 or code is None:
             return None
-        return Price(number, code, None, money.amount_of(listed, code))
+        before = money.amount_of(listed, code)
+        return Price(number, code, None, before if before and before > number else None)
     prices = [price for offer in raw if (price := _offer_price(offer, country))]
     if not prices:
         return None

@@ -24,6 +24,7 @@ from aragog.serving.problems import Overloaded, unavailable
 from aragog.urlstore.feed.change import Change
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.takedowns.tombstones import site_name
 
 NOW = "now"
 """The cursor of the feed's current end."""
@@ -124,7 +125,8 @@ class _Asked:
         query = Query(request)
         self.cursor = request.headers.get("last-event-id") or query.get("cursor")
         self.owner = query.get("owner")
-        self.host = query.get("host")
+        host = query.get("host")
+        self.host = site_name(host) if host else None
         self.limit = query.number("limit", 100, least=1, most=MOST)
         self.wait_ms = query.number("wait_ms", 0, least=0, most=LONGEST_WAIT_MS)
 

@@ -6,7 +6,7 @@ import re
 
 from aragog.serving.problems import Problem
 
-_ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII)
+_ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII | re.IGNORECASE)
 
 
 def byte_range(header: str | None, length: int) -> tuple[int, int] | None:

@@ -56,6 +56,7 @@ class Writes:
         formats = self._calls.store.formats
         fields = {n: formats.from_json(n, v) for n, v in values.items() if v is not None}
         deleted = [name for name, value in values.items() if value is None]
+        self._calls.store.fields.check_names(deleted)
         token = request.scope.get("aragog.token")
         self._writers.check(token, values)
         if replace:
@@ -125,13 +126,21 @@ def _write(
     replace: bool,
     if_version: str | None,
 ) -> str:
-    """Write before deleting, so that a refused write deletes nothing."""
+    """
+    Write before deleting, so that a refused write deletes nothing.
+
+    A replacement deletes the values that were there before it, and none that another writer, who
+    knows the new version already, has put meanwhile.
+    """
+    found = store.get(url, info=True) if replace else None
     version = store.put(url, fields, if_version=_checked(store, url, if_version))
-    vanished = list(deleted)
-    if replace:
-        record = store.get(url)
-        vanished = [name for name in (record.fields if record else ()) if name not in fields]
-    return store.delete_fields(url, vanished) if vanished else version
+    if found is None:
+        gone = list(deleted)
+        return store.delete_fields(url, gone) if gone else version
+    gone = [name for name in found.fields if name not in fields]
+    if not gone:
+        return version
+    return store.delete_fields(url, gone, at_ms=max(found.info[name].at_ms for name in gone))
 
 
 def _delete(

@@ -139,3 +139,21 @@ def test_a_day_of_a_lesser_source_goes_before_a_year():
 @pytest.mark.parametrize("reported", ["0999", "2201", "2001-13", "20011", "soon"])
 def test_what_is_no_year_is_no_date(reported):
     assert pin(ld({"@type": "Book", "name": "B", "datePublished": reported})).published_at is None
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "hours"),
+    [
+        ("8:00:00", "18:00:00", "8:00-18:00"),
+        ("T20:00", "T02:00:00+01:00", "20:00-02:00"),
+        ("08:00 AM", "6:30 pm", "08:00 AM-6:30 pm"),
+        ("2020-01-01T09:00:00", "2020-01-01T17:30:00Z", "09:00-17:30"),
+        ("9", "noon", "9-noon"),
+    ],
+)
+def test_opening_hours_keep_their_minutes_and_half_of_the_day(opens, closes, hours):
+    opening = {"dayOfWeek": ["https://schema.org/Monday"], "opens": opens, "closes": closes}
+    place = {"@type": "Bakery", "name": "C", "openingHoursSpecification": opening}
+    found = pin(ld(place))
+    assert found.place is not None
+    assert found.place.opening_hours == (f"Mo {hours}",)

@@ -38,6 +38,10 @@ PAGES = {
         b"<div id=x>" + b"<b itemprop=name>x</b>" * 500 + b"</div>"
         + b"<p itemscope itemtype=http://schema.org/Recipe itemref='x x x x'></p>" * 500
     ),
+    "itemref to text": (
+        b"<div id=x>" + b"<b>x</b>" * 20_000 + b"</div>"
+        + (b"<p itemscope itemtype=http://schema.org/Recipe itemref='%s'></p>" % (b"x " * 100)) * 500
+    ),
     "entities": b"<title>" + b"&amp;" * 200_000 + b"</title><meta name=description content='"
     + b"&amp;amp;" * 200_000 + b"'>",
     "meta tags": b"".join(b"<meta property=og:image content=/%d.png>" % n for n in range(5_000)),
