@@ -59,17 +59,17 @@ async def event(reader):
 
 async def admitted(port, path):
     """The answer of a request that is repeated until the server takes it."""
-    while (found := await get(port, path))[0] == 503:
+    while (response := await get(port, path))[0] == 503:
         pass
-    return found
+    return response
 
 
 async def until_refused(port):
     """Ask until the server has as many requests in flight as it takes; that answer."""
     async with asyncio.timeout(WITHIN_S):
-        while (found := await get(port, "/v1/changes"))[0] == 200:
+        while (response := await get(port, "/v1/changes"))[0] == 200:
             pass
-    return found
+    return response
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_only_a_host_or_an_owner(here):
                 for which in ("host=b.example", "owner=shop", "owner=nobody", "limit=1")
             ]
 
-    reported = [[c["url"] for c in found["changes"]] for _, found in asyncio.run(play())]
+    reported = [[c["url"] for c in body["changes"]] for _, body in asyncio.run(play())]
     assert reported == [[B], [A, A], [], [A]]
 
 
