@@ -84,14 +84,14 @@ def own_values(page: AnnotatedPage) -> Values:
 
 def _values_of(pin: RichPin) -> Values:
     recipe, product = pin.recipe, pin.product
-    found: Values = {
+    values: Values = {
         "type": pin.type,
         "title": pin.title,
         "authors": list(pin.authors),
         "published_at": _days(pin.published_at),
     }
     if recipe is not None:
-        found |= {
+        values |= {
             "ingredients": list(recipe.ingredients),
             "instructions": list(recipe.instructions),
             "yield": recipe.yields and [recipe.yields.quantity, recipe.yields.quantity_min],
@@ -101,8 +101,8 @@ def _values_of(pin: RichPin) -> Values:
         }
     if product is not None:
         names = ("price", "currency", "availability", "sku", "brand", "gtin", "mpn")
-        found |= {name: getattr(product, name) for name in names}
-    return found
+        values |= {name: getattr(product, name) for name in names}
+    return values
 
 
 def _days(value: Any) -> list[str] | None:
@@ -114,16 +114,16 @@ def _days(value: Any) -> list[str] | None:
     return [value.isoformat()] if isinstance(value, date) else None
 
 
-def is_right(field: str, expected: Any, found: Any) -> bool:
-    """True when `found` means what `expected` does."""
-    if found in (None, "", [], [None]):
+def is_right(field: str, expected: Any, value: Any) -> bool:
+    """True when `value` means what `expected` does."""
+    if value in (None, "", [], [None]):
         return False
     if field in {"ingredients", "instructions"}:
-        return _alike(expected, found)
+        return _alike(expected, value)
     if field == "authors":
-        return _names(expected) == _names(found)
+        return _names(expected) == _names(value)
     spellings = expected if isinstance(expected, list) else [expected]
-    offered = found if isinstance(found, list) else [found]
+    offered = value if isinstance(value, list) else [value]
     same = _SAME.get(field, _plain)
     right = {same(each) for each in spellings} - {None}
     return bool(right & {same(each) for each in offered if each is not None})
@@ -155,9 +155,9 @@ def _names(value: Any) -> set[str]:
     return {_plain(name) for name in named} - {""}
 
 
-def _alike(expected: Any, found: Any) -> bool:
+def _alike(expected: Any, value: Any) -> bool:
     first, other = (Counter(re.findall(r"\w+", " ".join(map(str, texts)).casefold()))
-                    for texts in (expected, found))  # fmt: skip
+                    for texts in (expected, value))  # fmt: skip
     return 2 * (first & other).total() >= LEAST_ALIKE * (first.total() + other.total())
 
 
@@ -197,13 +197,13 @@ def follow(value, known):
     return value
 
 def first(value):
-    found = flat(value)
-    return found[0] if found else None
+    values = flat(value)
+    return values[0] if values else None
 
 def minutes(value):
     import re
-    found = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:\d+S)?)?", first(value) or "")
-    return found and sum(int(n or 0) * w for n, w in zip(found.groups(), (1440, 60, 1))) or None
+    match = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:\d+S)?)?", first(value) or "")
+    return match and sum(int(n or 0) * w for n, w in zip(match.groups(), (1440, 60, 1))) or None
 
 TYPES = {"recipe": ("Recipe",), "shop": ("Product", "ProductGroup")}
 def values(group, html, url):
@@ -242,19 +242,19 @@ def values(group, html, url):
 for line in sys.stdin:
     path, url, group = json.loads(line)
     body = open(path, "rb").read()
-    found = {}
+    results = {}
     try:
-        found["extruct"] = values(group, body.decode("utf-8", "replace"), url)
+        results["extruct"] = values(group, body.decode("utf-8", "replace"), url)
     except Exception:
-        found["extruct"] = {}
+        results["extruct"] = {}
     if group == "news":
         try:
             meta = extract_metadata(body, default_url=url)
-            found["trafilatura"] = {"title": meta.title, "published_at": meta.date,
+            results["trafilatura"] = {"title": meta.title, "published_at": meta.date,
                                     "authors": (meta.author or "").split("; ")} if meta else {}
         except Exception:
-            found["trafilatura"] = {}
-    print(json.dumps(found))
+            results["trafilatura"] = {}
+    print(json.dumps(results))
 """
 
 
@@ -276,13 +276,13 @@ def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:
     """Right and all values of each program, with the wrong ones of the `read` half on demand."""
     scores: Score = defaultdict(Counter)
     for page, others in zip(pages, other_values(pages), strict=True):
-        for program, found in {"aragog": own_values(page), **others}.items():
+        for program, values in {"aragog": own_values(page), **others}.items():
             for field, expected in page.expected.items():
-                right = is_right(field, _aliases(field, expected), found.get(field))
+                right = is_right(field, _aliases(field, expected), values.get(field))
                 scores[page.half, page.group, field, program].update(right=right, all=1)
                 if errors and not right and program == "aragog" and page.half == "read":
                     place = f"{page.group} {field} {page.path.name} {page.url}"
-                    actual = str(found.get(field))[:300]
+                    actual = str(values.get(field))[:300]
                     print(f"{place}\n  expected {str(expected)[:300]}\n  found    {actual}")
     return scores
 
@@ -321,8 +321,8 @@ def table_of(scores: Score) -> Table:
                 for program in programs
             }
             shares = (
-                f"{100 * found['right'] / found['all']:.1f}" if found["all"] else "-"
-                for found in counted.values()
+                f"{100 * counts['right'] / counts['all']:.1f}" if counts["all"] else "-"
+                for counts in counted.values()
             )
             table.add_row(half, group, field, str(counted["aragog"]["all"]), *shares)
         table.add_section()

@@ -93,25 +93,25 @@ class Writers:
 
 def marks(most: int) -> list[int]:
     """1,000, 10,000 and so on, up to the number of pages."""
-    found = [1000]
-    while found[-1] * 10 <= most:
-        found.append(found[-1] * 10)
-    return found if found[-1] >= most else [*found, most]
+    sizes = [1000]
+    while sizes[-1] * 10 <= most:
+        sizes.append(sizes[-1] * 10)
+    return sizes if sizes[-1] >= most else [*sizes, most]
 
 
 def measure(settings: Settings, processes: int, most: int) -> list[tuple[int, float]]:
     """(Stored pages, CPU ms a page of the pages before that mark)."""
-    writers, found, stored = Writers(settings, processes), [], 0
+    writers, measured, stored = Writers(settings, processes), [], 0
     try:
         writers.write(most, CHUNK * processes)  # imports, connections and first files
         for mark in marks(most):
             cpu_s = writers.write(stored, mark - stored)
-            found.append((mark, 1000 * cpu_s / (mark - stored)))
-            print(f"{processes} processes, {mark:,} pages: {found[-1][1]:.2f} ms", flush=True)
+            measured.append((mark, 1000 * cpu_s / (mark - stored)))
+            print(f"{processes} processes, {mark:,} pages: {measured[-1][1]:.2f} ms", flush=True)
             stored = mark
     finally:
         writers.stop()
-    return found
+    return measured
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def waits(usual_s: float, stalls: float):
 
 def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
     """Latencies in ms, and CPU in us a read."""
-    found: list[float] = []
+    latencies: list[float] = []
     pages = [url(random.randrange(PAGES)) for _ in range(1000)]
 
     def work() -> None:
@@ -83,7 +83,7 @@ def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
             asked = (random.choice(pages),)
             started_at_s = time.perf_counter()
             read(lambda store, asked=asked: store.pages.values(asked, FIELDS))
-            found.append((time.perf_counter() - started_at_s) * 1000)
+            latencies.append((time.perf_counter() - started_at_s) * 1000)
 
     before_s = time.process_time()
     workers = [threading.Thread(target=work) for _ in range(threads)]
@@ -91,11 +91,11 @@ def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
         worker.start()
     for worker in workers:
         worker.join()
-    return found, (time.process_time() - before_s) / len(found) * 1e6
+    return latencies, (time.process_time() - before_s) / len(latencies) * 1e6
 
 
-def show(name: str, found: list[float], cpu_us: float, extra: str) -> None:
-    cuts = statistics.quantiles(found, n=1000)
+def show(name: str, latencies: list[float], cpu_us: float, extra: str) -> None:
+    cuts = statistics.quantiles(latencies, n=1000)
     print(f"{name:14} {cuts[499]:8.2f} {cuts[989]:8.2f} {cuts[998]:8.2f} {cpu_us:8.0f}  {extra}")
 
 
@@ -131,11 +131,11 @@ def main() -> None:
         print(f"{'':14} {'p50 ms':>8} {'p99 ms':>8} {'p99.9 ms':>8} {'CPU us':>8}")
         show("primary alone", *measure(lambda call: call(primary), given.reads, given.threads), "")
         hedged = HedgedReads(primary, standby, threads=4 * given.threads)
-        found = measure(hedged.read, given.reads, given.threads)
+        measured = measure(hedged.read, given.reads, given.threads)
         policy = hedged.policy
         extra = (policy.hedged + policy.mirrored) / policy.reads
         notes = f"{extra:.2%} extra reads, delay {policy.delay_s * 1000:.1f} ms"
-        show("hedged", *found, notes)
+        show("hedged", *measured, notes)
         hedged.close()
 
 

@@ -70,10 +70,10 @@ def publish(broker: str, count: int) -> float:
         return (time.process_time() - before) / count * 1000
 
 
-def drain(found, count: int, pool: tuple[str, ...]) -> tuple[float, float]:
+def drain(redis_server, count: int, pool: tuple[str, ...]) -> tuple[float, float]:
     """CPU ms for each message: of the worker with its children, and of the redis-server."""
-    shard = RedisShard(redis.Redis.from_url(found.url))
-    server_ = psutil.Process(found.process.pid)
+    shard = RedisShard(redis.Redis.from_url(redis_server.url))
+    server_ = psutil.Process(redis_server.process.pid)
 
     def left() -> int:
         sizes = shard.sizes(QUEUE)
@@ -85,7 +85,7 @@ def drain(found, count: int, pool: tuple[str, ...]) -> tuple[float, float]:
         return now, cpu_s(process), cpu_s(server_)
 
     with worker(
-        of_socket(found.socket), "-Q", QUEUE, *pool, app="bench.messages", prefetch=1
+        of_socket(redis_server.socket), "-Q", QUEUE, *pool, app="bench.messages", prefetch=1
     ) as process:
         (a, worker_a, redis_a), (b, worker_b, redis_b) = until(count * 9 // 10), until(count // 10)
     return (worker_b - worker_a) / (a - b) * 1000, (redis_b - redis_a) / (a - b) * 1000
@@ -98,9 +98,9 @@ def main() -> None:
     table = Table("", "CPU ms a message", "a URL in a batch of 25", box=None)
     total = 0.0
     for pool, messages in (("threads", 2), ("prefork", 1)):
-        with server() as found:
-            sent = publish(of_socket(found.socket), count)
-            run, served = drain(found, count, POOLS[pool])
+        with server() as redis_server:
+            sent = publish(of_socket(redis_server.socket), count)
+            run, served = drain(redis_server, count, POOLS[pool])
         for name, ms in (
             (f"publish, for {pool}", sent),
             (f"worker, {pool}", run),

@@ -37,7 +37,7 @@ EXTRUCT = """
 import json, statistics, sys, time, logging
 logging.disable(logging.CRITICAL)
 import extruct
-found = {}
+mean_ms = {}
 for name, syntaxes in (("defaults", None), ("json-ld, microdata, og", ["json-ld", "microdata", "opengraph"])):
     times = []
     for path in sys.argv[1:]:
@@ -49,8 +49,8 @@ for name, syntaxes in (("defaults", None), ("json-ld, microdata, og", ["json-ld"
         except Exception:
             continue
         times.append(1e3 * (time.process_time() - started))
-    found[name] = statistics.fmean(times)
-print(json.dumps(found))
+    mean_ms[name] = statistics.fmean(times)
+print(json.dumps(mean_ms))
 """
 
 
@@ -61,13 +61,13 @@ def best_ms(call: Callable[[], object]) -> float:
 
 def real_pages() -> dict[str, list[bytes]]:
     """The pages of `make bench`, evenly chosen."""
-    found = {}
+    pages_by_name = {}
     for name, make in page_sets.ALL.items():
         pages = make()
         chosen = pages.paths[:: -(-len(pages.paths) // MAX_PAGES)]
         bodies = [(pages.folder / path).read_bytes() for path in chosen]
-        found[f"{name}, mean {sum(map(len, bodies)) / len(bodies) / 1000:.0f} KB"] = bodies
-    return found
+        pages_by_name[f"{name}, mean {sum(map(len, bodies)) / len(bodies) / 1000:.0f} KB"] = bodies
+    return pages_by_name
 
 
 def saved_pages(folder: Path) -> dict[str, list[bytes]]:
@@ -78,7 +78,7 @@ def saved_pages(folder: Path) -> dict[str, list[bytes]]:
     for body in bodies:
         name = "under 100 KB" if len(body) < 100_000 else "100 to 300 KB"
         groups["over 300 KB" if len(body) > 300_000 else name].append(body)
-    return {name: found for name, found in groups.items() if found}
+    return {name: some_pages for name, some_pages in groups.items() if some_pages}
 
 
 def ours(body: bytes) -> list[float]:

@@ -83,8 +83,11 @@ def redis_of(client=[]):  # noqa: B006
 
 @contextlib.contextmanager
 def server():
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as found:
-        yield found
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        RedisServer(Path(folder)) as redis_server,
+    ):
+        yield redis_server
 
 
 @contextlib.contextmanager
@@ -110,8 +113,11 @@ def worker(broker, *args, app="bench.pinlater", notes="", prefetch=4, **more):
         process.wait()
 
 
-def brokers(found):
-    return {"redis": f"redis+socket://{found.socket}", "pinlater": of_socket(found.socket)}
+def brokers(redis_server):
+    return {
+        "redis": f"redis+socket://{redis_server.socket}",
+        "pinlater": of_socket(redis_server.socket),
+    }
 
 
 def envelope_of_a_noop():
@@ -121,35 +127,38 @@ def envelope_of_a_noop():
         return channel._get("x")
 
 
-def fill(found, name, count):
+def fill(redis_server, name, count):
     """`count` no-ops waiting, by the fastest way."""
     message = envelope_of_a_noop()
     if name == "pinlater":
         job = to_job(message, priority=0, now=None)
-        Cluster(connect_shards([found.url])).enqueue("celery", [job] * count)
+        Cluster(connect_shards([redis_server.url])).enqueue("celery", [job] * count)
         return
-    with redis.Redis.from_url(found.url) as client, client.pipeline(transaction=False) as pipe:
+    with (
+        redis.Redis.from_url(redis_server.url) as client,
+        client.pipeline(transaction=False) as pipe,
+    ):
         for i in range(count):
             message["properties"]["delivery_tag"] = str(i)
             pipe.lpush("celery", json.dumps(message))
         pipe.execute()
 
 
-def left(found, name):
+def left(redis_server, name):
     if name == "pinlater":
-        sizes = RedisShard(redis.Redis.from_url(found.url)).sizes("celery")
+        sizes = RedisShard(redis.Redis.from_url(redis_server.url)).sizes("celery")
         return sizes.pending + sizes.running
-    with redis.Redis.from_url(found.url) as client:
+    with redis.Redis.from_url(redis_server.url) as client:
         return client.llen("celery") + client.hlen("unacked")
 
 
-def drain(found, name, count, *args):
+def drain(redis_server, name, count, *args):
     """Seconds and main-process CPU seconds for the middle 80 % of `count` waiting no-ops."""
-    fill(found, name, count)
-    with worker(brokers(found)[name], *args) as process:
+    fill(redis_server, name, count)
+    with worker(brokers(redis_server)[name], *args) as process:
         marks = {}
         while True:
-            now = left(found, name)
+            now = left(redis_server, name)
             for mark in (0.9, 0.1):
                 if mark not in marks and now <= count * mark:
                     marks[mark] = now, time.monotonic(), sum(process.cpu_times()[:2])
@@ -164,12 +173,12 @@ def throughput(count, rounds):
     table = Table("pool", "redis:// /s", "pinlater:// /s", "ratio", "main CPU µs a task")
     pools = {"prefork -c2": ("-P", "prefork", "-c2"), "threads -c4": ("-P", "threads", "-c4")}
     for pool, args in pools.items():
-        found = {"redis": [], "pinlater": []}
+        rates = {"redis": [], "pinlater": []}
         for round_ in range(rounds):
             for name in ("redis", "pinlater") if round_ % 2 == 0 else ("pinlater", "redis"):
                 with server() as one:
-                    found[name].append(drain(one, name, count, *args))
-        (r, rc), (p, pc) = (max(found["redis"]), max(found["pinlater"]))
+                    rates[name].append(drain(one, name, count, *args))
+        (r, rc), (p, pc) = (max(rates["redis"]), max(rates["pinlater"]))
         table.add_row(pool, f"{r:,.0f}", f"{p:,.0f}", f"{p / r:.2f}", f"{rc:.0f} / {pc:.0f}")
     console.print(f"no-op tasks, {count:,} waiting, best of {rounds}", table)
 
@@ -326,9 +335,9 @@ def kill(waiting, in_flight=500, claim_timeout_s=5.0):
             sys.exit("a promise is broken: a job was lost, or ran twice that was not held")
 
 
-def enqueue_marks(found, count):
+def enqueue_marks(redis_server, count):
     message = envelope_of_a_noop()
-    headers, cluster = message["headers"], Cluster(connect_shards([found.url]))
+    headers, cluster = message["headers"], Cluster(connect_shards([redis_server.url]))
     for start in range(0, count, 10_000):
         jobs = []
         for number in range(start, min(start + 10_000, count)):

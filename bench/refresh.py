@@ -293,12 +293,12 @@ def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
         low, high = (
             (marginal_freshness_s, high) if spent > fetches_per_s else (low, marginal_freshness_s)
         )
-    found = 0.0
+    total = 0.0
     for rate, number in binned:
         if rate * marginal_freshness_s < 0.99:
             steps = ratio(rate * marginal_freshness_s)
-            found += number * -math.expm1(-steps) / steps
-    return found / len(rates)
+            total += number * -math.expm1(-steps) / steps
+    return total / len(rates)
 
 
 def _binned(rates: Sequence[float]) -> list[tuple[float, int]]:

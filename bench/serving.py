@@ -64,7 +64,7 @@ def cpu_s(pid: int) -> float:
 
 async def load(port: int, requests: int, connections: int) -> list[float]:
     """Latencies in seconds."""
-    found: list[float] = []
+    latencies: list[float] = []
     left = iter(range(requests))
 
     async def one() -> None:
@@ -78,11 +78,11 @@ async def load(port: int, requests: int, connections: int) -> list[float]:
             assert head.startswith(b"HTTP/1.1 200"), head
             length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
             await reader.readexactly(length)
-            found.append(time.perf_counter() - started_at_s)
+            latencies.append(time.perf_counter() - started_at_s)
         writer.close()
 
     await asyncio.gather(*(one() for _ in range(connections)))
-    return found
+    return latencies
 
 
 def measure(name: str, folder: Path, requests: int, connections: int) -> tuple[float, float, float]:
@@ -127,11 +127,11 @@ def main() -> None:
         results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
         for _ in range(given.rounds):
             for name in random.sample(names, len(names)):
-                found = measure(name, Path(folder), given.requests, given.connections)
-                results[name].append(found)
+                measured = measure(name, Path(folder), given.requests, given.connections)
+                results[name].append(measured)
     print(f"{'server':20} {'CPU us/request':>15} {'requests/s':>12} {'p99 ms':>8}")
-    for name, found in results.items():
-        cpu, rate, p99 = (statistics.median(column) for column in zip(*found, strict=True))
+    for name, measured in results.items():
+        cpu, rate, p99 = (statistics.median(column) for column in zip(*measured, strict=True))
         print(f"{name:20} {cpu:15.0f} {rate:12.0f} {p99:8.1f}")
 
 

@@ -101,17 +101,17 @@ def serving(name: str, folder: Path, core: int) -> Iterator[tuple[int, int]]:
 def measure(port: int, pid: int, load: Load, rate: float, seconds: float) -> Row:
     """Run the load against a server."""
     before, started_at_s, own_s = busy_s(), cpu_s(pid), time.process_time()
-    found = run(port, *load[:2], rate=rate, seconds=seconds, connections=load.connections)
+    measured = run(port, *load[:2], rate=rate, seconds=seconds, connections=load.connections)
     used_s, own_s = cpu_s(pid) - started_at_s, time.process_time() - own_s
     busy, total = (now - then for now, then in zip(busy_s(), before, strict=True))
-    count = len(found.latencies_s)
+    count = len(measured.latencies_s)
     return Row(
         used_s / count * 1e6,
-        count / found.took_s,
-        found.p(0.5),
-        found.p(0.99),
-        found.p(0.999),
-        found.p(0.99, found.own_s),
+        count / measured.took_s,
+        measured.p(0.5),
+        measured.p(0.99),
+        measured.p(0.999),
+        measured.p(0.99, measured.own_s),
         max(0.0, busy - used_s - own_s) / total,
     )
 

@@ -21,13 +21,13 @@ ROUNDS = 5_000
 
 def cpu_us(call: Callable[[], object]) -> float:
     """The least CPU time of one call, of five runs."""
-    found = []
+    samples = []
     for _ in range(5):
         started = time.process_time()
         for _ in range(ROUNDS):
             call()
-        found.append((time.process_time() - started) / ROUNDS * 1e6)
-    return min(found)
+        samples.append((time.process_time() - started) / ROUNDS * 1e6)
+    return min(samples)
 
 
 def main() -> None:

@@ -67,11 +67,11 @@ def running(environ: dict[str, str]) -> Iterator[int]:
 
 def tree(root: int) -> list[int]:
     """The process and its descendants."""
-    found = [root]
-    for pid in found:
+    pids = [root]
+    for pid in pids:
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (thread / "children").read_text().split())
-    return found
+            pids += map(int, (thread / "children").read_text().split())
+    return pids
 
 
 def cpu_s(pid: int) -> float:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 def best_s(call: Callable[[], object], times: int = 7) -> float:
     """The shortest CPU time of several runs, in seconds."""
-    found = []
+    samples = []
     for _ in range(times):
         started = time.process_time()
         call()
-        found.append(time.process_time() - started)
-    return min(found)
+        samples.append(time.process_time() - started)
+    return min(samples)

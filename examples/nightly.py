@@ -34,6 +34,6 @@ def enqueue(file: Path) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    found = enqueue(Path(sys.argv[1]))
-    print(", ".join(f"{count} {status}" for status, count in sorted(found.items())))
-    sys.exit(3 if found["invalid"] else 0)
+    totals = enqueue(Path(sys.argv[1]))
+    print(", ".join(f"{count} {status}" for status, count in sorted(totals.items())))
+    sys.exit(3 if totals["invalid"] else 0)

@@ -49,9 +49,9 @@ def _walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Comman
         return
     context = click.Context(command, info_name=path)
     for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        if found is not None and not found.hidden:
-            yield from _walk(found, f"{path} {name}")
+        subcommand = command.get_command(context, name)
+        if subcommand is not None and not subcommand.hidden:
+            yield from _walk(subcommand, f"{path} {name}")
 
 
 def http_operations() -> str:
@@ -117,13 +117,13 @@ class MetricName(NamedTuple):
 
 def metrics_of_the_code() -> list[MetricName]:
     """Every metric, by name: those that are collected, and those that processes measure."""
-    found = {
+    declared = {
         one for module in METRIC_MODULES for one in _declared(ast.parse(inspect.getsource(module)))
     }
     for instrument in INSTRUMENTS:
         kind, labels = type(instrument).__name__.lower(), (instrument.label,)
-        found.add(_metric(kind, instrument.name, instrument.description, labels))
-    return sorted(found)
+        declared.add(_metric(kind, instrument.name, instrument.description, labels))
+    return sorted(declared)
 
 
 def _declared(tree: ast.AST) -> Iterator[MetricName]:

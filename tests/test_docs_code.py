@@ -111,12 +111,12 @@ def test_the_extractor_extracts():
     exec(compile(extractor, "extending.md", "exec"), names)
     body = b"<title>A job</title><p itemprop=baseSalary>50,000</p>"
 
-    found = read_page(
+    analysis = read_page(
         html_result("https://jobs.test/1"), body, max_links=9,
         extractors={name: names[target.partition(":")[2]]},
     )  # fmt: skip
 
-    assert (found.fields["jobs.salary"], found.page_type) == (b'"50,000"', "jobs")
+    assert (analysis.fields["jobs.salary"], analysis.page_type) == (b'"50,000"', "jobs")
 
 
 def test_the_task_of_a_stored_page_prints_it(tmp_path):

@@ -47,9 +47,9 @@ def parsed(command, words):
     if isinstance(command, click.Group):
         _, rest, _ = command.make_parser(context).parse_args(list(words))
         if rest and rest[0] != "COMMAND":
-            found = command.get_command(context, rest[0])
-            assert found is not None, f"{rest[0]} is not a command"
-            parsed(found, rest[1:])
+            subcommand = command.get_command(context, rest[0])
+            assert subcommand is not None, f"{rest[0]} is not a command"
+            parsed(subcommand, rest[1:])
     else:
         with suppress(click.BadOptionUsage):  # the text names an option without a value
             command.make_parser(context).parse_args(list(words))

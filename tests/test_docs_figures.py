@@ -248,16 +248,16 @@ def seconds(text):
 
 def test_the_usual_intervals_are_those_of_the_code():
     table = (DOCS / "refresh.md").read_text().partition("## The interval")[2].partition("\n\n`")[0]
-    found = {}
+    intervals = {}
     for line in table.splitlines():
         if not line.startswith("| `"):
             continue
         types, usual, fields = (cell.strip() for cell in line.strip("|").split("|"))
         for page_type in re.findall(r"`(\w+)`", types):
-            found[page_type] = seconds(usual)
+            intervals[page_type] = seconds(usual)
             for some in filter(None, fields.split(";")):
                 for name in re.findall(r"`(\w+)`", some):
-                    found[f"{page_type}.{name}"] = seconds(" ".join(some.split()[-2:]))
+                    intervals[f"{page_type}.{name}"] = seconds(" ".join(some.split()[-2:]))
 
     def of_type(name):
         return USUAL_S[name.partition(".")[0]]
@@ -265,7 +265,7 @@ def test_the_usual_intervals_are_those_of_the_code():
     # A field that has the interval of its type, and the bytes of pages without one, are left out.
     own = {k: s for k, s in USUAL_S.items() if "." not in k or s != of_type(k)}
     own.pop("body")
-    assert found == own
+    assert intervals == own
 
 
 def test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table():

@@ -57,10 +57,10 @@ def test_the_thrift_page_has_every_call_of_every_service():
         r"^service (\w+)[^{]*\{(.*?)^\}", CONTRACT, re.DOTALL | re.MULTILINE
     ):
         code = re.sub(r"/\*.*?\*/|//[^\n]*", "", calls, flags=re.DOTALL)
-        found = set(re.findall(r"(\w+)\s*\([^)]*\)\s*(?:throws|,|;|$)", code, re.MULTILINE))
+        call_names = set(re.findall(r"(\w+)\s*\([^)]*\)\s*(?:throws|,|;|$)", code, re.MULTILINE))
         (row,) = re.findall(rf"^\| {name} \| (.+) \|$", page, re.MULTILINE) or [""]
 
-        assert set(re.findall(r"`(\w+)`", row)) >= found - {"ping", "authenticate"}, name
+        assert set(re.findall(r"`(\w+)`", row)) >= call_names - {"ping", "authenticate"}, name
 
 
 def test_the_thrift_page_has_every_exception():

@@ -41,15 +41,15 @@ def quoted():
 @cache
 def texts_of_the_code():
     """All string literals of the package, f-strings with a gap for each value."""
-    found = []
+    texts = []
     for path in sorted((ROOT / "aragog").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
+                texts.append(node.value)
             elif isinstance(node, ast.JoinedStr):
                 parts = (n.value if isinstance(n, ast.Constant) else "\0" for n in node.values)
-                found.append("".join(map(str, parts)))
-    return "\n".join(found).replace("`", "")
+                texts.append("".join(map(str, parts)))
+    return "\n".join(texts).replace("`", "")
 
 
 def test_there_are_messages_to_check():

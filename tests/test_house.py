@@ -119,14 +119,14 @@ def test_a_page_links_to_what_exists(page):
 
 
 def test_a_class_name_appears_once_in_the_package():
-    found = [
+    names = [
         node.name
         for path in (ROOT / "aragog").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     ]
 
-    assert [name for name, count in Counter(found).items() if count > 1] == []
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def checks_something(function):
@@ -142,7 +142,7 @@ def checks_something(function):
 
 
 def test_every_test_checks_something():
-    found = [
+    unchecked = [
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
@@ -151,7 +151,7 @@ def test_every_test_checks_something():
         and not checks_something(node)
     ]
 
-    assert found == []
+    assert unchecked == []
 
 
 def calls_in(path):
@@ -169,7 +169,7 @@ def test_tests_neither_sleep_nor_patch():
     """They wait for conditions, and set what they change by parameters."""
     # One polls, one is a task's work, and the fault suite samples a running system.
     sleeps = {"support/waiting.py", "support/pinlater_app.py", "chaos/laws.py", "chaos/run.py"}
-    found = [
+    calls = [
         f"{name}: {function}({first})"
         for path in sorted((ROOT / "tests").rglob("*.py"))
         for function, first in calls_in(path)
@@ -179,7 +179,7 @@ def test_tests_neither_sleep_nor_patch():
         or function.startswith(("mock.", "unittest.mock"))
     ]
 
-    assert found == []
+    assert calls == []
 
 
 def test_decisions_have_numbers_of_their_own():

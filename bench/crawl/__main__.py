@@ -41,9 +41,11 @@ def run(pages: PageSet, sides: list[str], rounds: int) -> dict[str, list[Crawl]]
 
 
 def _compare(pages: PageSet, crawls: dict[str, list[Crawl]]) -> None:
-    found = same_work.differences(pages, crawls["aragog"][0].stored, crawls["scrapy"][0].stored)
-    if found:
-        sys.exit("the sides stored different things:\n  " + "\n  ".join(found[:40]))
+    differences = same_work.differences(
+        pages, crawls["aragog"][0].stored, crawls["scrapy"][0].stored
+    )
+    if differences:
+        sys.exit("the sides stored different things:\n  " + "\n  ".join(differences[:40]))
     links = sum(len(page.links) for page in crawls["aragog"][0].stored.values())
     print(f"  both stored the same of {COMPARED} pages with {links} links")
 

@@ -93,11 +93,11 @@ def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
 
 
 def _binary() -> str:
-    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    path = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     unpacked = CACHE / "nginx" / "usr" / "sbin" / "nginx"
-    if found is None and not unpacked.exists():
+    if path is None and not unpacked.exists():
         _unpack()
-    return found or str(unpacked)
+    return path or str(unpacked)
 
 
 def _unpack() -> None:

@@ -71,10 +71,10 @@ def large() -> PageSet:
 
 
 def _of_size(folder: Path, least: int, most: int) -> tuple[str, ...]:
-    found = sorted(folder.rglob("*.html"))
+    paths = sorted(folder.rglob("*.html"))
     return tuple(
         path.relative_to(folder).as_posix()
-        for path in found
+        for path in paths
         if least <= path.stat().st_size <= most
     )
 

@@ -96,8 +96,8 @@ def _ratio(crawls: Mapping[str, Sequence[Crawl]], figure: Callable[[Crawl], floa
 
 
 def _span(crawls: Sequence[Crawl]) -> str:
-    found = [cpu_ms(crawl) for crawl in crawls]
-    return f"{min(found):.1f} to {max(found):.1f}"
+    cpu_ms_of_runs = [cpu_ms(crawl) for crawl in crawls]
+    return f"{min(cpu_ms_of_runs):.1f} to {max(cpu_ms_of_runs):.1f}"
 
 
 def _role_ms(crawls: Sequence[Crawl]) -> Counter[str]:

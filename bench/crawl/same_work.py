@@ -24,30 +24,30 @@ def differences(
     compared for being there: aragog takes the best of several and removes the name of the site.
     aragog reads a page as a browser with scripts does, so Scrapy alone has links in `<noscript>`.
     """
-    found = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ scrapy.keys())]
+    reports = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ scrapy.keys())]
     for url in sorted(aragog.keys() & scrapy.keys()):
         ours, theirs = aragog[url], scrapy[url]
         if ours.body_hash != theirs.body_hash:
-            found.append(f"{url}: other bodies")
+            reports.append(f"{url}: other bodies")
         if bool(ours.title) < bool(theirs.title):
-            found.append(f"{url}: aragog has no title, Scrapy {theirs.title!r}")
+            reports.append(f"{url}: aragog has no title, Scrapy {theirs.title!r}")
         mine, other = _targets(ours.links, url), _targets(theirs.links, url)
-        found += [f"{url}: only aragog has {link}" for link in sorted(mine - other)]
+        reports += [f"{url}: only aragog has {link}" for link in sorted(mine - other)]
         missing = other - mine
         missing -= _in_noscript(pages.body(url), url) if missing else set()
-        found += [f"{url}: only Scrapy has {link}" for link in sorted(missing)]
-    return found
+        reports += [f"{url}: only Scrapy has {link}" for link in sorted(missing)]
+    return reports
 
 
 def _targets(links: Iterable[str], url: str) -> set[str]:
     """The first MAX_LINKS targets, spelled alike; what is no http(s) URL is no link."""
-    found: dict[str, None] = {}
+    targets: dict[str, None] = {}
     for link in links:
         try:
-            found[_spelled(link)] = None
+            targets[_spelled(link)] = None
         except InvalidUrl:
             continue
-    return set(list(found)[:MAX_LINKS]) - {_spelled(url)}
+    return set(list(targets)[:MAX_LINKS]) - {_spelled(url)}
 
 
 def _in_noscript(body: bytes, url: str) -> set[str]:

@@ -45,8 +45,8 @@ def opened(folder: str) -> UrlStore:
 
 def read(store: UrlStore, query: dict[str, str]) -> bytes:
     """What every server answers."""
-    found = views.read_url(store, query["url"], query["fields"].split(","), ())
-    return orjson.dumps(found)
+    record = views.read_url(store, query["url"], query["fields"].split(","), ())
+    return orjson.dumps(record)
 
 
 def hand_written(store: UrlStore, sock: socket.socket, *, threads: bool) -> None:
@@ -117,8 +117,8 @@ def thriftpy2_threaded(store: UrlStore, sock: socket.socket) -> None:
 
     class Handler:
         def get(self, url, fields, options):
-            found = store.get(url, fields)
-            return idl.Record(found.url, found.canonical_url, found.fields, found.version)
+            record = store.get(url, fields)
+            return idl.Record(record.url, record.canonical_url, record.fields, record.version)
 
     address = sock.getsockname()
     sock.close()

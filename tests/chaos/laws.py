@@ -115,9 +115,9 @@ def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:
             outcomes[outcome] += 1
             if record and outcome == "Fetched":
                 host, _, path = url.removeprefix("http://").partition("/")
-                found = json.loads(record.fields.get("page.title", b'""'))
-                if found != (expected := title(host, f"/{path}")):
-                    wrong.append(f"{url} has the title {found!r}")
+                page_title = json.loads(record.fields.get("page.title", b'""'))
+                if page_title != (expected := title(host, f"/{path}")):
+                    wrong.append(f"{url} has the title {page_title!r}")
                 content = store.content(url) if url in looked_into else None
                 if url in looked_into and (not content or expected.encode() not in content.body):
                     wrong.append(f"{url} has no content, or another page's")

@@ -58,8 +58,8 @@ class ChaosOrigin:
 
     def arrivals(self) -> list[Arrival]:
         """All requests since the start, in order of arrival."""
-        found = (Arrival(*each) for each in json.loads(self._ask("TELL")))
-        return sorted(found, key=lambda arrival: arrival.at_ms)
+        arrivals_so_far = (Arrival(*each) for each in json.loads(self._ask("TELL")))
+        return sorted(arrivals_so_far, key=lambda arrival: arrival.at_ms)
 
     def stop(self) -> None:
         self.process.kill()

@@ -30,8 +30,8 @@ def run_all(names: Sequence[str], options: argparse.Namespace) -> list[Row]:
     with ProcessPoolExecutor(options.jobs, mp_context=context, max_tasks_per_child=1) as pool:
         futures = [pool.submit(run_one, name, options, until_s) for name in first_the_longest]
         rows = [future.result() for future in futures]
-    found = {row.scenario.name: row for row in rows if row is not None}
-    return [found[name] for name in names if name in found]
+    by_name = {row.scenario.name: row for row in rows if row is not None}
+    return [by_name[name] for name in names if name in by_name]
 
 
 def run_one(name: str, options: argparse.Namespace, until_s: float) -> Row | None:

@@ -113,9 +113,9 @@ def test_a_scan_of_columns_skips_rows_without_them(tables, name):
         [(b"k%03d" % i, {b if i % 10 == 0 else a: b"v"}, 1000) for i in range(600)]
     )
 
-    found = list(tables[name].scan(b"", None, columns=[b], limit=55))
+    rows = list(tables[name].scan(b"", None, columns=[b], limit=55))
 
-    assert [row for row, _ in found] == [b"k%03d" % i for i in range(0, 550, 10)]
+    assert [row for row, _ in rows] == [b"k%03d" % i for i in range(0, 550, 10)]
 
 
 @BOTH
@@ -237,9 +237,9 @@ def test_values_are_read_in_the_order_of_their_columns(tables):
     table.put(b"c" * 16, {b"m:other": b"3"}, at_ms=5)
     asked = [b"c" * 16, b"b" * 16, b"missing" * 2, b"a" * 16, b"a" * 16]
 
-    found = table.values_many(asked, (b"s:z", b"m:y", b"m:x"))
+    values = table.values_many(asked, (b"s:z", b"m:y", b"m:x"))
 
-    assert found == {
+    assert values == {
         b"a" * 16: (bytes(range(256)), b"", b"1"),
         b"b" * 16: (None, b"2", None),
     }

@@ -98,9 +98,9 @@ def test_the_order_of_slots_stays_when_one_domain_of_a_batch_is_stopped(operator
     operator.set_stopped("b.test", True, who="ann")
     worker.later()
 
-    found = worker.limiter.reserve([SlotRequest(f"{name}.test") for name in "abc"])
+    slots = worker.limiter.reserve([SlotRequest(f"{name}.test") for name in "abc"])
 
-    assert [(one.key, type(one)) for one in found] == [
+    assert [(one.key, type(one)) for one in slots] == [
         ("a.test", Slot), ("b.test", RateExceeded), ("c.test", Slot),
     ]  # fmt: skip
 

@@ -440,21 +440,21 @@ def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(redis_clie
     now_ms = shard.age_ms()[0]
     shard.collect("q", frame(span_ms=span_ms, most=25), these)
     waiting = shard.sizes("q").pending
-    found = []
+    claimed = []
 
     def all_found():
         answer = claim(shard, limit=200)
         for body in whole(answer):
-            found.append((answer.now_ms, json.loads(body)))
-        return sum(len(its) for _, its in found) >= len(these)
+            claimed.append((answer.now_ms, json.loads(body)))
+        return sum(len(its) for _, its in claimed) >= len(these)
 
     wait_until(all_found)
 
     # Of 70 spans only the near ones have a job each.
     assert waiting < 40
-    assert sorted(n for _, its in found for n in its) == sorted(delays_ms)
-    assert all(max(its) - min(its) <= span_ms for _, its in found)
-    assert all(now_ms + min(its) <= at_ms for at_ms, its in found)
+    assert sorted(n for _, its in claimed for n in its) == sorted(delays_ms)
+    assert all(max(its) - min(its) <= span_ms for _, its in claimed)
+    assert all(now_ms + min(its) <= at_ms for at_ms, its in claimed)
 
 
 def test_a_dropped_queue_is_gone_and_another_one_untouched(shard):

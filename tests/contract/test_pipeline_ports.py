@@ -79,8 +79,8 @@ def test_counters_add_up(kind, redis_client):
     counters.add({"a": 1, "b": 2})
     counters.add({"a": 4})
 
-    found = counters.counts if kind == "memory" else counters.read()
-    assert (found["a"], found["b"]) == (5, 2)
+    counts = counters.counts if kind == "memory" else counters.read()
+    assert (counts["a"], counts["b"]) == (5, 2)
 
 
 def test_urls_of_taken_down_hosts_and_domains_are_refused(redis_client):

@@ -161,8 +161,8 @@ def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
 
 def test_facts_of_an_attempt_do_not_outlive_it(a_stand):
     write = a_stand.store.write_pages
-    found = {"outcome": "Fetched", "status": 200, "bytes": 9, "etag": '"1"'}
-    write([page(A, NOW_MS, fields={"title": b"x"}, facts=found)])
+    expected_facts = {"outcome": "Fetched", "status": 200, "bytes": 9, "etag": '"1"'}
+    write([page(A, NOW_MS, fields={"title": b"x"}, facts=expected_facts)])
     write([page(A, NOW_MS + 1, facts={"outcome": "Gone", "status": 404, "reason": "404"})])
     write([page(A, NOW_MS + 2, facts={"outcome": "Unreachable"})])
 
@@ -302,15 +302,15 @@ def test_the_urls_of_a_host_are_listed_page_by_page(a_stand):
     urls = {f"http://a.example/{i}" for i in range(25)}
     a_stand.store.write_pages([page(u) for u in urls] + [page("http://aa.example/"), page(B)])
 
-    found, cursor = [], None
+    listed, cursor = [], None
     while True:
         part = a_stand.store.pages.urls_of_host("A.example", cursor, 10)
-        found += part.items
+        listed += part.items
         cursor = part.cursor
         if cursor is None:
             break
 
-    assert sorted(found) == sorted(urls)
+    assert sorted(listed) == sorted(urls)
 
 
 def test_known_pages_are_those_that_were_fetched_themselves(a_stand):

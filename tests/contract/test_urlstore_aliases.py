@@ -325,9 +325,9 @@ def test_a_temporary_redirect_to_a_canonical_url_undoes_none_of_its_aliases(a_st
 def test_the_graph_shows_an_alias_and_the_url_that_stands_for_it(a_stand):
     a_stand.store.write_pages([page(A, final_url=A, canonical_url=B, fields={"title": b"x"})])
 
-    found = a_stand.store.zen.get_nodes([node_id(A), node_id(B)])
-    assert found[node_id(A)] == {"canonical_url": B.encode()}
-    assert found[node_id(B)]["title"] == b"x"
+    nodes = a_stand.store.zen.get_nodes([node_id(A), node_id(B)])
+    assert nodes[node_id(A)] == {"canonical_url": B.encode()}
+    assert nodes[node_id(B)]["title"] == b"x"
     assert a_stand.store.zen.get_node(node_id(A), ["canonical_url"]) == {
         "canonical_url": B.encode()
     }

@@ -124,8 +124,8 @@ def test_what_others_put_stays_when_the_page_has_it_no_more(a_stand):
     a_stand.store.put(A, {"product.price": b'"ours"', "team.note": b"x"}, at_ms=NOW_MS + 5)
     a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
 
-    found = a_stand.store.get(A).fields
-    assert found == {**TITLE, "product.price": b'"ours"', "team.note": b"x"}
+    fields = a_stand.store.get(A).fields
+    assert fields == {**TITLE, "product.price": b'"ours"', "team.note": b"x"}
 
 
 def test_a_page_that_was_not_read_to_its_end_keeps_its_fields(a_stand):
@@ -264,14 +264,14 @@ def test_the_feed_goes_on_behind_a_cursor(a_stand):
     a_stand.store.write_pages([fetched(u) for u in urls])
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields={"page.title": b"2"}) for u in urls])
     a_stand.clock.advance_ms(SETTLE_MS + 1000)
-    found, cursor = [], None
+    changes, cursor = [], None
     while page_ := a_stand.store.feed.changes(cursor, 3).items:
-        found += [change.url for change in page_]
+        changes += [change.url for change in page_]
         cursor = page_[-1].cursor
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
 
-    assert sorted(found) == urls
+    assert sorted(changes) == urls
     assert [change.url for change in reported(a_stand, cursor)] == [A]
 
 

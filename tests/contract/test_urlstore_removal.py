@@ -44,10 +44,10 @@ def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_st
 
     version = store.delete_fields(B, ["t", "u", "unknown"])
 
-    found = store.get(A, info=True)
-    assert found.fields == {"u": b"later", "v": b"3"}
-    assert found.version == version != before
-    assert "t" not in found.info
+    record = store.get(A, info=True)
+    assert record.fields == {"u": b"later", "v": b"3"}
+    assert record.version == version != before
+    assert "t" not in record.info
     a_stand.clock.advance_ms(5)
     store.put(A, {"t": b"again"})
     assert store.get(A).fields["t"] == b"again"

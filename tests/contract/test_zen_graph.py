@@ -68,14 +68,14 @@ def test_nodes_are_found_by_an_indexed_value_page_by_page(zen):
     for key in ids:
         zen.put_node(key, {"city": b"x" if key[0] % 2 else b"xx"})
 
-    found, cursor = [], None
+    nodes, cursor = [], None
     while True:
         part, cursor = zen.lookup("city", b"x", limit=7, cursor=cursor)
-        found += part
+        nodes += part
         if cursor is None:
             break
 
-    assert sorted(found) == [key for key in ids if key[0] % 2]
+    assert sorted(nodes) == [key for key in ids if key[0] % 2]
 
 
 def test_a_hit_that_its_node_does_not_confirm_is_not_shown(zen, tables):

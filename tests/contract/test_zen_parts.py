@@ -53,8 +53,8 @@ def test_what_an_entry_keeps_is_set_by_one_of_two_callers(zen):
 
 def test_hosts_of_a_domain_stand_together(zen):
     zen.mutate([put_host(url, {b"i:u": url.encode()}, NOW_MS) for url in (A, B)])
-    found = dict(zen.hosts.rows([b"example.a\0", b"example.a."], b""))
-    assert {at[-ID_BYTES:] for at in found} == {node_id(A), node_id(B)}
+    rows = dict(zen.hosts.rows([b"example.a\0", b"example.a."], b""))
+    assert {at[-ID_BYTES:] for at in rows} == {node_id(A), node_id(B)}
     assert len(list(zen.hosts.rows([b"example.a\0"], b""))) == 1
 
 
@@ -90,11 +90,11 @@ def test_hosts_are_walked_each_once_and_a_walk_skips_to_any_place(zen):
     ]
     zen.mutate([put_host(url, {b"i:u": url.encode()}, NOW_MS) for url in urls])
 
-    walk, found = zen.hosts.hosts(), []
+    walk, hosts = zen.hosts.hosts(), []
     while (label := walk.first()) is not None:
-        found.append(label)
+        hosts.append(label)
         walk.skip_to(label + "!")
 
-    assert found == ["example.a", "example.a.b", "test.c"]
+    assert hosts == ["example.a", "example.a.b", "test.c"]
     assert zen.hosts.hosts("example.a/").first() == "test.c"
     assert zen.hosts.hosts("test.c!").first() is None

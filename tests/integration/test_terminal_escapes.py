@@ -87,8 +87,8 @@ def test_nothing_that_a_page_says_steers_the_terminal(hostile, arguments):
     ran = CliRunner().invoke(main, arguments)
 
     assert not isinstance(ran.exception, UnicodeError)
-    found = {c for c in ran.output if c in STEERING}
-    assert found == set(), ran.output
+    controls = {c for c in ran.output if c in STEERING}
+    assert controls == set(), ran.output
     assert "Traceback" not in ran.output
 
 

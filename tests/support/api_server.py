@@ -109,11 +109,11 @@ def parsed(data: bytes) -> Reply:
 
 
 def _unchunked(data: bytes) -> bytes:
-    found = b""
+    body = b""
     while data:
         size, _, data = data.partition(b"\r\n")
-        found, data = found + data[: int(size, 16)], data[int(size, 16) + 2 :]
-    return found
+        body, data = body + data[: int(size, 16)], data[int(size, 16) + 2 :]
+    return body
 
 
 @contextmanager

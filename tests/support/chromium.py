@@ -25,13 +25,13 @@ def find_chromium() -> str | None:
 
 def chromium_or_skip() -> str:
     """The path of a Chromium; without one the test is skipped, but fails when CI=true."""
-    found = find_chromium()
-    if found is None:
+    path = find_chromium()
+    if path is None:
         reason = f"no Chromium here: install one of {', '.join(COMMANDS)}"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    return found
+    return path
 
 
 @contextmanager

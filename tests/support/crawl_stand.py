@@ -114,18 +114,18 @@ class CrawlStand:
 
 def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
     """The messages as a broker delivers them that collects nothing: each URL at its own time."""
-    found: list[OutgoingMessage] = []
+    messages: list[OutgoingMessage] = []
     for send in sends:
         if send.collect is None:
-            found.append(send)
+            messages.append(send)
             continue
         assert isinstance(send.message, FetchBatch)
         pairs = zip(send.message.jobs, send.collect.delays_ms, strict=True)
-        found += [
+        messages += [
             replace(send, message=FetchBatch((job,)), delay_ms=delay_ms, collect=None)
             for job, delay_ms in pairs
         ]
-    return found
+    return messages
 
 
 @pytest.fixture

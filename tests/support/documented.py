@@ -147,14 +147,14 @@ class Shell:
 
         Commands that begin with one of `but` are left out.
         """
-        found = []
+        differences = []
         for command, wanted in examples(page):
             if command.startswith(but):
                 continue
             printed = self.run(command)
             if not agrees(self._here(wanted), printed):
-                found.append(f"{page}: $ {command}\n{printed}\ninstead of\n{wanted}")
-        return "\n".join(found)
+                differences.append(f"{page}: $ {command}\n{printed}\ninstead of\n{wanted}")
+        return "\n".join(differences)
 
 
 def agrees(wanted: str, got: str) -> bool:

@@ -90,8 +90,8 @@ class KeySpace(CellTable):
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        found = self._table.get_many([self._prefix + row for row in rows], columns)
-        return {row[len(self._prefix) :]: self._shown(cells) for row, cells in found.items()}
+        stored = self._table.get_many([self._prefix + row for row in rows], columns)
+        return {row[len(self._prefix) :]: self._shown(cells) for row, cells in stored.items()}
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         self._table.put(self._prefix + row, cells, at_ms=at_ms + self._shift_ms)
@@ -112,10 +112,10 @@ class KeySpace(CellTable):
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows
         end = self._end if stop is None else self._prefix + stop
-        found = self._table.scan(
+        scanned = self._table.scan(
             self._prefix + start, end, columns=columns, limit=limit, reverse=reverse
         )
-        for row, cells in found:
+        for row, cells in scanned:
             yield row[len(self._prefix) :], self._shown(cells)
 
     def check_and_put(

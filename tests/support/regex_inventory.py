@@ -38,16 +38,16 @@ class Use:
 def inventory() -> tuple[Use, ...]:
     """Module globals, also those inside containers, and patterns written where they are used."""
     methods = _methods_by_name()
-    found: dict[str, Use] = {}
+    uses: dict[str, Use] = {}
     for module in _modules():
         for name, value in vars(module).items():
             for path, pattern in _patterns(value, name):
                 if getattr(module, "__name__", "") == _home(module, name):
                     where = f"{module.__name__}:{path}"
-                    found[where] = Use(where, pattern, tuple(sorted(methods.get(name, ()))) or _ALL)
+                    uses[where] = Use(where, pattern, tuple(sorted(methods.get(name, ()))) or _ALL)
         for where, pattern, method in _inline(module):
-            found[where] = Use(where, pattern, (method,))
-    return tuple(found.values())
+            uses[where] = Use(where, pattern, (method,))
+    return tuple(uses.values())
 
 
 def unreadable_calls() -> list[str]:

@@ -41,8 +41,8 @@ def scope_of(nodeid: str) -> str:
 
 def rank(nodeid: str) -> int:
     """Place in the order of `LONGEST_FIRST`."""
-    found = (n for n, part in enumerate(LONGEST_FIRST) if part in nodeid)
-    return next(found, len(LONGEST_FIRST))
+    ranks = (n for n, part in enumerate(LONGEST_FIRST) if part in nodeid)
+    return next(ranks, len(LONGEST_FIRST))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -107,10 +107,10 @@ def demo_web() -> Iterator[dict[str, str]]:
 
 def open_to_others(folder: Path) -> list[str]:
     """What somebody else could read: reachable from `folder` by its modes."""
-    found = []
+    paths = []
     for path in (folder, *folder.rglob("*")):
         above = [p for p in path.parents if p == folder or folder in p.parents]
         reachable = all(p.lstat().st_mode & 0o005 for p in above)
         if reachable and path.lstat().st_mode & 0o077 and path.is_file():
-            found.append(str(path.relative_to(folder)))
-    return found
+            paths.append(str(path.relative_to(folder)))
+    return paths

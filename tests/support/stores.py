@@ -36,13 +36,13 @@ class Stand:
 
     def sources(self, url: str) -> list[str]:
         """All pages that link to a URL, read three at a time."""
-        found, cursor = [], None
+        urls, cursor = [], None
         while True:
             page = self.store.links.inlinks(url, limit=3, cursor=cursor)
-            found += [link.url for link in page.items]
+            urls += [link.url for link in page.items]
             cursor = page.cursor
             if cursor is None:
-                return found
+                return urls
 
 
 def stand(

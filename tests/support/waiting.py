@@ -11,20 +11,20 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 WITHIN_S = 120.0
 EVERY_S = 0.02
 
 
 def wait_until(
-    condition: Callable[[], Found],
+    condition: Callable[[], T],
     within_s: float = WITHIN_S,
     *,
     every_s: float = EVERY_S,
     meanwhile: Callable[[], object] | None = None,
     otherwise: Callable[[], object] | str = "",
-) -> Found:
+) -> T:
     """
     What `condition` returns as soon as that is true.
 
@@ -38,11 +38,11 @@ def wait_until(
     while True:
         if meanwhile is not None:
             meanwhile()
-        if found := condition():
-            return found
+        if value := condition():
+            return value
         if time.monotonic() > until_s:
             code = getattr(condition, "__code__", None)
             where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
             more = otherwise() if callable(otherwise) else otherwise
-            raise AssertionError(f"{found!r} after {within_s:g} s at {where}\n{more}".rstrip())
+            raise AssertionError(f"{value!r} after {within_s:g} s at {where}\n{more}".rstrip())
         time.sleep(every_s)

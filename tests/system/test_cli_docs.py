@@ -27,10 +27,10 @@ def test_the_producers_page_does_what_it_says(monkeypatch):
     with producer_home() as home:
         monkeypatch.setenv("ARAGOG_DATA_DIR", str(home.folder))
 
-        found = doctest.DocTestRunner(verbose=False).run(test)
+        outcome = doctest.DocTestRunner(verbose=False).run(test)
 
-    assert found.attempted > 5
-    assert not found.failed
+    assert outcome.attempted > 5
+    assert not outcome.failed
 
 
 def test_the_examples_print_what_they_say():

@@ -19,8 +19,8 @@ URL = "http://a.example/page"
 
 @pytest.fixture(scope="module")
 def home():
-    with producer_home() as found:
-        yield found
+    with producer_home() as home_folder:
+        yield home_folder
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_other_times_end_with_2(run, text):
 def test_a_job_with_a_distance_waits(run):
     run("enqueue", URL, "--run-after", "in 2h")
 
-    (found,) = json.loads(run("queue", "list", "--json").stdout)[:1]
-    assert found["later"] + found["due"] >= 0
+    (queue,) = json.loads(run("queue", "list", "--json").stdout)[:1]
+    assert queue["later"] + queue["due"] >= 0
     jobs = json.loads(run("queue", "jobs", "fetch", "--state", "pending", "--json").stdout)
     assert [job["at_ms"] > 1000 * time.time() + 3_600_000 for job in jobs] == [True]
 

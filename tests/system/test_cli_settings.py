@@ -131,7 +131,7 @@ def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
         (["show", "http://a.test/"], 1, f"data_dir: nothing is stored in {tmp_path}/var yet"),
         (["run", "nowhere.txt"], 2, "nowhere.txt: no such file"),
     ):
-        found = CliRunner().invoke(main, arguments, env=environ)
+        result = CliRunner().invoke(main, arguments, env=environ)
 
-        assert found.exit_code == code
-        assert reported in found.stderr
+        assert result.exit_code == code
+        assert reported in result.stderr

@@ -81,10 +81,10 @@ def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
         "HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top",
         "http://www.shop.test/p/walnut-desk?colour=oak",
     ):
-        found = show(crawled, spelling)
+        page = show(crawled, spelling)
 
-        assert found["canonical_url"] == "http://www.shop.test/p/walnut-desk"
-        assert found["fields"]["product.price"] == "649.00"
+        assert page["canonical_url"] == "http://www.shop.test/p/walnut-desk"
+        assert page["fields"]["product.price"] == "649.00"
 
 
 def test_a_page_is_shown_with_its_url_once(crawled):
@@ -96,10 +96,10 @@ def test_a_page_is_shown_with_its_url_once(crawled):
 
 
 def test_a_moved_page_is_an_alias_of_where_it_went(crawled):
-    found = show(crawled, "http://old.test/city-bees.html")
+    page = show(crawled, "http://old.test/city-bees.html")
 
-    assert found["canonical_url"] == "http://news.test/city-bees"
-    assert "http://old.test/city-bees.html" in found["aliases"]
+    assert page["canonical_url"] == "http://news.test/city-bees"
+    assert "http://old.test/city-bees.html" in page["aliases"]
 
 
 def test_a_chain_of_permanent_redirects_ends_at_its_page(crawled):
@@ -147,10 +147,10 @@ def test_what_brings_no_page_has_an_outcome_in_the_store(crawled, url, outcome):
 
 
 def test_a_half_sent_page_is_stored_and_marked(crawled):
-    found = show(crawled, "http://odd.test/half")
+    page = show(crawled, "http://odd.test/half")
 
-    assert found["facts"]["outcome"] == "Fetched"
-    assert found["facts"]["truncated"] == 1
+    assert page["facts"]["outcome"] == "Fetched"
+    assert page["facts"]["truncated"] == 1
 
 
 def test_content_comes_back_as_it_was_sent(crawled):
@@ -175,11 +175,11 @@ def test_outlinks_carry_their_text(crawled):
 
 def test_the_read_api_answers_for_any_spelling(crawled):
     url = quote("HTTP://www.SHOP.test/p/clay-vase?utm_campaign=x", safe="")
-    found = http(crawled, f"/v1/urls?url={url}&fields=product.price,product.currency")
+    record = http(crawled, f"/v1/urls?url={url}&fields=product.price,product.currency")
 
-    assert found["canonical_url"] == "http://www.shop.test/p/clay-vase"
-    assert found["fields"]["product.price"] == "39.00"
-    assert set(found["fields"]) <= {"product.price", "product.currency"}
+    assert record["canonical_url"] == "http://www.shop.test/p/clay-vase"
+    assert record["fields"]["product.price"] == "39.00"
+    assert set(record["fields"]) <= {"product.price", "product.currency"}
 
 
 def test_the_read_api_says_what_is_wrong(crawled):

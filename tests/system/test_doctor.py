@@ -57,8 +57,8 @@ def examine(tmp_path, tcp_redis):
         }
         arguments = ["doctor", "--json", *(options or ["--no-workers"])]
         ran = CliRunner().invoke(main, arguments, env=environ, catch_exceptions=False)
-        found = orjson.loads(ran.stdout)
-        wrong = {f["part"]: f["text"] for f in found if not f["ok"]}
+        findings = orjson.loads(ran.stdout)
+        wrong = {f["part"]: f["text"] for f in findings if not f["ok"]}
         assert ran.exit_code == (1 if wrong else 0)
         call.output = ran.output
         return wrong

@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 @pytest.fixture
 def home():
-    with producer_home() as found:
-        yield found
+    with producer_home() as home_folder:
+        yield home_folder
 
 
 def command(name, start):

@@ -82,7 +82,7 @@ def test_a_killed_child_is_restarted_and_its_processes_leave_no_zombies(supervis
     cleaned = []
     child = start(supervisor, "parent", after_kill=lambda pid: cleaned.append(pid) or ["true"])
     pid = child.process.pid
-    members = wait_until(lambda: len(found := leftovers._members(pid)) > 1 and found)
+    members = wait_until(lambda: len(pids := leftovers._members(pid)) > 1 and pids)
 
     os.kill(pid, signal.SIGKILL)
 

@@ -43,8 +43,8 @@ def system(origin, file):
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_POLITENESS__OVERRIDES_FILE": str(file),
     }
-    with standalone(environ) as found:
-        yield found
+    with standalone(environ) as running:
+        yield running
 
 
 def logged(system, words):

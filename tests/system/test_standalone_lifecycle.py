@@ -70,12 +70,12 @@ class Machine:
 
     def named(self, word):
         """The process ids of the children whose command line holds `word`."""
-        found = []
+        commands = []
         for pid in self.children():
             with contextlib.suppress(OSError):
                 if word in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
-                    found.append(pid)
-        return found
+                    commands.append(pid)
+        return commands
 
     def finish(self, urls):
         """Wait until nothing waits; the outcomes of `urls` in the store."""
@@ -122,13 +122,13 @@ def machine(demo_web):
             "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         }
-        found = Machine(Path(made), environ, load_settings(environ=environ))
-        found.up()
-        found.finish(found.enqueue("first"))
-        yield found
-        if found.pid():
-            found.aragog("down")
-        leftovers.end(found.folder / "run" / "children")
+        a_machine = Machine(Path(made), environ, load_settings(environ=environ))
+        a_machine.up()
+        a_machine.finish(a_machine.enqueue("first"))
+        yield a_machine
+        if a_machine.pid():
+            a_machine.aragog("down")
+        leftovers.end(a_machine.folder / "run" / "children")
 
 
 def gone(pids):

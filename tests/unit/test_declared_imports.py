@@ -16,7 +16,7 @@ MADE_AT_IMPORT = {"Hbase_thrift": "happybase"}
 
 def imported(folder: Path) -> dict[str, Path]:
     """The top-level name of each import that is neither Python's nor ours, and a file that has it."""
-    found = {}
+    imports = {}
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
@@ -25,8 +25,8 @@ def imported(folder: Path) -> dict[str, Path]:
                 names = [node.module]
             else:
                 continue
-            found |= {name.partition(".")[0]: path for name in names}
-    return {name: at for name, at in found.items() if name not in sys.stdlib_module_names}
+            imports |= {name.partition(".")[0]: path for name in names}
+    return {name: at for name, at in imports.items() if name not in sys.stdlib_module_names}
 
 
 def named(requirements: list[str]) -> set[str]:

@@ -46,9 +46,9 @@ def test_every_yaml_file_passes_yamllint():
 
 
 def test_the_compose_file_is_one():
-    found = problems("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
+    reported = problems("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
 
-    assert found == ""
+    assert reported == ""
 
 
 @pytest.mark.parametrize("path", KUBERNETES, ids=lambda path: path.stem)
@@ -95,8 +95,8 @@ def environment_of(service):
     def fill(match):
         return FILLED_IN.get(match[1], "filled-in")
 
-    found = yaml.safe_load(COMPOSE.read_text())["services"][service]["environment"]
-    return {name: re.sub(r"\$\{(\w+)[^}]*\}", fill, text) for name, text in found.items()}
+    environment = yaml.safe_load(COMPOSE.read_text())["services"][service]["environment"]
+    return {name: re.sub(r"\$\{(\w+)[^}]*\}", fill, text) for name, text in environment.items()}
 
 
 @pytest.mark.parametrize("service", [*ROLES, "beat", "api", "flower"])

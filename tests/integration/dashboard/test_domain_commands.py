@@ -61,14 +61,14 @@ def test_all_domains_are_listed_whatever_the_system_knows_them_from(settings, wo
     worker.report_many([("fails.example", False)] * 4)
     run("rate", "slow.example", 0.5)
 
-    found = rows()
+    domains = rows()
 
-    assert list(found) == ["waits.example", "fails.example", "slow.example", "stored.example"]
-    assert found["waits.example"]["cause"] == "its rate, 10 requests/s (politeness.qps)"
-    assert found["fails.example"]["cause"] == "slowed down 4 times after 4 errors in a row"
-    assert found["fails.example"]["qps"] == 2.5
-    assert found["slow.example"]["qps"] == 0.5
-    assert found["stored.example"]["cause"] == ""
+    assert list(domains) == ["waits.example", "fails.example", "slow.example", "stored.example"]
+    assert domains["waits.example"]["cause"] == "its rate, 10 requests/s (politeness.qps)"
+    assert domains["fails.example"]["cause"] == "slowed down 4 times after 4 errors in a row"
+    assert domains["fails.example"]["qps"] == 2.5
+    assert domains["slow.example"]["qps"] == 0.5
+    assert domains["stored.example"]["cause"] == ""
     assert next(iter(rows("--sort", "errors"))) == "fails.example"
     assert next(iter(rows("--sort", "rate"))) == "slow.example"
     assert list(rows("stor")) == ["stored.example"]
@@ -85,20 +85,20 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
     log.note({"shop.example": [OutcomeKind.FETCHED] * KEPT, "down.example": []})
     log.note({"shop.example": [OutcomeKind.GONE]})
 
-    found = rows("shop.example") | rows("down.example")
+    domains = rows("shop.example") | rows("down.example")
 
-    shop = found["shop.example"]
+    shop = domains["shop.example"]
     assert (shop["qps"], shop["robots"], shop["outcomes"]) == (0.2, "200", "9 Fetched, 1 Gone")
     assert 59_000 < shop["robots_age_ms"] < 120_000
-    assert found["down.example"]["robots"] == "503"
-    assert found["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
+    assert domains["down.example"]["robots"] == "503"
+    assert domains["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
     assert rules.refreshes.expiring(now_ms + 10**9) == []
 
 
 def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, worker):
     run("stop", "http://www.shop.example/x", "--reason", "asked to")
-    (found,) = worker.reserve([SlotRequest("shop.example")])
-    assert isinstance(found, RateExceeded)
+    (slot,) = worker.reserve([SlotRequest("shop.example")])
+    assert isinstance(slot, RateExceeded)
     assert rows("shop.example")["shop.example"]["cause"] == "stopped by an operator"
 
     run("resume", "shop.example")

@@ -121,10 +121,10 @@ def test_queues_are_shown_by_state_and_priority(browser):
 
 
 def test_a_job_that_waits_on_the_server_is_listed(browser):
-    found = browser.json("/pinlater/jobs.json", queue="fetch", state="pending")
+    listed = browser.json("/pinlater/jobs.json", queue="fetch", state="pending")
     status, page = browser.get("/pinlater/jobs", queue="fetch", state="pending")
 
-    (job,) = found["jobs"]
+    (job,) = listed["jobs"]
     assert job["name"] == "aragog.fetch"
     assert status == 200
     assert job["task_id"] in page

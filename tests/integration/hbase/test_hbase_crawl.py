@@ -60,7 +60,7 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
         fetched = [url for url in sites.seeds() if store.get(url) is None]
         desk = store.get("HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top")
         dal = store.content(DAL)
-        found = store.maintenance.repair(grace_s=0.0)
+        report = store.maintenance.repair(grace_s=0.0)
         logs = system.logs()
         reported = system.aragog("show", DESK, "--json")
         store.close()
@@ -73,4 +73,4 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
     assert "CorruptRow" not in logs
     # A due row whose writer died before the node that makes it true: whoever claims it looks at the
     # node, so no read would have shown it.
-    assert set(found.repaired) <= {"due row without its node"}
+    assert set(report.repaired) <= {"due row without its node"}

@@ -50,8 +50,8 @@ class Writer(threading.Thread):
         wait_until(lambda: len(self.acknowledged) >= goal or not self.is_alive())
 
     def lost(self):
-        found = self._tables["n"].get_many(self.acknowledged)
-        return [row for row in self.acknowledged if row not in found]
+        rows = self._tables["n"].get_many(self.acknowledged)
+        return [row for row in self.acknowledged if row not in rows]
 
 
 def test_with_a_second_gateway_the_death_of_the_first_is_not_noticed(

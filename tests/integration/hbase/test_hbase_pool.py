@@ -331,24 +331,24 @@ def _made(error):
 
 
 def test_whatever_happybase_and_thriftpy2_raise_is_mapped():
-    found = set()
+    threads = set()
     for package in (happybase, thriftpy2):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".contrib" in info.name or ".parser" in info.name or info.name.endswith("http"):
                 continue  # nothing of these is used here
             module = importlib.import_module(info.name)
-            found |= {
+            threads |= {
                 each
                 for each in vars(module).values()
                 if isinstance(each, type)
                 and issubclass(each, Exception)
                 and each.__module__.startswith(package.__name__)
             }
-    found |= {thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists}
-    found -= {happybase.NoConnectionsAvailable}  # of happybase's own pool
+    threads |= {thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists}
+    threads -= {happybase.NoConnectionsAvailable}  # of happybase's own pool
 
-    assert len(found) > 6
-    for each in found:
+    assert len(threads) > 6
+    for each in threads:
         with pytest.raises(AragogError) as caught, our_errors("there"):
             raise _made(each)
         expected = BadInput if each is thrift_api.IllegalArgument else StoreUnavailable

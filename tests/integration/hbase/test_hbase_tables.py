@@ -165,9 +165,9 @@ def test_many_rows_and_large_ones_pass_in_one_call_and_one_scan(fresh_hbase):
 def test_a_scan_holds_no_connection_while_the_caller_thinks(hbase_settings, all_hbase_tables):
     all_hbase_tables["h"].put_many([(b"scan-%04d" % n, {b"i:_": b""}, 1000) for n in range(300)])
     one = HBaseTables(dataclasses.replace(hbase_settings, hbase_pool_size=1, hbase_timeout_ms=2000))
-    found = one["h"].scan(b"scan-", b"scan-~")
+    rows = one["h"].scan(b"scan-", b"scan-~")
 
-    seen = [one["h"].get(row) for row, _ in found]
+    seen = [one["h"].get(row) for row, _ in rows]
 
     assert len(seen) == 300
     next(one["h"].scan(b"scan-", None))

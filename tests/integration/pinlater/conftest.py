@@ -42,23 +42,23 @@ class Place:
 
 @pytest.fixture
 def place(redis_server, redis_url):
-    found = Place(redis_server)
-    yield found
-    found.close()
+    a_place = Place(redis_server)
+    yield a_place
+    a_place.close()
 
 
 @pytest.fixture(scope="module")
 def _staffed():
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
-        found = Place(server)
+        a_place = Place(server)
         conf = {
             "broker_transport_options": {"claim_timeout_s": 1.5},
             "worker_send_task_events": True,
         }
-        env = found.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
+        env = a_place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
         with Worker("tests.support.pinlater_app", Path(folder) / "log", env=env, args=["-c2"]):
-            yield found
-        found.close()
+            yield a_place
+        a_place.close()
 
 
 @pytest.fixture
@@ -71,6 +71,6 @@ def staffed(_staffed):
 
 @pytest.fixture
 def own_place(own_redis):
-    found = Place(own_redis)
-    yield found
-    found.close()
+    a_place = Place(own_redis)
+    yield a_place
+    a_place.close()

@@ -209,7 +209,7 @@ def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(st
     inspect = staffed.app.control.inspect(timeout=120, limit=1)
 
     [(worker, scheduled)] = inspect.scheduled().items()
-    [found] = inspect.query_task(later.id, "unknown").values()
+    [tasks] = inspect.query_task(later.id, "unknown").values()
 
     assert [entry["request"]["id"] for entry in scheduled] == [first.id, later.id]
     assert scheduled[0] == {
@@ -233,7 +233,7 @@ def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(st
             "worker_pid": None,
         },
     }
-    assert found == {later.id: ["scheduled", scheduled[1]["request"]]}
+    assert tasks == {later.id: ["scheduled", scheduled[1]["request"]]}
     assert staffed.running() == 0
 
 

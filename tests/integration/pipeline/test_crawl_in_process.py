@@ -14,11 +14,11 @@ INDEX = "http://travel.test/sitemap.xml"
 
 
 def demo(request, _wire):
-    found = sites.web()[request.host].get(request.path)
+    served = sites.web()[request.host].get(request.path)
     return (
         answer(404)
-        if found is None
-        else answer(found.status, found.body, content_type=found.content_type)
+        if served is None
+        else answer(served.status, served.body, content_type=served.content_type)
     )
 
 

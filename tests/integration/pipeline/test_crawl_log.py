@@ -85,13 +85,13 @@ def place(request, tmp_path):
     def read():
         from aragog.urlstore.content.s3 import s3_client
 
-        client, found = s3_client(content), {}
+        client, objects = s3_client(content), {}
         listed = client.list_objects_v2(Bucket=content.s3_bucket, Prefix="crawl-log/")
         for item in listed.get("Contents", ()):
             copy = tmp_path / "copy"
             client.download_file(content.s3_bucket, item["Key"], str(copy))
-            found[item["Key"].removeprefix("crawl-log/")] = pq.read_table(copy)
-        return found
+            objects[item["Key"].removeprefix("crawl-log/")] = pq.read_table(copy)
+        return objects
 
     return settings, content, read
 
@@ -250,11 +250,11 @@ def test_a_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_p
         for page_ in stream.pages(b"0", 1 << 50)
         for row in (orjson.loads(one) for _, one in page_)
     }
-    found, missing = rows["http://x.test/a"], rows["http://x.test/missing"]
-    assert (found["outcome"], found["status"], found["stored"]) == ("Fetched", 200, True)
+    present, missing = rows["http://x.test/a"], rows["http://x.test/missing"]
+    assert (present["outcome"], present["status"], present["stored"]) == ("Fetched", 200, True)
     assert (missing["outcome"], missing["status"], missing["stored"]) == ("Gone", 404, False)
-    assert found["request_id"] == "order-4711"
-    assert set(found) == set(COLUMNS) - {"logged_at"}
+    assert present["request_id"] == "order-4711"
+    assert set(present) == set(COLUMNS) - {"logged_at"}
 
 
 def test_the_setting_switches_it_on_in_the_stages_the_schedule_and_the_metrics(

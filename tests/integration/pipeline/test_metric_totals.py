@@ -60,14 +60,14 @@ def test_two_processes_are_added_up_as_a_histogram_with_ascending_buckets(
     )
 
     buckets = [line for line in text.splitlines() if 'stage="test.stage"' in line]
-    found = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in buckets}
+    counts = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in buckets}
     name = "aragog_stage_seconds"
-    assert found[name + '_bucket{le="0.005",stage="test.stage"}'] == 2
-    assert found[name + '_bucket{le="0.25",stage="test.stage"}'] == 2
-    assert found[name + '_bucket{le="0.5",stage="test.stage"}'] == 6
-    assert found[name + '_bucket{le="+Inf",stage="test.stage"}'] == 8
-    assert found[name + '_count{stage="test.stage"}'] == 8
-    assert found[name + '_sum{stage="test.stage"}'] == pytest.approx(201.606)
+    assert counts[name + '_bucket{le="0.005",stage="test.stage"}'] == 2
+    assert counts[name + '_bucket{le="0.25",stage="test.stage"}'] == 2
+    assert counts[name + '_bucket{le="0.5",stage="test.stage"}'] == 6
+    assert counts[name + '_bucket{le="+Inf",stage="test.stage"}'] == 8
+    assert counts[name + '_count{stage="test.stage"}'] == 8
+    assert counts[name + '_sum{stage="test.stage"}'] == pytest.approx(201.606)
 
 
 def test_what_cannot_be_added_now_is_added_later(totals):

@@ -124,9 +124,9 @@ def test_a_producer_that_meets_another_one_sending_waits_for_it(client, home):
 
 
 def test_many_threads_and_one_url_make_one_message(client, home):
-    found = []
+    urls = []
     threads = [
-        threading.Thread(target=lambda: found.extend(statuses(client, ["http://a.test/1"])))
+        threading.Thread(target=lambda: urls.extend(statuses(client, ["http://a.test/1"])))
         for _ in range(8)
     ]
     for thread in threads:
@@ -134,7 +134,7 @@ def test_many_threads_and_one_url_make_one_message(client, home):
     for thread in threads:
         thread.join()
 
-    assert sorted(found) == sorted([EnqueueStatus.ACCEPTED, *[EnqueueStatus.WAITING] * 7])
+    assert sorted(urls) == sorted([EnqueueStatus.ACCEPTED, *[EnqueueStatus.WAITING] * 7])
     assert home.urls() == ["http://a.test/1"]
 
 

@@ -114,12 +114,12 @@ def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
         pipeline_stand.store.write_pages(
             [page(f"http://a.example/{n}", at_ms, seen=seen, fields=given, facts=facts)]
         )
-    found = pipeline_stand.store.maintenance.freshness()["product"]
+    freshness = pipeline_stand.store.maintenance.freshness()["product"]
 
-    assert found.pages == 20
-    assert found.age_p50_s == 10 * 3600
-    assert found.age_p95_s == 19 * 3600
-    assert 0.2 < found.on_time < 0.5
+    assert freshness.pages == 20
+    assert freshness.age_p50_s == 10 * 3600
+    assert freshness.age_p95_s == 19 * 3600
+    assert 0.2 < freshness.on_time < 0.5
 
 
 def test_a_page_that_was_put_off_is_late_by_what_was_planned(pipeline_stand):
@@ -138,10 +138,10 @@ def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
         pipeline_stand.store.write_pages(
             [page(f"http://a.example/{n}", fields={"t": b"1"}, facts={"page_type": "page"})]
         )
-    found = pipeline_stand.store.maintenance.freshness(sample=64)["page"]
+    freshness = pipeline_stand.store.maintenance.freshness(sample=64)["page"]
 
-    assert 0 < found.pages <= 64
-    assert found.on_time == 1
+    assert 0 < freshness.pages <= 64
+    assert freshness.on_time == 1
 
 
 def test_a_page_that_lost_two_processes_is_given_up(pipeline_stand):

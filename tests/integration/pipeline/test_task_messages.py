@@ -133,9 +133,9 @@ def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_p
     with place(punctual_origin, tmp_path) as it:
         # A worker that is ready may not listen yet to what is broadcast.
         inspect = it.app.control.inspect(timeout=5, limit=1)
-        (found,) = wait_until(inspect.active_queues).values()
+        (queues,) = wait_until(inspect.active_queues).values()
 
-    assert {queue["name"] for queue in found} == {"celery", *tuple(Queue)}
+    assert {queue["name"] for queue in queues} == {"celery", *tuple(Queue)}
 
 
 @pytest.mark.parametrize("broker", ["redis", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
@@ -149,19 +149,19 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
         it.send("what", task="aragog.unheard_of")
         wait_until(lambda: it.fetched() == KINDS)
 
-        found = []
+        messages = []
 
         def look():
             with it.app.connection_for_read() as connection, suppress(amqp.NotFound):
                 channel = connection.default_channel
                 message = kombu.Queue(QUEUE, channel=channel).get(no_ack=True)
                 if message is not None:
-                    found.append(message)
-            return len(found) == 2
+                    messages.append(message)
+            return len(messages) == 2
 
         wait_until(look)
 
-    bodies = {message.headers[REASON]: json.loads(message.body)[0] for message in found}
+    bodies = {message.headers[REASON]: json.loads(message.body)[0] for message in messages}
     assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 99}]"]
     assert any("version 99" in reason for reason in bodies)
     log = (tmp_path / "log").read_text()

@@ -39,8 +39,8 @@ def cache(new_cache):
     return new_cache()
 
 
-def allows(found, path):
-    return found.rules.allows("aragog", ORIGIN + path)
+def allows(cached, path):
+    return cached.rules.allows("aragog", ORIGIN + path)
 
 
 def test_rules_that_nobody_fetched_are_missing(cache):
@@ -51,12 +51,12 @@ def test_rules_that_nobody_fetched_are_missing(cache):
 def test_rules_are_shared_between_processes(new_cache, clock):
     new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
-    found = new_cache().get(ORIGIN)
+    cached = new_cache().get(ORIGIN)
 
-    assert found.state is RulesState.FRESH
-    assert not allows(found, "/private")
-    assert allows(found, "/public")
-    assert found.fetched_at_ms == pytest.approx(clock.now_ms(), abs=1000)
+    assert cached.state is RulesState.FRESH
+    assert not allows(cached, "/private")
+    assert allows(cached, "/public")
+    assert cached.fetched_at_ms == pytest.approx(clock.now_ms(), abs=1000)
 
 
 def test_rules_are_stale_after_a_day_and_missing_after_a_week(cache, clock):
@@ -75,23 +75,23 @@ def test_rules_are_stale_after_a_day_and_missing_after_a_week(cache, clock):
 def test_4xx_allows_all(cache, clock, status):
     cache.put(ORIGIN, status, PRIVATE, clock.now_ms())
 
-    found = cache.get(ORIGIN)
+    cached = cache.get(ORIGIN)
 
-    assert allows(found, "/private")
-    assert not found.unreachable
+    assert allows(cached, "/private")
+    assert not cached.unreachable
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 599, None])
 def test_errors_disallow_all_and_are_asked_again_soon(cache, clock, status):
     cache.put(ORIGIN, status, PRIVATE, clock.now_ms())
 
-    found = cache.get(ORIGIN)
+    cached = cache.get(ORIGIN)
     clock.advance_ms(10 * MINUTE_MS)
 
-    assert not allows(found, "/public")
-    assert found.unreachable
-    assert found.status == status
-    assert found.retry_at_ms == clock.now_ms()
+    assert not allows(cached, "/public")
+    assert cached.unreachable
+    assert cached.status == status
+    assert cached.retry_at_ms == clock.now_ms()
     assert cache.get(ORIGIN).state is RulesState.MISSING
 
 
@@ -101,13 +101,13 @@ def test_good_rules_stay_in_use_through_errors_while_they_are_usable(cache, cloc
     clock.advance_ms(DAY_MS)
 
     cache.put(ORIGIN, status, b"", clock.now_ms())
-    found = cache.get(ORIGIN)
+    cached = cache.get(ORIGIN)
     clock.advance_ms(10 * MINUTE_MS)
 
-    assert found.state is RulesState.FRESH
-    assert found.retry_at_ms == clock.now_ms()
-    assert allows(found, "/public")
-    assert not allows(found, "/private")
+    assert cached.state is RulesState.FRESH
+    assert cached.retry_at_ms == clock.now_ms()
+    assert allows(cached, "/public")
+    assert not allows(cached, "/private")
     assert cache.get(ORIGIN).state is RulesState.STALE
 
 
@@ -160,7 +160,7 @@ def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_clie
     again = [cache.get(ORIGIN) for _ in range(100)]
 
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
-    assert all(found.rules is first.rules for found in again)
+    assert all(other.rules is first.rules for other in again)
     clock.advance_ms(5001)
     assert cache.get(ORIGIN).rules is first.rules
 
@@ -170,9 +170,9 @@ def test_equal_rules_of_many_origins_are_parsed_once(cache, clock):
     for one in origins:
         cache.put(one, 200, PRIVATE, clock.now_ms())
 
-    found = cache.get_many(origins)
+    cached = cache.get_many(origins)
 
-    assert len({id(one.rules) for one in found.values()}) == 1
+    assert len({id(one.rules) for one in cached.values()}) == 1
 
 
 def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
@@ -180,9 +180,9 @@ def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
     cache.get("https://warm.example")
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
 
-    found = cache.get_many(origins)
+    cached = cache.get_many(origins)
 
-    assert list(found) == origins
+    assert list(cached) == origins
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before + 1
 
 
@@ -196,10 +196,10 @@ def test_the_results_of_many_origins_are_stored_together(cache, clock):
 
     cache.put_many(results)
 
-    found = cache.get_many(origins)
-    assert [one.status for one in found.values()] == 10 * statuses
-    assert [one.unreachable for one in found.values()] == 10 * [False, False, True]
-    assert not found[origins[0]].rules.allows("a", "http://site-0.example/private/x")
+    cached = cache.get_many(origins)
+    assert [one.status for one in cached.values()] == 10 * statuses
+    assert [one.unreachable for one in cached.values()] == 10 * [False, False, True]
+    assert not cached[origins[0]].rules.allows("a", "http://site-0.example/private/x")
     assert cache.refreshes.claim(origins) == origins
 
 
@@ -279,14 +279,14 @@ def test_a_process_keeps_a_bounded_number_of_rules(new_cache, clock, bound):
     for n, one in enumerate(origins):
         cache.put(one, 200, PRIVATE + b"Disallow: /%d\n" % n, clock.now_ms())
 
-    for one in (found := cache.get_many(origins)):
-        assert not found[one].rules.allows("aragog", f"{one}/private")
+    for one in (cached := cache.get_many(origins)):
+        assert not cached[one].rules.allows("aragog", f"{one}/private")
     clock.advance_ms(5001)
     again = cache.get_many(origins[::-1])
 
     assert not any(again[one].rules.allows("aragog", f"{one}/private") for one in origins)
     assert len(memory) <= 5
-    assert all(one.state is RulesState.FRESH for one in [*found.values(), *again.values()])
+    assert all(one.state is RulesState.FRESH for one in [*cached.values(), *again.values()])
 
 
 def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
@@ -369,6 +369,6 @@ def test_one_origin_whose_rules_change_often_takes_its_share_once(redis_url, red
             body = PRIVATE + b"Disallow: /%d\n" % n
             cache.put(f"https://{host}.site.example", 200, body, clock.now_ms())
 
-    found = cache.get_many(["https://a.site.example", "https://b.site.example"])
-    assert all(of.state is RulesState.FRESH for of in found.values())
+    cached = cache.get_many(["https://a.site.example", "https://b.site.example"])
+    assert all(of.state is RulesState.FRESH for of in cached.values())
     cache.close()

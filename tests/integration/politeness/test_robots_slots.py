@@ -99,8 +99,8 @@ def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_
     (to_robots,) = stand.step(first[0])
     stand.step(to_robots)
 
-    found = stand.robots.get("http://site.test")
-    assert found.rules is None or not found.rules.allows("aragog", "http://site.test/private")
+    cached = stand.robots.get("http://site.test")
+    assert cached.rules is None or not cached.rules.allows("aragog", "http://site.test/private")
 
 
 def test_the_redirects_of_one_robots_txt_share_the_time_that_is_waited_for_them(crawl_stand):
@@ -140,9 +140,9 @@ def test_a_robots_txt_that_ends_before_its_promised_length_opens_nothing(crawl_s
 
     stand.step(to_robots)
 
-    found = stand.robots.get("http://site.test")
-    assert found.unreachable
-    assert not found.rules.allows("aragog", "http://site.test/secret")
+    cached = stand.robots.get("http://site.test")
+    assert cached.unreachable
+    assert not cached.rules.allows("aragog", "http://site.test/secret")
 
 
 def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_stand):

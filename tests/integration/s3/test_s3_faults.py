@@ -207,11 +207,11 @@ def test_whatever_boto3_raises_is_mapped_or_a_mistake_in_its_use():
     unmapped = {
         name
         for module in (boto3.exceptions, botocore.exceptions, s3transfer.exceptions)
-        for name, found in vars(module).items()
-        if isinstance(found, type)
-        and issubclass(found, Exception)
-        and found.__module__ == module.__name__
-        and not issubclass(found, (*FOREIGN, Warning))
+        for name, member in vars(module).items()
+        if isinstance(member, type)
+        and issubclass(member, Exception)
+        and member.__module__ == module.__name__
+        and not issubclass(member, (*FOREIGN, Warning))
     }
 
     assert unmapped == MISUSE

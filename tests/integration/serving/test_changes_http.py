@@ -59,17 +59,17 @@ async def event(reader):
 
 async def admitted(port, path):
     """The answer of a request that is repeated until the server takes it."""
-    while (found := await get(port, path))[0] == 503:
+    while (response := await get(port, path))[0] == 503:
         pass
-    return found
+    return response
 
 
 async def until_refused(port):
     """Ask until the server has as many requests in flight as it takes; that answer."""
     async with asyncio.timeout(WITHIN_S):
-        while (found := await get(port, "/v1/changes"))[0] == 200:
+        while (response := await get(port, "/v1/changes"))[0] == 200:
             pass
-    return found
+    return response
 
 
 @pytest.fixture
@@ -125,8 +125,8 @@ def test_only_a_host_or_an_owner(here):
                 )
             ]  # fmt: skip
 
-    *found, (status, _) = asyncio.run(play())
-    reported = [[c["url"] for c in body["changes"]] for _, body in found]
+    *pages, (status, _) = asyncio.run(play())
+    reported = [[c["url"] for c in body["changes"]] for _, body in pages]
     assert reported == [[B], [B], [A, A], [], [A]]
     assert status == 400
 

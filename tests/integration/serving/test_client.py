@@ -68,8 +68,8 @@ class Fetching:
             headers=(("X-One", "1"), ("X-One", "2")), hops=(hop,), total_ms=12.5,
         )  # fmt: skip
         self.store.write_pages([page(URL, fields={"title": b"T"}, report=report)])
-        found = self.store.get(request.url, request.fields)
-        return FetchResponse(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
+        record = self.store.get(request.url, request.fields)
+        return FetchResponse(url=request.url, record=record, state=FetchState.FRESH, age_s=0.25)
 
     def steps(self, request):
         yield from ()
@@ -84,15 +84,15 @@ class Fetching:
     def direct(self, url, fields, max_wait_ms, max_age_s, request_id):
         from aragog.serving.fetching import FetchRequest
 
-        found = self.fetch_now(
+        response = self.fetch_now(
             FetchRequest(
                 url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s,
                 request_id=request_id,
             )
         )  # fmt: skip
         return FetchedPage(
-            url=found.url, state=found.state.value, record=found.record, age_s=found.age_s,
-            report=self.store.pages.fetch_report(found.url),
+            url=response.url, state=response.state.value, record=response.record, age_s=response.age_s,
+            report=self.store.pages.fetch_report(response.url),
         )  # fmt: skip
 
 
@@ -148,10 +148,10 @@ def served(request):
 def test_what_was_put_is_read_by_any_spelling(client):
     version = client.put(URL, {"title": "é".encode(), "empty": b""})
 
-    found = client.get("HTTP://Shop.example:80/p/1#top")
+    record = client.get("HTTP://Shop.example:80/p/1#top")
 
-    assert found.fields == {"title": "é".encode(), "empty": b""}
-    assert (found.url, found.canonical_url, found.version) == (URL, URL, version)
+    assert record.fields == {"title": "é".encode(), "empty": b""}
+    assert (record.url, record.canonical_url, record.version) == (URL, URL, version)
     assert client.get(URL, ["title"]).fields == {"title": "é".encode()}
     assert client.get(URL, []).fields == {}
 
@@ -168,9 +168,9 @@ def test_many_are_read_in_order_with_none_for_unknown_ones(client):
         client.put(url, {"n": b"%d" % n})
     asked = [*urls, "http://unknown.example/", urls[3]]
 
-    found = client.get_many(asked, ["n"])
+    records = client.get_many(asked, ["n"])
 
-    values = [one and one.fields["n"] for one in found]
+    values = [one and one.fields["n"] for one in records]
     assert values == [*(b"%d" % n for n in range(30)), None, b"3"]
     assert client.get_many([]) == []
 
@@ -180,28 +180,28 @@ def test_a_batch_of_any_size_is_read(part, client):
     for url in urls:
         part.store.put(url, {"big": b"x" * 400_000})
 
-    found = client.get_many(urls, ["big"])
+    records = client.get_many(urls, ["big"])
 
-    assert [one.url for one in found] == urls
-    assert {len(one.fields["big"]) for one in found} == {400_000}
+    assert [one.url for one in records] == urls
+    assert {len(one.fields["big"]) for one in records} == {400_000}
 
 
 def test_more_urls_than_a_request_takes_are_read(part, client):
     part.store.put(URL, {"n": b"1"})
     urls = [f"http://unknown{n}.example/" for n in range(2001)]
 
-    found = client.get_many([*urls, URL], ["n"])
+    records = client.get_many([*urls, URL], ["n"])
 
-    assert found[:-1] == [None] * 2001
-    assert found[-1].fields == {"n": b"1"}
+    assert records[:-1] == [None] * 2001
+    assert records[-1].fields == {"n": b"1"}
 
 
 def test_facts_come_when_they_are_asked_for(part, client):
     part.store.write_pages([page(URL, facts={"status": 200, "latency_ms": 1.5})])
 
-    found = client.get(URL, [], facts=True)
+    record = client.get(URL, [], facts=True)
 
-    assert (found.facts["status"], found.facts["latency_ms"]) == (200, 1.5)
+    assert (record.facts["status"], record.facts["latency_ms"]) == (200, 1.5)
 
 
 @pytest.mark.parametrize("fields", [["title"], None])
@@ -210,12 +210,12 @@ def test_facts_say_what_is_stored_and_when_it_is_fetched_again(part, client, fie
     given = {"fields": {"title": b"T"}, "content": body, "due_at_ms": NOW_MS + 5}
     part.store.write_pages([page(URL, also=(alias,), **given)])
 
-    found = client.get_many([URL, alias], fields, facts=True)
+    records = client.get_many([URL, alias], fields, facts=True)
 
     stored = part.store.get(URL)
     assert len(stored.content_hash) == 64
     expected = [(stored.content_hash, 11, NOW_MS + 5)] * 2
-    assert [(one.content_hash, one.content_bytes, one.due_at_ms) for one in found] == expected
+    assert [(one.content_hash, one.content_bytes, one.due_at_ms) for one in records] == expected
     client.put("http://other.example/", {"title": b"T"})
     bare = client.get("http://other.example/", fields, facts=True)
     assert (bare.content_hash, bare.content_bytes, bare.due_at_ms) == (None, None, None)
@@ -294,16 +294,21 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
 
 
 def test_a_url_is_fetched_now_and_reported_hop_by_hop(part, client):
-    found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
+    response = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
 
     [asked] = part.fetching.asked
     assert asked.request_id == "order-4711"
     assert (asked.url, asked.max_wait_ms, asked.max_age_s) == (URL, 500, 3.0)
-    assert (found.url, found.state, found.fetching, found.age_s) == (URL, "fresh", False, 0.25)
-    assert found.record.fields == {"title": b"T"}
-    assert (found.report.outcome, found.report.total_ms) == ("Fetched", 12.5)
-    assert found.report.headers == (("X-One", "1"), ("X-One", "2"))
-    assert [(h.url, h.status, h.target, h.latency_ms) for h in found.report.hops] == [
+    assert (response.url, response.state, response.fetching, response.age_s) == (
+        URL,
+        "fresh",
+        False,
+        0.25,
+    )
+    assert response.record.fields == {"title": b"T"}
+    assert (response.report.outcome, response.report.total_ms) == ("Fetched", 12.5)
+    assert response.report.headers == (("X-One", "1"), ("X-One", "2"))
+    assert [(h.url, h.status, h.target, h.latency_ms) for h in response.report.hops] == [
         ("http://old.example/", 301, URL, 1.5)
     ]
 
@@ -427,9 +432,9 @@ def test_the_facts_of_a_server_that_sends_less_are_read():
         dripping(head % len(body) + body) as port,
         connect(f"http://127.0.0.1:{port}") as client,
     ):
-        found = client.get(URL, facts=True)
+        sparse = client.get(URL, facts=True)
 
-    assert (found.facts, found.content_hash, found.due_at_ms) == ({"a": 1}, None, None)
+    assert (sparse.facts, sparse.content_hash, sparse.due_at_ms) == ({"a": 1}, None, None)
 
 
 @pytest.mark.parametrize("scheme", ["thrift", "http"])
@@ -502,8 +507,8 @@ def test_the_async_client_makes_the_same_calls(part, served):
         async with connect_async(address, deadline_s=DEADLINE_S) as client:
             urls = [f"http://h{n}.example/" for n in range(20)]
             await asyncio.gather(*(client.put(url, {"u": url.encode()}) for url in urls))
-            found = await asyncio.gather(*(client.get(url, ["u"]) for url in urls))
-            assert [one.fields["u"].decode() for one in found] == urls
+            record = await asyncio.gather(*(client.get(url, ["u"]) for url in urls))
+            assert [one.fields["u"].decode() for one in record] == urls
             assert len(await client.get_many(urls)) == 20
             assert (await client.fetch(URL)).state == "fresh"
             assert await client.content(URL) is None
@@ -544,14 +549,14 @@ def test_the_example_counts(part, served):
 
 def test_the_example_of_the_documentation_does_what_it_says(part, served):
     (code,) = blocks("docs/client.md", "python")
-    found: dict[str, Any] = {"urls": [URL, "http://unknown.example/"]}
+    names: dict[str, Any] = {"urls": [URL, "http://unknown.example/"]}
 
     with served(part) as address:
-        exec(code.replace("thrift://127.0.0.1:8101", address), found)
+        exec(code.replace("thrift://127.0.0.1:8101", address), names)
 
-    assert [one and one.url for one in found["records"]] == [None, None]
+    assert [one and one.url for one in names["records"]] == [None, None]
     assert part.store.get(URL).fields["team.score"] == b"7"
-    assert found["found"].state == "fresh"
+    assert names["found"].state == "fresh"
 
 
 @pytest.mark.redis

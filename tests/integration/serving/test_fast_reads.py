@@ -156,8 +156,8 @@ def test_many_clients_at_once_get_each_their_own_record():
     with running(made.store) as api, ThreadPoolExecutor(16) as pool:
 
         def read(number):
-            found = api.get_fast(f"/v1/urls?url=http://a.example/{number % 50}&include=")
-            return found.json["fields"]["team.n"]
+            response = api.get_fast(f"/v1/urls?url=http://a.example/{number % 50}&include=")
+            return response.json["fields"]["team.n"]
 
         assert list(pool.map(read, range(400))) == [str(n % 50) for n in range(400)]
 
@@ -325,6 +325,6 @@ def test_the_shortcut_says_that_responses_depend_on_the_origin(store, url):
 @pytest.mark.parametrize("path", [f"/v1/urls?url={A}1&include=", f"/v1/urls?url={A}1", "/nowhere"])
 def test_a_problem_is_not_to_be_stored_by_caches(api, path):
     """A cache may keep a 404 for as long as it likes unless the response forbids it (RFC 9111, 4.2.2)."""
-    found = api.get_fast(path)
+    response = api.get_fast(path)
 
-    assert (found.status, found.headers["cache-control"]) == (404, "no-store")
+    assert (response.status, response.headers["cache-control"]) == (404, "no-store")

@@ -62,9 +62,9 @@ def test_a_url_that_was_taken_down_is_not_fetched_and_the_answer_says_so(
 ):
     pipeline_stand.store.takedowns.take_down(url=URL)
 
-    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
+    response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
 
-    assert (found.state, found.fetching, found.reason) == (
+    assert (response.state, response.fetching, response.reason) == (
         FetchState.ABSENT, False, "it was taken down",
     )  # fmt: skip
     assert enqueued == []
@@ -81,10 +81,10 @@ def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetc
         store_page(stand, at_ms=SystemClock().now_ms())
         finish(stand)
 
-        found = asked.result(60)
+        response = asked.result(60)
 
-    assert found.record.fields == {"page.title": b'"Title"'}
-    assert (found.url, found.state, found.fetching) == (URL, FetchState.FRESH, False)
+    assert response.record.fields == {"page.title": b'"Title"'}
+    assert (response.url, response.state, response.fetching) == (URL, FetchState.FRESH, False)
     assert completions.count == 0
 
 
@@ -125,26 +125,26 @@ def test_without_a_wait_the_stale_page_is_returned_and_fetched_for_the_next_call
 ):
     store_page(pipeline_stand)
 
-    found = fetching.fetch_now(FetchRequest(url=URL, max_age_s=3600))
+    response = fetching.fetch_now(FetchRequest(url=URL, max_age_s=3600))
 
-    assert (found.state, found.fetching) == (FetchState.STALE, True)
-    assert found.record.fields == {"page.title": b'"Title"'}
+    assert (response.state, response.fetching) == (FetchState.STALE, True)
+    assert response.record.fields == {"page.title": b'"Title"'}
     assert pipeline_stand.sent.urls() == [URL]
 
 
 def test_a_page_of_any_age_is_fresh_without_a_limit(pipeline_stand, fetching):
     store_page(pipeline_stand)
 
-    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
+    response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
 
-    assert (found.state, found.fetching) == (FetchState.FRESH, False)
+    assert (response.state, response.fetching) == (FetchState.FRESH, False)
     assert pipeline_stand.sent.urls() == []
 
 
 def test_the_deadline_ends_the_wait_and_the_fetch_goes_on(pipeline_stand, fetching, completions):
-    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=1))
+    response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=1))
 
-    assert (found.record, found.state, found.fetching) == (None, FetchState.ABSENT, True)
+    assert (response.record, response.state, response.fetching) == (None, FetchState.ABSENT, True)
     assert pipeline_stand.in_flight.contains(URL)
     assert completions.count == 0
 
@@ -171,11 +171,13 @@ def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
     pipeline_stand.store.put(URL, {"team.score": b"7"}, at_ms=now_ms - 100_000)
     limits = {"page.title": 50.0, "team.score": 50.0}
 
-    found = fetching.fetch_now(FetchRequest(url=URL, fields=["page.title"], field_max_age_s=limits))
+    response = fetching.fetch_now(
+        FetchRequest(url=URL, fields=["page.title"], field_max_age_s=limits)
+    )
 
-    assert found.stale_fields == ("team.score",)
-    assert found.record.fields == {"page.title": b'"Title"'}
-    assert not found.fetching, "the page was tried within every limit: a fetch cannot help"
+    assert response.stale_fields == ("team.score",)
+    assert response.record.fields == {"page.title": b'"Title"'}
+    assert not response.fetching, "the page was tried within every limit: a fetch cannot help"
 
 
 def test_a_field_of_an_extractor_is_as_old_as_the_last_confirmation_of_its_page(
@@ -189,9 +191,9 @@ def test_a_field_of_an_extractor_is_as_old_as_the_last_confirmation_of_its_page(
     pipeline_stand.store.write_pages([fetched])
     pipeline_stand.store.write_pages([not_modified])
 
-    found = fetching.fetch_now(FetchRequest(url=URL, field_max_age_s={"jobs.salary": 50.0}))
+    response = fetching.fetch_now(FetchRequest(url=URL, field_max_age_s={"jobs.salary": 50.0}))
 
-    assert (found.record.fields, found.state) == ({"jobs.salary": b"1"}, FetchState.FRESH)
+    assert (response.record.fields, response.state) == ({"jobs.salary": b"1"}, FetchState.FRESH)
 
 
 def test_a_dead_page_is_not_asked_again_by_each_reader(pipeline_stand, fetching):
@@ -200,10 +202,10 @@ def test_a_dead_page_is_not_asked_again_by_each_reader(pipeline_stand, fetching)
         [page(URL, SystemClock().now_ms(), facts=facts, gone=True, fields={})]
     )
 
-    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600))
+    response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600))
 
-    assert (found.state, found.fetching) == (FetchState.ABSENT, False)
-    assert found.record.facts["outcome"] == "Gone"
+    assert (response.state, response.fetching) == (FetchState.ABSENT, False)
+    assert response.record.facts["outcome"] == "Gone"
     assert pipeline_stand.sent.urls() == []
 
 
@@ -257,9 +259,9 @@ def test_more_waiting_callers_than_allowed_are_answered_at_once(pipeline_stand, 
         pipeline_stand.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
     ), completions, most_waiting=0)  # fmt: skip
 
-    found = full.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
+    response = full.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
 
-    assert (found.state, found.fetching) == (FetchState.ABSENT, True)
+    assert (response.state, response.fetching) == (FetchState.ABSENT, True)
 
 
 def test_a_broker_that_does_not_answer_harms_no_read_of_a_stored_page(pipeline_stand, completions):
@@ -269,12 +271,12 @@ def test_a_broker_that_does_not_answer_harms_no_read_of_a_stored_page(pipeline_s
     fetching = Fetching(pipeline_stand.store, enqueue, completions)
     store_page(pipeline_stand)
 
-    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=1))
+    response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=1))
     with pytest.raises(BrokerUnavailable):
         fetching.fetch_now(FetchRequest(url="http://unknown.test/", max_wait_ms=LONG_MS))
 
-    assert found.state is FetchState.STALE
-    assert "connection refused" in found.reason
+    assert response.state is FetchState.STALE
+    assert "connection refused" in response.reason
 
 
 def test_what_is_no_url_is_refused(fetching):

@@ -96,17 +96,17 @@ def test_a_malformed_request_is_answered_and_the_connection_closed(api, attack, 
 
 
 def test_a_body_that_is_too_long_is_413_with_a_problem(api):
-    found = api.ask("POST", "/v1/enqueue", {"urls": ["x" * 200_000]})
+    response = api.ask("POST", "/v1/enqueue", {"urls": ["x" * 200_000]})
 
-    assert found.status == 413
-    assert found.json["status"] == 413
-    assert found.headers["connection"] == "close"
+    assert response.status == 413
+    assert response.json["status"] == 413
+    assert response.headers["connection"] == "close"
 
 
 def test_an_upgrade_that_is_not_offered_is_answered_as_http(api):
     for protocol in ("websocket", "h2c"):
-        found = api.ask("GET", "/healthz", Connection="Upgrade", Upgrade=protocol)
-        assert found.status == 200
+        response = api.ask("GET", "/healthz", Connection="Upgrade", Upgrade=protocol)
+        assert response.status == 200
 
 
 def test_pipelined_requests_nobody_reads_cost_little_memory(api):
@@ -216,9 +216,9 @@ def test_connections_beyond_the_cap_are_closed_and_room_is_made_again(here):
 )
 def test_a_name_that_was_rebound_to_this_machine_is_refused(here, host, expected):
     with running(here.store, allowed_hosts=("api.example.com", ".team.example")) as api:
-        found = api.get(f"/v1/urls?url={A}", Host=host)
+        response = api.get(f"/v1/urls?url={A}", Host=host)
 
-    assert found.status == expected
+    assert response.status == expected
 
 
 def test_a_port_in_use_is_an_error_also_where_the_other_shares_it():

@@ -70,11 +70,11 @@ def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
 
 def test_a_fetch_that_takes_longer_is_202_and_goes_on(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api:
-        found = api.ask("POST", "/v1/fetch", {"url": URL, "max_wait_ms": 1})
+        response = api.ask("POST", "/v1/fetch", {"url": URL, "max_wait_ms": 1})
 
-    assert found.status == 202
-    assert found.json["record"] is None
-    assert (found.json["state"], found.json["fetching"]) == ("absent", True)
+    assert response.status == 202
+    assert response.json["record"] is None
+    assert (response.json["state"], response.json["fetching"]) == ("absent", True)
     assert pipeline_stand.in_flight.contains(URL)
 
 
@@ -169,10 +169,10 @@ def test_only_who_may_write_causes_fetches(pipeline_stand, services):
 )
 def test_what_is_wrong_with_a_request_is_reported(pipeline_stand, services, path, body):
     with running(pipeline_stand.store, services) as api:
-        found = api.ask("POST" if body is not None else "GET", path, body)
+        response = api.ask("POST" if body is not None else "GET", path, body)
 
-    assert found.status in (400, 404)
-    assert found.headers["content-type"] == "application/problem+json"
+    assert response.status in (400, 404)
+    assert response.headers["content-type"] == "application/problem+json"
     assert pipeline_stand.sent.urls() == []
 
 
@@ -219,10 +219,10 @@ def test_urls_that_are_to_be_fetched_later_make_the_estimate_later(pipeline_stan
         sent = {"urls": ["http://later.test/"], "run_after": later_ms}
         batch = api.ask("POST", "/v1/enqueue", {"urls": [URL]}).json["batch"]
         api.ask("POST", "/v1/enqueue", sent | {"batch": batch})
-        found = api.get(f"/v1/batches/{batch}").json
+        progress = api.get(f"/v1/batches/{batch}").json
 
-    by_domain = {one["domain"]: one["finish_at_ms"] for one in found["slowest"]}
-    assert found["estimated_finish_at_ms"] == by_domain["later.test"] == later_ms + 500
+    by_domain = {one["domain"]: one["finish_at_ms"] for one in progress["slowest"]}
+    assert progress["estimated_finish_at_ms"] == by_domain["later.test"] == later_ms + 500
     assert by_domain["a.test"] < later_ms
 
 
@@ -232,11 +232,11 @@ def test_slots_that_are_given_away_already_count_in_the_estimate(pipeline_stand,
     with running(pipeline_stand.store, services) as api:
         batch = api.ask("POST", "/v1/enqueue", {"urls": [URL]}).json["batch"]
         asked_ms = SystemClock().now_ms()
-        found = api.get(f"/v1/batches/{batch}").json
+        progress = api.get(f"/v1/batches/{batch}").json
 
     backlog_ms = limiter.describe(["a.test"])["a.test"].backlog_ms
     assert backlog_ms > 5_000
-    assert found["estimated_finish_at_ms"] >= asked_ms + backlog_ms
+    assert progress["estimated_finish_at_ms"] >= asked_ms + backlog_ms
 
 
 def test_watches_are_listed_begun_and_ended(pipeline_stand):

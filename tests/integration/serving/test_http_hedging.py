@@ -55,19 +55,19 @@ def api(hedged):
 
 @pytest.mark.parametrize("query", ["&fields=team.of&include=", "&include=", "", "&fields=team.of"])
 def test_a_record_of_the_standby_says_so(api, hedged, query):
-    found = api.get_fast(f"/v1/urls?url={A}{query}")
+    response = api.get_fast(f"/v1/urls?url={A}{query}")
 
-    assert found.status == 200
-    assert found.json["fields"] == {"team.of": "standby"}
-    assert found.json["from_standby"] is True
+    assert response.status == 200
+    assert response.json["fields"] == {"team.of": "standby"}
+    assert response.json["from_standby"] is True
     assert hedged.policy.won == 1
 
 
 @pytest.mark.parametrize("fields", [None, ["team.of"]])
 def test_a_batch_of_the_standby_says_so_in_each_record(api, hedged, fields):
-    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense"], "fields": fields})
+    response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense"], "fields": fields})
 
-    first, second = found.json["results"]
+    first, second = response.json["results"]
     assert first["record"]["fields"] == {"team.of": "standby"}
     assert first["record"]["from_standby"] is True
     assert second["status"] == 400
@@ -82,23 +82,23 @@ def test_the_other_reads_are_hedged_too(api, hedged, path):
 def test_hedges_sent_and_won_are_counted(api, hedged):
     api.get_fast(f"/v1/urls?url={A}&include=")
 
-    found = {
+    samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in HedgingMetrics(hedged).collect()
         for sample in family.samples
     }
-    sent = [found["aragog_hedged_reads_total", f"standby, {why}"] for why in ("late", "failed")]
+    sent = [samples["aragog_hedged_reads_total", f"standby, {why}"] for why in ("late", "failed")]
     assert sorted(sent) == [0, 1]
-    assert found["aragog_hedged_reads_won_total",] == 1
-    assert found["aragog_hedged_reads_total", "primary"] == 501
+    assert samples["aragog_hedged_reads_won_total",] == 1
+    assert samples["aragog_hedged_reads_total", "primary"] == 501
 
 
 def test_a_read_in_time_is_the_primarys_and_says_nothing():
     hedged = HedgedReads(a_store(b"primary"), a_store(b"standby"), threads=4)
     hedged.policy.delay_s = 60
     with running(a_store(b"primary"), Services(read=hedged.read)) as api:
-        found = api.get_fast(f"/v1/urls?url={A}&fields=team.of&include=")
+        response = api.get_fast(f"/v1/urls?url={A}&fields=team.of&include=")
     hedged.close()
 
-    assert found.json["fields"] == {"team.of": "primary"}
-    assert "from_standby" not in found.json
+    assert response.json["fields"] == {"team.of": "primary"}
+    assert "from_standby" not in response.json

@@ -25,16 +25,16 @@ def explain(_url):
 
 
 def made(image='{"url":"https://img.example/a.jpg"}', title='"A desk"'):
-    found = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     fields = {
         "page.title": title.encode(), "product.price": b'"649.00"', "product.currency": b'"EUR"',
         "page.image": image.encode(),
     }  # fmt: skip
     source = {"product.price": "json-ld #1"}
     links = [OutLink("http://other.example/?a=1&b=2", EVIL)]
-    found.store.write_pages([page(A, NOW_MS - 7_200_000, fields=fields, provenance=source)])
-    found.store.links.add(A, links)
-    return found.store
+    a_stand.store.write_pages([page(A, NOW_MS - 7_200_000, fields=fields, provenance=source)])
+    a_stand.store.links.add(A, links)
+    return a_stand.store
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +47,10 @@ def api():
 
 
 def test_without_a_url_the_page_is_a_form_and_programs_get_json(api):
-    found = api.get("/", **HTML)
+    response = api.get("/", **HTML)
 
-    assert found.status == 200
-    assert b'name="url"' in found.body
+    assert response.status == 200
+    assert b'name="url"' in response.body
     assert api.get("/").json["docs"] == "/docs"
 
 
@@ -72,13 +72,13 @@ def test_a_url_is_looked_up_in_any_spelling_as_a_card():
 
 def test_no_text_of_a_stranger_becomes_markup(api):
     for url in (A, EVIL, f"http://x.example/{EVIL}"):
-        found = api.get(f"/?url={quote(url)}", **HTML)
-        text = found.body.decode()
+        response = api.get(f"/?url={quote(url)}", **HTML)
+        text = response.body.decode()
         assert "<script" not in text
         assert "onerror=alert(1)>" not in text.replace("&gt;", "")
         assert "<img src=x" not in text
-        assert "script-src" not in found.headers["content-security-policy"]
-        assert "default-src 'none'" in found.headers["content-security-policy"]
+        assert "script-src" not in response.headers["content-security-policy"]
+        assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize(

@@ -40,20 +40,20 @@ def api(here):
 
 
 def test_a_record_is_read_by_any_spelling_with_aliases_and_inlinks(api):
-    found = api.get("/v1/urls?url=HTTP%3A%2F%2FA.example%3A80%2Falias")
+    response = api.get("/v1/urls?url=HTTP%3A%2F%2FA.example%3A80%2Falias")
 
-    assert found.status == 200
-    assert found.json["canonical_url"] == A
-    assert found.json["aliases"] == ["http://a.example/alias"]
-    assert found.json["inlinks"] == 0
-    assert found.json["fields"]["page.title"] == "A"
+    assert response.status == 200
+    assert response.json["canonical_url"] == A
+    assert response.json["aliases"] == ["http://a.example/alias"]
+    assert response.json["inlinks"] == 0
+    assert response.json["fields"]["page.title"] == "A"
 
 
 def test_only_the_fields_that_are_named_are_read(api):
-    found = api.get(f"/v1/urls?url={A}&fields=team.note&include=").json
+    record = api.get(f"/v1/urls?url={A}&fields=team.note&include=").json
 
-    assert found["fields"] == {"team.note": "7x"}
-    assert "aliases" not in found
+    assert record["fields"] == {"team.note": "7x"}
+    assert "aliases" not in record
 
 
 def test_values_that_differ_read_differently(api):
@@ -64,12 +64,16 @@ def test_values_that_differ_read_differently(api):
 
 
 def test_one_bad_url_harms_no_other_of_its_batch(api):
-    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]})
+    response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]})
 
-    assert found.status == 200
-    assert [one["status"] for one in found.json["results"]] == [200, 400, 404]
-    assert found.json["results"][0]["record"]["fields"]["team.note"] == "7x"
-    assert [one["input"] for one in found.json["results"]] == [A, "nonsense", "http://no.example/"]
+    assert response.status == 200
+    assert [one["status"] for one in response.json["results"]] == [200, 400, 404]
+    assert response.json["results"][0]["record"]["fields"]["team.note"] == "7x"
+    assert [one["input"] for one in response.json["results"]] == [
+        A,
+        "nonsense",
+        "http://no.example/",
+    ]
 
 
 def test_links_go_on_with_the_link_header(api):
@@ -149,24 +153,24 @@ def test_a_query_with_too_many_parts_is_answered_with_a_problem(api):
     assert_problem(api.get("/v1/urls?" + "x=1&" * 100), 400)
 
 
-def assert_problem(found, status):
-    assert found.status == status
-    assert found.headers["content-type"] == "application/problem+json"
-    assert found.json["status"] == status
-    assert found.json["detail"]
+def assert_problem(response, status):
+    assert response.status == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json["status"] == status
+    assert response.json["detail"]
 
 
 def test_405_names_the_methods_that_there_are(api):
-    found = api.ask("POST", "/v1/links", {})
+    response = api.ask("POST", "/v1/links", {})
 
-    assert found.status == 405
-    assert found.headers["allow"] == "GET, HEAD, OPTIONS"
+    assert response.status == 405
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 def test_a_body_that_is_not_declared_json_is_refused(api):
-    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [A]}, Content_Type="text/plain")
+    response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A]}, Content_Type="text/plain")
 
-    assert found.status == 415
+    assert response.status == 415
 
 
 def test_an_error_nobody_foresaw_is_a_logged_500(here, caplog):
@@ -177,11 +181,11 @@ def test_an_error_nobody_foresaw_is_a_logged_500(here, caplog):
             raise ZeroDivisionError("of a bug")
 
     with running(TransportError()) as api:
-        found = api.get(f"/v1/urls?url={A}")
+        response = api.get(f"/v1/urls?url={A}")
         alive = api.get("/healthz")
 
-    assert found.status == 500
-    assert "bug" not in found.body.decode()
+    assert response.status == 500
+    assert "bug" not in response.body.decode()
     assert "ZeroDivisionError: of a bug" in caplog.text
     assert alive.status == 200
 
@@ -220,12 +224,12 @@ def test_a_slow_content_store_delays_no_other_read_and_is_answered_504():
 def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(here):
     here.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
     with running(here.store) as api:
-        found = api.get(f"/v1/content?url={B}")
+        response = api.get(f"/v1/content?url={B}")
 
-    assert found.body == b"<script>1</script>"
-    assert found.headers["content-type"] == "text/htmlX: y"
-    assert found.headers["content-security-policy"] == "sandbox; default-src 'none'"
-    assert found.headers["x-content-type-options"] == "nosniff"
+    assert response.body == b"<script>1</script>"
+    assert response.headers["content-type"] == "text/htmlX: y"
+    assert response.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert response.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize(
@@ -246,16 +250,16 @@ def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(here):
 def test_content_is_sent_in_part_where_one_range_is_asked_for(api, here, asked, status, body):
     url = "http://range.example/"
     here.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
-    found = api.get(f"/v1/content?url={url}", Range=asked)
+    response = api.get(f"/v1/content?url={url}", Range=asked)
 
-    assert found.status == status
+    assert response.status == status
     if status == 206:
         first = b"0123456789".index(body)
-        assert found.headers["content-range"] == f"bytes {first}-{first + len(body) - 1}/10"
+        assert response.headers["content-range"] == f"bytes {first}-{first + len(body) - 1}/10"
     if body is not None:
-        assert found.body == body
+        assert response.body == body
     else:
-        assert found.headers["content-range"] == "bytes */10"
+        assert response.headers["content-range"] == "bytes */10"
 
 
 def test_a_store_that_hangs_is_not_ready_yet_alive(here):
@@ -308,26 +312,26 @@ def test_the_openapi_document_is_valid_and_names_every_path(api):
     ],
 )
 def test_a_response_is_what_its_schema_says(api, method, path, body):
-    found = api.ask(method.upper(), path, body)
+    response = api.ask(method.upper(), path, body)
     operation = DOCUMENT["paths"][path.partition("?")[0]][method]
-    kind = found.headers["content-type"]
-    schema = operation["responses"][str(found.status)]["content"][kind]["schema"]
+    kind = response.headers["content-type"]
+    schema = operation["responses"][str(response.status)]["content"][kind]["schema"]
 
     name = schema["$ref"].rpartition("/")[2]
     whole = {"components": {"schemas": SCHEMAS}, "$ref": f"#/components/schemas/{name}"}
-    problems = [error.message for error in Draft202012Validator(whole).iter_errors(found.json)]
+    problems = [error.message for error in Draft202012Validator(whole).iter_errors(response.json)]
 
     assert problems == []
 
 
 def test_the_docs_page_loads_nothing_from_elsewhere(api):
-    found = api.get("/docs")
+    response = api.get("/docs")
 
-    assert found.headers["content-type"].startswith("text/html")
-    assert "default-src 'none'" in found.headers["content-security-policy"]
-    assert b"/v1/urls:batchGet" in found.body
+    assert response.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    assert b"/v1/urls:batchGet" in response.body
     for word in (b"<script", b"src=", b"//"):
-        assert word not in found.body
+        assert word not in response.body
 
 
 def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(here):
@@ -345,10 +349,10 @@ def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(here):
 
 
 def test_head_has_no_body(api):
-    found = api.ask("HEAD", f"/v1/urls?url={A}")
+    response = api.ask("HEAD", f"/v1/urls?url={A}")
 
-    assert (found.status, found.body) == (200, b"")
-    assert int(found.headers["content-length"]) > 0
+    assert (response.status, response.body) == (200, b"")
+    assert int(response.headers["content-length"]) > 0
 
 
 def test_two_keep_alive_requests_are_answered_on_one_connection(api):
@@ -366,15 +370,15 @@ def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
         here.store.put(url, {"team.note": b"x" * 1_000_000})
 
     with running(here.store) as made:
-        found = made.ask("POST", "/v1/urls:batchGet", {"urls": urls})
+        response = made.ask("POST", "/v1/urls:batchGet", {"urls": urls})
 
-    statuses = [one["status"] for one in found.json["results"]]
-    assert found.status == 200
-    assert len(found.body) < MOST_BYTES + 21_000_000
+    statuses = [one["status"] for one in response.json["results"]]
+    assert response.status == 200
+    assert len(response.body) < MOST_BYTES + 21_000_000
     assert 33 <= statuses.count(200) <= 52
     assert statuses == sorted(statuses)
     assert set(statuses) == {200, 413}
-    assert found.json["results"][-1]["input"] == urls[-1]
+    assert response.json["results"][-1]["input"] == urls[-1]
 
 
 def test_the_last_fetch_of_the_asked_url_is_returned_with_its_redirects():
@@ -387,13 +391,13 @@ def test_the_last_fetch_of_the_asked_url_is_returned_with_its_redirects():
     made.store.write_pages([page(A, final_url=B, report=report)])
 
     with running(made.store) as api:
-        found = api.get(f"/v1/urls?url={A}&include=fetch").json
+        record = api.get(f"/v1/urls?url={A}&include=fetch").json
 
-    assert found["fetch"]["hops"] == [
+    assert record["fetch"]["hops"] == [
         {"url": A, "status": 301, "target": B, "latency_ms": 2.5, "headers": [["Location", B]]}
     ]
-    assert found["fetch"]["headers"] == [["Server", "x"]]
-    assert "aliases" not in found
+    assert record["fetch"]["headers"] == [["Server", "x"]]
+    assert "aliases" not in record
     Draft202012Validator(
         {"$ref": "#/components/schemas/FullRecord", "components": {"schemas": SCHEMAS}}
-    ).validate(found)
+    ).validate(record)

@@ -46,7 +46,7 @@ def api(pipeline_stand, redis_client, redis_url):
 def test_every_response_is_one_that_the_document_declares(case, api):
     """No 5xx but those that are declared for a missing service, right types, bodies by schema."""
     # A schema cannot say which strings are URLs, so a valid request may still be refused by 400.
-    found = case.call_and_validate(
+    response = case.call_and_validate(
         base_url=f"http://127.0.0.1:{api.port}",
         timeout=60,
         excluded_checks=[positive_data_acceptance],
@@ -54,4 +54,4 @@ def test_every_response_is_one_that_the_document_declares(case, api):
 
     operation = DOCUMENT["paths"][case.path].get(case.method.lower())
     others = ["204"] if case.method == "OPTIONS" else ["405"]
-    assert str(found.status_code) in (operation["responses"] if operation else others)
+    assert str(response.status_code) in (operation["responses"] if operation else others)

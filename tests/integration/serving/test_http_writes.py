@@ -185,9 +185,9 @@ def test_bytes_that_do_not_fit_their_format_read_as_base64(api, here):
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_and_nothing_written(api, body, status):
-    found = api.ask("PUT", AT, body)
+    response = api.ask("PUT", AT, body)
 
-    assert found.status == status
+    assert response.status == status
     assert api.get(AT).status == 404
 
 
@@ -209,7 +209,9 @@ def test_enqueue_gives_a_result_for_each_url(here):
         yield EnqueueResult(urls[1], EnqueueStatus.INVALID, None, "no host")
 
     with running(here.store, Services(enqueue=enqueue)) as api:
-        found = api.ask("POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True})
+        response = api.ask(
+            "POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True}
+        )
         wrong = [
             api.ask("POST", "/v1/enqueue", {"urls": [A], **options}).status
             for options in (
@@ -221,8 +223,8 @@ def test_enqueue_gives_a_result_for_each_url(here):
             )
         ]
 
-    assert found.status == 202
-    assert found.json["results"] == [
+    assert response.status == 202
+    assert response.json["results"] == [
         {"input": A, "status": "accepted", "url": A, "reason": None},
         {"input": "x", "status": "invalid", "url": None, "reason": "no host"},
     ]
@@ -243,10 +245,10 @@ def test_a_token_may_do_what_its_scopes_say(here):
         ]
 
     with running(here.store, tokens=(read, write, admin)) as api:
-        found = [codes(api, one) for one in (None, "guess", reader, writer, root)]
+        statuses = [codes(api, one) for one in (None, "guess", reader, writer, root)]
         challenge = api.get(AT).headers["www-authenticate"]
 
-    assert found == [
+    assert statuses == [
         [401, 401, 200],
         [401, 401, 200],
         [200, 403, 200],

@@ -49,13 +49,13 @@ def read_frame(sock):
 
 
 def read(sock, size):
-    found = b""
+    data = b""
     try:
-        while len(found) < size and (piece := sock.recv(size - len(found))):
-            found += piece
+        while len(data) < size and (piece := sock.recv(size - len(data))):
+            data += piece
     except ConnectionError:
         return b""
-    return found
+    return data
 
 
 def asked(sock, data):
@@ -498,13 +498,13 @@ def test_calls_travel_over_tls(store, apache, tmp_path):
     with running(store, tls_cert_file=pem) as server:
         sock = TSSLSocket("localhost", server.port, ca_certs=str(trusted))
         with apache.client(server.port, sock=sock) as client:
-            found = client.get(URL, ["title"], apache.types.ReadOptions())
+            record = client.get(URL, ["title"], apache.types.ReadOptions())
         with server.connect() as plain:
             plain.sendall(framed(PING))
             while plain.recv(1000):
                 pass
 
-    assert found.fields == {"title": b"one"}
+    assert record.fields == {"title": b"one"}
 
 
 def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
@@ -540,10 +540,10 @@ def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
     for service in ("UrlStore", "Fetcher", "PinLater"):
         for name in getattr(idl, service).thrift_services:
             declared = getattr(getattr(idl, service), f"{name}_result").thrift_spec
-            found = {n: spec[2].__name__ for n, spec in declared.items() if n}
-            assert found.items() <= places.items()
+            exceptions = {n: spec[2].__name__ for n, spec in declared.items() if n}
+            assert exceptions.items() <= places.items()
             if name not in ("ping", "authenticate"):
-                assert {1, 4, 5, 6, 7} <= found.keys()
+                assert {1, 4, 5, 6, 7} <= exceptions.keys()
 
 
 def test_the_contract_is_packaged():

@@ -42,13 +42,13 @@ def test_a_put_value_comes_back_byte_for_byte_under_any_spelling(client, apache)
     every_byte = bytes(range(256))
 
     version = client.put(URL, {"raw": every_byte, "empty": b""}, apache.types.PutOptions())
-    found = client.get(
+    record = client.get(
         "HTTP://Shop.example:80/p/1#top", ["raw", "empty", "other"], apache.types.ReadOptions()
     )
 
-    assert found.fields == {"raw": every_byte, "empty": b""}
-    assert (found.url, found.canonical_url, found.version) == (URL, URL, version)
-    assert client.get(URL, [], apache.types.ReadOptions()).fields == found.fields
+    assert record.fields == {"raw": every_byte, "empty": b""}
+    assert (record.url, record.canonical_url, record.version) == (URL, URL, version)
+    assert client.get(URL, [], apache.types.ReadOptions()).fields == record.fields
 
 
 def test_the_example_of_the_documentation_does_what_it_says(a_stand, tmp_path):
@@ -72,15 +72,15 @@ def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
     a_stand.store.put_content(URL, b"<p>hello</p>")
     asked = apache.types.ReadOptions(facts=True)
 
-    found = client.get(URL, ["title"], asked)
+    record = client.get(URL, ["title"], asked)
     [result] = client.getMany([URL], ["title"], asked)
 
-    assert found.facts["status"] == "200"
-    assert found.facts["why"] == "null"
-    assert found.content_bytes == 12
-    assert len(found.content_hash) == 64
+    assert record.facts["status"] == "200"
+    assert record.facts["why"] == "null"
+    assert record.content_bytes == 12
+    assert len(record.content_hash) == 64
     assert client.get(URL, ["title"], apache.types.ReadOptions()).facts is None
-    assert result.record == found
+    assert result.record == record
 
 
 def test_an_unknown_url_is_not_found_and_garbage_is_bad_input(client, apache):
@@ -103,8 +103,8 @@ def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
 
     status = apache.types.ItemStatus
     assert [r.status for r in results[60:62]] == [status.BAD_INPUT, status.NOT_FOUND]
-    found = [r.record for r in results[:60] + results[62:]]
-    assert [(r.url, r.fields["n"]) for r in found] == [(u, b"%d" % n) for n, u in enumerate(urls)]
+    records = [r.record for r in results[:60] + results[62:]]
+    assert [(r.url, r.fields["n"]) for r in records] == [(u, b"%d" % n) for n, u in enumerate(urls)]
 
 
 class Damaged:
@@ -186,10 +186,10 @@ def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache
 
         still = pool.submit(stand_still)
         wait_until(lambda: server.server.running_calls == 1, otherwise="the thread is busy")
-        found = [pool.submit(read, url) for url in urls]
+        futures = [pool.submit(read, url) for url in urls]
         wait_until(lambda: server.server.running_calls == 13, otherwise="the calls wait")
         gate.set()
-        assert [one.result(60) for one in found] == [b"%d" % n for n in range(12)]
+        assert [one.result(60) for one in futures] == [b"%d" % n for n in range(12)]
         still.result(60)
 
 
@@ -197,15 +197,15 @@ def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
     a_stand.store.put(URL, {"title": b"one"})
     a_stand.store.aliases.merge("http://old.example/", URL)
 
-    found = client.get("http://old.example/", ["title"], apache.types.ReadOptions())
+    record = client.get("http://old.example/", ["title"], apache.types.ReadOptions())
     [result] = client.getMany(["http://old.example/"], ["title"], apache.types.ReadOptions())
 
-    assert (found.url, found.canonical_url, found.fields) == (
+    assert (record.url, record.canonical_url, record.fields) == (
         "http://old.example/",
         URL,
         {"title": b"one"},
     )
-    assert result.record == found
+    assert result.record == record
     assert client.aliases(URL, apache.types.CallOptions()) == ["http://old.example/"]
 
 
@@ -421,8 +421,8 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
             )
             store.write_pages([fetched])
             store.put_content(URL, b"hello")
-            found = store.get(request.url, request.fields)
-            return FetchResponse(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
+            record = store.get(request.url, request.fields)
+            return FetchResponse(url=request.url, record=record, state=FetchState.FRESH, age_s=0.25)
 
     asked = []
     options = apache.types.FetchOptions(max_wait_ms=500, fields=["title"], content=True)
@@ -430,15 +430,19 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
         running(store, fetching=Fetching()) as server,
         apache.client(server.port, "Fetcher") as client,
     ):
-        found = client.fetch("http://old.example/", options)
+        response = client.fetch("http://old.example/", options)
         with pytest.raises(apache.types.BadInput, match="max_wait_ms"):
             client.fetch(URL, apache.types.FetchOptions(max_wait_ms=60_001))
 
     assert (asked[0].max_wait_ms, asked[0].max_age_s, asked[0].fields) == (500, 0.0, ("title",))
-    assert found.state == apache.types.FetchState.FRESH
-    assert (found.age_ms, found.fetching, found.record.fields) == (250, False, {"title": b"T"})
-    assert found.content.body == b"hello"
-    reported = found.report
+    assert response.state == apache.types.FetchState.FRESH
+    assert (response.age_ms, response.fetching, response.record.fields) == (
+        250,
+        False,
+        {"title": b"T"},
+    )
+    assert response.content.body == b"hello"
+    reported = response.report
     assert (reported.outcome, reported.status, reported.total_ms, reported.truncated) == (
         "Fetched",
         200,

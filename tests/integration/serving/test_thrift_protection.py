@@ -77,15 +77,15 @@ def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
         with pytest.raises(apache.types.NotFound):
             client.get("http://no.example/", [], apache.types.ReadOptions())
 
-    found = lines(caplog)
-    assert [(one["service"], one["method"], one["status"], one["token"]) for one in found] == [
+    entries = lines(caplog)
+    assert [(one["service"], one["method"], one["status"], one["token"]) for one in entries] == [
         ("UrlStore", "get", "ok", "reader"),
         ("UrlStore", "getMany", "ok", "reader"),
         ("UrlStore", "put", "refused", None),
         ("UrlStore", "get", "NotFound", "reader"),
     ]
-    assert [one["target"] for one in found] == [URL, "", URL, "http://no.example/"]
-    assert all(one["ms"] >= 0 and one["at"].endswith("Z") for one in found)
+    assert [one["target"] for one in entries] == [URL, "", URL, "http://no.example/"]
+    assert all(one["ms"] >= 0 and one["at"].endswith("Z") for one in entries)
     assert reader not in caplog.text
 
 

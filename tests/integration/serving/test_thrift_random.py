@@ -78,10 +78,10 @@ def message(service, name, arguments):
 
 
 def read(sock, size):
-    found = b""
-    while len(found) < size and (piece := sock.recv(size - len(found))):
-        found += piece
-    return found
+    data = b""
+    while len(data) < size and (piece := sock.recv(size - len(data))):
+        data += piece
+    return data
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ def test_every_call_is_answered_as_the_contract_declares(server, service, name, 
     with server.connect() as sock:
         sock.sendall(message(service, name, arguments))
         reply = read(sock, struct.unpack(">I", read(sock, 4))[0])
-    found = read_head(reply)
+    reply_head = read_head(reply)
     result = getattr(getattr(idl, service), f"{name}_result")()
-    assert found.kind == 2, reply
-    TCyBinaryProtocol(TCyMemoryBuffer(reply[found.arguments_at :])).read_struct(result)
+    assert reply_head.kind == 2, reply
+    TCyBinaryProtocol(TCyMemoryBuffer(reply[reply_head.arguments_at :])).read_struct(result)
     raised = {n for n, value in vars(result).items() if n != "success" and value is not None}
     # A deadline may be over at once: 0 is one, and so may the default be on a busy machine.
     assert not raised & {"internal_error", "unauthorized", "unavailable"}, result

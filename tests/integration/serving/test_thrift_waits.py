@@ -223,16 +223,16 @@ def test_fetches_that_wait_occupy_no_thread_and_end_together(store, apache):
         running(store, fetching=fetching) as server,
         ThreadPoolExecutor(20) as pool,
     ):
-        found = [pool.submit(fetch, apache, server, LONG_MS) for _ in range(20)]
+        futures = [pool.submit(fetch, apache, server, LONG_MS) for _ in range(20)]
         wait_until(lambda: server.server.waiting_calls == 20, otherwise="all wait")
         fetching.done.set_result(True)
-        assert [one.result(60).fetching for one in found] == [False] * 20
+        assert [one.result(60).fetching for one in futures] == [False] * 20
     assert fetching.ended == 20
 
 
 def test_a_drain_answers_fetches_that_wait(store, apache):
     with running(store, fetching=Fetching()) as server, ThreadPoolExecutor() as pool:
-        found = pool.submit(fetch, apache, server, LONG_MS)
+        future = pool.submit(fetch, apache, server, LONG_MS)
         wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
         server.drain()
-        assert found.result(60).fetching is True
+        assert future.result(60).fetching is True

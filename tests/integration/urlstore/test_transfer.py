@@ -221,16 +221,16 @@ def test_an_export_imported_is_the_same_store(filled):
 
 def test_an_export_goes_on_at_its_cursor(a_stand):
     import_lines(a_stand, *(b'{"url": "http://a.example/%d"}' % n for n in range(25)))
-    found, cursor = [], None
+    urls, cursor = [], None
 
     while True:
         report, lines = exported(a_stand, NodeSelection(limit=4, cursor=cursor))
-        found += [line["url"] for line in lines]
+        urls += [line["url"] for line in lines]
         cursor = report.cursor
         if cursor is None:
             break
 
-    assert sorted(found) == sorted(f"http://a.example/{n}" for n in range(25))
+    assert sorted(urls) == sorted(f"http://a.example/{n}" for n in range(25))
 
 
 def test_an_export_omits_a_page_that_was_taken_down_and_its_aliases(filled):
@@ -325,8 +325,8 @@ def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
         file.close()
 
     with open_to_read(path) as file:
-        found = [record.url for _, record in read_json_lines(file)]
-    assert found == [A, B]
+        urls = [record.url for _, record in read_json_lines(file)]
+    assert urls == [A, B]
     unpacked = {"": lambda x: x, "l": lambda x: x, "z": gzip.decompress, "t": lambda x: zstandard.ZstdDecompressor().decompressobj().decompress(x)}  # fmt: skip
     assert unpacked[name[-1]](path.read_bytes()).startswith(b'{"url"')
 
@@ -445,15 +445,15 @@ def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, caps
         warcio(["check", "-v", str(report.files[0])])
     assert ended.value.code == 0
     assert capsys.readouterr().out.count("digest pass") == 3
-    found = {}
+    records = {}
     with report.files[0].open("rb") as file:
         for record in ArchiveIterator(file):
             if record.rec_type != "warcinfo":
                 body = record.content_stream().read()
-                found[record.rec_headers["WARC-Target-URI"]] = (record.rec_type, body, record)
-    assert sorted((found[A][0], found[B][0])) == ["response", "revisit"]
-    whole = found[A] if found[A][0] == "response" else found[B]
-    again = found[B] if whole is found[A] else found[A]
+                records[record.rec_headers["WARC-Target-URI"]] = (record.rec_type, body, record)
+    assert sorted((records[A][0], records[B][0])) == ["response", "revisit"]
+    whole = records[A] if records[A][0] == "response" else records[B]
+    again = records[B] if whole is records[A] else records[A]
     assert whole[1] == b"<html>same"
     assert whole[2].http_headers["X-Crawler-Content-Encoding"] == "gzip"
     assert whole[2].http_headers["Content-Length"] == "10"
@@ -462,7 +462,7 @@ def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, caps
         again[2].rec_headers["WARC-Refers-To-Target-URI"] == whole[2].rec_headers["WARC-Target-URI"]
     )
     assert again[2].http_headers["ETag"] == '"x"'
-    assert found[C][:2] == ("resource", b"plain")
+    assert records[C][:2] == ("resource", b"plain")
 
 
 def test_a_check_that_found_no_change_is_a_revisit(tmp_path):

@@ -61,8 +61,8 @@ def urls_in(path):
 def test_the_parts_together_are_the_store_and_no_url_is_in_two(filled, out):
     counts = [export(filled, out, part) for part in PARTS]
 
-    found = [url for path in sorted(out.iterdir()) for url in urls_in(path)]
-    assert sorted(found) == sorted(URLS)
+    urls = [url for path in sorted(out.iterdir()) for url in urls_in(path)]
+    assert sorted(urls) == sorted(URLS)
     assert sum(counts) == len(URLS)
     assert min(counts) > 0
     assert min(out.iterdir()).name == "part-00000-of-00004.jsonl.zst"

@@ -66,9 +66,9 @@ def test_the_broker_page_lists_queues_that_no_worker_consumes():
     (shard,) = one.cluster.shards
     shard.claim("orphan", ClaimRequest(limit=1, timeout_ms=1000, worker="w"))
 
-    found = asyncio.run(PinLaterBroker(one).queues(["fetch"]))
+    queues = asyncio.run(PinLaterBroker(one).queues(["fetch"]))
 
-    assert found == [
+    assert queues == [
         {
             "name": "fetch", "messages": 0, "messages_ready": 0, "messages_unacknowledged": 0,
             "messages_due": 0, "messages_later": 0,

@@ -26,10 +26,10 @@ def listed(
     return DomainList(store.pages.hosts, key_of, known, divided, **more)
 
 
-def pages(found, ranked=(), search=""):
+def pages(domain_list, ranked=(), search=""):
     cursor, all_pages = None, []
     for _ in range(1000):
-        page = found.page(list(ranked), search, cursor)
+        page = domain_list.page(list(ranked), search, cursor)
         all_pages.append(page.domains)
         cursor = page.cursor
         if cursor is None:
@@ -73,14 +73,14 @@ def test_any_hosts_are_listed_once_on_pages_of_any_size(hosts, known, apart):
 
     keys = {key_of(name) for name in hosts} | {key_of(name) for name in known}
     for size in (1, 2, 50):
-        found = listed(hosts, map(key_of, known), key_of, divided, page_size=size)
-        assert sorted(names(found)) == sorted(keys)
+        domain_list = listed(hosts, map(key_of, known), key_of, divided, page_size=size)
+        assert sorted(names(domain_list)) == sorted(keys)
 
 
 def test_ranked_domains_come_first_and_are_not_repeated():
-    found = names(listed(HOSTS, known=["z.com"], page_size=1), ranked=["z.com", "b-c.com"])
+    domains = names(listed(HOSTS, known=["z.com"], page_size=1), ranked=["z.com", "b-c.com"])
 
-    assert found == ["z.com", "b-c.com", "1.2.3.4", "b.com", "b-a.com", "c.com", "a.org"]
+    assert domains == ["z.com", "b-c.com", "1.2.3.4", "b.com", "b-a.com", "c.com", "a.org"]
 
 
 def test_a_search_finds_any_part_of_a_name():
@@ -89,9 +89,9 @@ def test_a_search_finds_any_part_of_a_name():
 
 
 def test_a_search_that_reads_many_domains_offers_to_go_on():
-    found = pages(listed(HOSTS, most_read=2), search="a.org")
+    domain_pages = pages(listed(HOSTS, most_read=2), search="a.org")
 
-    assert found == [[], ["a.org"], []]
+    assert domain_pages == [[], ["a.org"], []]
 
 
 def test_a_domain_with_many_urls_costs_as_much_as_one_with_a_few():
@@ -108,9 +108,9 @@ def test_a_domain_with_many_urls_costs_as_much_as_one_with_a_few():
             yield row
 
     tables["h"].scan = counted
-    found = DomainList(store.pages.hosts, registered_domain, (), lambda key: False)
+    domain_list = DomainList(store.pages.hosts, registered_domain, (), lambda key: False)
 
-    assert names(found) == ["a.com", "b.com"]
+    assert names(domain_list) == ["a.com", "b.com"]
     assert len(given_out) <= 16 * 2 * 20
 
 

@@ -88,8 +88,8 @@ def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(here):
 
 
 def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(here):
-    found = decide(Evidence(url=ALIAS, final_url=ALIAS, link_canonical=(PAGE,)))
-    brought = {"fields": {"title": b"A page"}, "canonical_reasons": found.reasons}
+    decision = decide(Evidence(url=ALIAS, final_url=ALIAS, link_canonical=(PAGE,)))
+    brought = {"fields": {"title": b"A page"}, "canonical_reasons": decision.reasons}
     here.store().write_pages([page(ALIAS, canonical_url=PAGE, provisional=True, **brought)])
 
     def reasons():

@@ -63,10 +63,10 @@ def test_what_answers_is_reported_and_what_does_not_is_down(here):
 
 def test_every_metric_of_a_scrape_is_in_the_reference(here):
     here.admin.cluster.enqueue("fetch", [NewJob(b"a")])
-    found = text_string_to_metric_families(scrape(here, wait_s=10))
+    families = text_string_to_metric_families(scrape(here, wait_s=10))
 
     known = {one.name.removesuffix("_total") for one in metrics_of_the_code()}
-    assert {family.name for family in found} <= known
+    assert {family.name for family in families} <= known
 
 
 def test_a_counter_begins_at_zero(here):

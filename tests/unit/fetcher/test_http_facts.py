@@ -216,8 +216,8 @@ def test_hurry_ends_with_its_block():
 def test_a_url_is_taken_apart_for_a_connection(url, expected):
     target = Target(url)
 
-    found = (target.scheme, target.host, target.port, target.host_header, target.path)
-    assert found == expected
+    parts = (target.scheme, target.host, target.port, target.host_header, target.path)
+    assert parts == expected
 
 
 @pytest.mark.parametrize("url", ["socks5://a:1", "https://a:1", "a:1", "http://", "http://a:x"])
@@ -258,10 +258,10 @@ def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(url,
         origin_headers={key: "X-Api-Key: k\nX-Other: o"},
     )
 
-    found = plan.headers_for(url, asked)
+    headers = plan.headers_for(url, asked)
 
-    assert ("Authorization" in found, "X-Api-Key" in found, "X-Other" in found) == (sent,) * 3
-    assert found["X-Team"] == "t"
+    assert ("Authorization" in headers, "X-Api-Key" in headers, "X-Other" in headers) == (sent,) * 3
+    assert headers["X-Team"] == "t"
 
 
 def test_credentials_go_over_plain_http_only_where_that_is_written_out():

@@ -6,7 +6,7 @@ from tests.fuzz.fuzz_http import mutations, one_input
 
 
 def test_mutated_answers_are_answers_or_faults():
-    found = Counter(one_input(data) for data in mutations(seed=1, count=4000))
+    outcomes = Counter(one_input(data) for data in mutations(seed=1, count=4000))
 
-    assert set(found) == {"answer", "fault"}
-    assert min(found.values()) > 400
+    assert set(outcomes) == {"answer", "fault"}
+    assert min(outcomes.values()) > 400

@@ -30,9 +30,9 @@ def head(lines: bytes, status: bytes = OK):
     ],
 )
 def test_a_status_line_needs_no_reason(line, expected):
-    found = parse_head(line)
+    parsed = parse_head(line)
 
-    assert (found.minor, found.status, found.reason) == expected
+    assert (parsed.minor, parsed.status, parsed.reason) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_what_is_no_status_line_is_refused(line):
 
 
 def test_header_names_are_kept_as_sent_and_found_in_any_case():
-    found = head(b"LOCATION: /x\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\n")
+    parsed = head(b"LOCATION: /x\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\n")
 
-    assert found.headers == (("LOCATION", "/x"), ("set-cookie", "a=1"), ("Set-Cookie", "b=2"))
-    assert found.values("set-cookie") == ["a=1", "b=2"]
+    assert parsed.headers == (("LOCATION", "/x"), ("set-cookie", "a=1"), ("Set-Cookie", "b=2"))
+    assert parsed.values("set-cookie") == ["a=1", "b=2"]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_the_end_of_a_body_is_where_rfc_9112_says(lines, expected):
 def test_204_and_304_have_no_body_whatever_they_say(status):
     text = b"Content-Length: 677777\r\nTransfer-Encoding: chunked\r\n"
 
-    found = framing_of(head(text, b"HTTP/1.1 " + status + b"\r\n"))
+    framing = framing_of(head(text, b"HTTP/1.1 " + status + b"\r\n"))
 
-    assert found == Framing(Delimiter.NO_BODY, persistent=True)
+    assert framing == Framing(Delimiter.NO_BODY, persistent=True)
 
 
 def test_http_1_0_keeps_a_connection_only_when_it_says_so():
@@ -206,9 +206,9 @@ def test_a_head_ends_at_the_first_empty_line_however_it_is_cut(end):
 
     for size in (1, 2, 3, 7, 1000):
         reader = channel_of(data, size)
-        found = reader.head(1000)
+        parsed = reader.head(1000)
         rest = b"".join(iter(lambda: reader.some(100), b""))  # noqa: B023 - used at once
-        assert (found.headers, rest) == ((("A", "b"),), b"body\r\n\r\nmore")
+        assert (parsed.headers, rest) == ((("A", "b"),), b"body\r\n\r\nmore")
 
 
 def test_interim_answers_are_passed_over():
@@ -261,12 +261,12 @@ def test_no_http_is_known_by_its_first_byte():
 def test_any_bytes_are_a_head_or_a_fault(data, size):
     for start in (b"", OK):
         try:
-            found = channel_of(start + data, size).head(1000)
+            parsed = channel_of(start + data, size).head(1000)
         except Fault:
             continue
-        assert 200 <= found.status <= 999
+        assert 200 <= parsed.status <= 999
         try:
-            framing = framing_of(found)
+            framing = framing_of(parsed)
         except Fault:
             continue
         assert framing.length >= 0

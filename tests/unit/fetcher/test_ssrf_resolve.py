@@ -35,17 +35,17 @@ def ssrf_filter(names: Names | None = None, **settings) -> SsrfFilter:
 def test_a_name_gives_its_addresses_in_order():
     names = Names(a_test_com=[["8.8.8.8", "2606:4700::1"]])
 
-    found = ssrf_filter(names).resolve("A.test.com.", 443)
+    addresses = ssrf_filter(names).resolve("A.test.com.", 443)
 
-    assert found == Vetted((("8.8.8.8", 443), ("2606:4700::1", 443)))
+    assert addresses == Vetted((("8.8.8.8", 443), ("2606:4700::1", 443)))
 
 
 @pytest.mark.parametrize("bad", ["127.0.0.1", "10.1.1.1", "::1", "fe80::1%eth0", "::ffff:10.0.0.1"])
 def test_one_bad_address_refuses_the_name(bad: str):
-    found = ssrf_filter(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
+    addresses = ssrf_filter(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
 
-    assert isinstance(found, Denied)
-    assert found.reason.startswith(f"a.test.com resolves to {bad}")
+    assert isinstance(addresses, Denied)
+    assert addresses.reason.startswith(f"a.test.com resolves to {bad}")
 
 
 def test_a_name_that_changes_its_answer_is_vetted_again():
@@ -84,10 +84,10 @@ def test_a_resolver_that_hangs_is_not_waited_for():
 
     rule = SsrfFilter(FetchSettings(connect_timeout_s=0.01), lookup=hang)
 
-    found = rule.resolve("a.test.com", 80)
+    addresses = rule.resolve("a.test.com", 80)
 
     release.set()
-    assert found == Unresolved("a.test.com: no response from DNS within 0.01 s")
+    assert addresses == Unresolved("a.test.com: no response from DNS within 0.01 s")
 
 
 def test_a_name_too_long_for_dns_is_unresolved():

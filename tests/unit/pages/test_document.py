@@ -15,18 +15,18 @@ def page(markup: str, **more):
 
 
 def test_the_head_is_read():
-    found = page(
+    document = page(
         "<html lang=de-AT><head><title> Ein\n  Titel </title>"
         "<meta name=Description content=' kurz '><link rel='Canonical x' href=' /c '></head>"
     )
 
-    assert found.title == "Ein Titel"
-    assert found.description == "kurz"
-    assert found.language == "de-AT"
-    assert found.encoding == "utf-8"
-    assert found.link_elements[0].rel == {"canonical", "x"}
-    assert found.link_elements[0].href == "/c"
-    assert found.problems == ()
+    assert document.title == "Ein Titel"
+    assert document.description == "kurz"
+    assert document.language == "de-AT"
+    assert document.encoding == "utf-8"
+    assert document.link_elements[0].rel == {"canonical", "x"}
+    assert document.link_elements[0].href == "/c"
+    assert document.problems == ()
 
 
 def test_the_first_base_counts_and_is_itself_resolved():
@@ -39,15 +39,15 @@ def test_the_first_base_counts_and_is_itself_resolved():
 
 
 def test_what_stands_behind_the_end_of_the_head_is_in_the_body():
-    found = page("<head><link rel=a href=1><div></div><link rel=b href=2></head>")
+    document = page("<head><link rel=a href=1><div></div><link rel=b href=2></head>")
 
-    assert [link.in_head for link in found.link_elements] == [True, False]
+    assert [link.in_head for link in document.link_elements] == [True, False]
 
 
 def test_a_noscript_does_not_end_the_head():
-    found = page("<head><noscript><img src=x></noscript><link rel=canonical href=/c></head>")
+    document = page("<head><noscript><img src=x></noscript><link rel=canonical href=/c></head>")
 
-    assert found.link_elements[0].in_head
+    assert document.link_elements[0].in_head
 
 
 def test_a_title_inside_a_drawing_is_not_the_pages():
@@ -61,17 +61,17 @@ def test_the_language_may_stand_in_a_meta_element():
 
 
 def test_robots_directives_for_all_and_for_us_add_up():
-    found = page(
+    document = page(
         "<meta name=robots content='noarchive, max-snippet:20'>"
         "<meta name=Aragog content=nofollow><meta name=otherbot content=noindex>"
     )
 
-    assert (found.robots.noarchive, found.robots.nofollow, found.robots.noindex) == (
+    assert (document.robots.noarchive, document.robots.nofollow, document.robots.noindex) == (
         True,
         True,
         False,
     )
-    assert found.robots.max_snippet == 20
+    assert document.robots.max_snippet == 20
 
 
 def test_another_charset_is_read_through_to_the_title():
@@ -83,22 +83,22 @@ def test_another_charset_is_read_through_to_the_title():
 def test_a_wrong_charset_gives_what_can_be_read_and_says_so():
     body = "<title>caf\xe9</title>".encode("latin-1")
 
-    found = parse(body, url=URL, content_type="text/html; charset=utf-8")
+    document = parse(body, url=URL, content_type="text/html; charset=utf-8")
 
-    assert found.title == "caf�"
-    assert "not UTF-8 at byte 10" in found.problems[0]
+    assert document.title == "caf�"
+    assert "not UTF-8 at byte 10" in document.problems[0]
 
 
 def test_thousands_of_meta_elements_are_cut():
-    found = page("".join(f"<meta name=n{n} content=x>" for n in range(5_000)))
+    document = page("".join(f"<meta name=n{n} content=x>" for n in range(5_000)))
 
-    assert len(found.metas) == MAX_HEAD_ELEMENTS
-    assert "the rest unread" in found.problems[0]
+    assert len(document.metas) == MAX_HEAD_ELEMENTS
+    assert "the rest unread" in document.problems[0]
 
 
 @given(st.binary(max_size=2_000))
 def test_any_bytes_become_a_document(body):
-    found = parse(body, url=URL)
+    document = parse(body, url=URL)
 
-    assert found.base_url
-    assert found.title is None or found.title.strip() == found.title
+    assert document.base_url
+    assert document.title is None or document.title.strip() == document.title

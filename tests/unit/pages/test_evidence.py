@@ -16,7 +16,7 @@ def evidence(markup: str, **more):
 
 
 def test_all_sources_are_kept_apart_and_normalized():
-    found = evidence(
+    facts = evidence(
         "<head><link rel=canonical href='/c?b=1&a=2'><link rel=canonical href=//Www.Shop.test/d>"
         "<link rel=amphtml href=/amp><link rel=alternate hreflang=De href=/de>"
         "<meta property=og:url content='/og#x'><meta http-equiv=Refresh content='2; url=/r'></head>"
@@ -27,22 +27,22 @@ def test_all_sources_are_kept_apart_and_normalized():
         ],
     )
 
-    assert found.link_canonical == ("https://shop.test/c?a=2&b=1", "https://www.shop.test/d")
-    assert found.body_canonical == ("https://shop.test/spam",)
-    assert found.link_header == ("https://shop.test/h", "https://shop.test/h2")
-    assert found.og_url == "https://shop.test/og"
-    assert found.meta_refresh == (2.0, "https://shop.test/r")
-    assert found.amp_url == "https://shop.test/amp"
-    assert found.hreflang == (("de", "https://shop.test/de"),)
-    assert not found.is_amp
+    assert facts.link_canonical == ("https://shop.test/c?a=2&b=1", "https://www.shop.test/d")
+    assert facts.body_canonical == ("https://shop.test/spam",)
+    assert facts.link_header == ("https://shop.test/h", "https://shop.test/h2")
+    assert facts.og_url == "https://shop.test/og"
+    assert facts.meta_refresh == (2.0, "https://shop.test/r")
+    assert facts.amp_url == "https://shop.test/amp"
+    assert facts.hreflang == (("de", "https://shop.test/de"),)
+    assert not facts.is_amp
 
 
 def test_the_fetch_is_part_of_the_evidence():
     hop = Redirect(URL, FINAL, permanent=True)
 
-    found = evidence("", status=203, redirects=(hop,))
+    facts = evidence("", status=203, redirects=(hop,))
 
-    assert (found.url, found.final_url, found.status, found.redirects) == (URL, FINAL, 203, (hop,))
+    assert (facts.url, facts.final_url, facts.status, facts.redirects) == (URL, FINAL, 203, (hop,))
 
 
 def test_an_amp_page_says_so():
@@ -51,12 +51,12 @@ def test_an_amp_page_says_so():
 
 
 def test_candidates_that_are_no_url_are_kept_with_their_source():
-    found = evidence(
+    facts = evidence(
         "<link rel=canonical href='http://['><meta property=og:url content='mailto:x'>"
     )
 
-    assert found.link_canonical == ()
-    assert found.unparsable == (("link canonical", "http://["), ("og:url", "mailto:x"))
+    assert facts.link_canonical == ()
+    assert facts.unparsable == (("link canonical", "http://["), ("og:url", "mailto:x"))
 
 
 def test_a_page_that_only_reloads_itself_has_no_refresh_target():
@@ -64,9 +64,9 @@ def test_a_page_that_only_reloads_itself_has_no_refresh_target():
 
 
 def test_the_same_canonical_twice_is_one():
-    found = evidence("<link rel=canonical href=/c><link rel='canonical' href='/c#x'>")
+    facts = evidence("<link rel=canonical href=/c><link rel='canonical' href='/c#x'>")
 
-    assert found.link_canonical == ("https://shop.test/c",)
+    assert facts.link_canonical == ("https://shop.test/c",)
 
 
 def robots(markup: str, *headers: str):
@@ -75,12 +75,12 @@ def robots(markup: str, *headers: str):
 
 
 def test_header_and_page_add_up():
-    found = robots("<meta name=robots content=nofollow>", "NoIndex, noarchive")
+    directives = robots("<meta name=robots content=nofollow>", "NoIndex, noarchive")
 
-    assert found.nofollow
-    assert found.noindex
-    assert found.noarchive
-    assert found.sources == ("meta", "x-robots-tag")
+    assert directives.nofollow
+    assert directives.noindex
+    assert directives.noarchive
+    assert directives.sources == ("meta", "x-robots-tag")
 
 
 def test_a_header_for_another_agent_is_not_for_us():
@@ -92,27 +92,27 @@ def test_a_header_for_another_agent_is_not_for_us():
 
 
 def test_values_with_colons_and_commas_name_no_agent():
-    found = robots(
+    directives = robots(
         "",
         "max-snippet: 50, max-image-preview: standard",
         "unavailable_after: 25 Jun 2030 15:00:00 PST",
     )
 
-    assert found.max_snippet == 50
-    assert found.max_image_preview == "standard"
-    assert found.unavailable_after == "25 Jun 2030 15:00:00 PST"
+    assert directives.max_snippet == 50
+    assert directives.max_image_preview == "standard"
+    assert directives.unavailable_after == "25 Jun 2030 15:00:00 PST"
 
 
 def test_the_stricter_limit_holds():
-    found = robots(
+    directives = robots(
         "<meta name=robots content='max-snippet:-1,max-image-preview:large'>",
         "max-snippet:10, max-image-preview:none",
     )
 
-    assert (found.max_snippet, found.max_image_preview) == (10, "none")
+    assert (directives.max_snippet, directives.max_image_preview) == (10, "none")
 
 
 def test_a_page_that_says_nothing_forbids_nothing():
-    found = robots("<meta name=robots content='index, follow, all, nonsense:1'>")
+    directives = robots("<meta name=robots content='index, follow, all, nonsense:1'>")
 
-    assert not any([found.noindex, found.nofollow, found.nosnippet])
+    assert not any([directives.noindex, directives.nofollow, directives.nosnippet])

@@ -21,8 +21,8 @@ def jobs(page: ExtractorPage) -> Extracted | None:
     node = page.document.tree.css_first(".salary")
     if node is None:
         return None
-    found = {"salary": int(node.text().replace(",", "")), "title": page.pin.title, "none": None}
-    return Extracted(found, page_type="jobs")
+    values = {"salary": int(node.text().replace(",", "")), "title": page.pin.title, "none": None}
+    return Extracted(values, page_type="jobs")
 
 
 def fails(page: ExtractorPage) -> Extracted:
@@ -34,28 +34,28 @@ def read(body, **given):
 
 
 def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():
-    found = read(PAGE, jobs=jobs)
+    analysis = read(PAGE, jobs=jobs)
 
-    assert orjson.loads(found.fields["jobs.salary"]) == 50_000
-    assert orjson.loads(found.fields["jobs.title"]) == "A job"
-    assert "jobs.none" not in found.fields
-    assert found.provenance["jobs.salary"] == "extractor jobs"
-    assert found.page_type == "jobs"
-    assert found.complete
+    assert orjson.loads(analysis.fields["jobs.salary"]) == 50_000
+    assert orjson.loads(analysis.fields["jobs.title"]) == "A job"
+    assert "jobs.none" not in analysis.fields
+    assert analysis.provenance["jobs.salary"] == "extractor jobs"
+    assert analysis.page_type == "jobs"
+    assert analysis.complete
 
 
 def test_a_page_with_a_rich_pin_keeps_its_type():
-    found = read(RECIPE, jobs=jobs)
+    analysis = read(RECIPE, jobs=jobs)
 
-    assert (found.page_type, found.fields["jobs.salary"]) == ("recipe", b"9")
+    assert (analysis.page_type, analysis.fields["jobs.salary"]) == ("recipe", b"9")
 
 
 def test_one_that_fails_leaves_the_others_and_the_page_is_not_whole():
-    found = read(PAGE, broken=fails, jobs=jobs)
+    analysis = read(PAGE, broken=fails, jobs=jobs)
 
-    assert found.fields["jobs.salary"] == b"50000"
-    assert found.problems == ("extractor broken: ZeroDivisionError: ",)
-    assert not found.complete
+    assert analysis.fields["jobs.salary"] == b"50000"
+    assert analysis.problems == ("extractor broken: ZeroDivisionError: ",)
+    assert not analysis.complete
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ def test_a_long_base_does_not_turn_short_links_into_megabytes():
         base = "b" * length
         markup = f"<base href='/{base}/'>" + "".join(f"<a href='{n}'>" for n in range(1_000))
 
-        found = urls(markup)
+        targets = urls(markup)
 
-        assert found[0].startswith("https://shop.test/")
-        assert sum(map(len, found)) <= MAX_TOTAL_CHARS
+        assert targets[0].startswith("https://shop.test/")
+        assert sum(map(len, targets)) <= MAX_TOTAL_CHARS
 
 
 def test_only_http_is_a_link():
@@ -56,34 +56,34 @@ def test_a_fragment_leads_elsewhere_where_the_base_is_another():
 
 
 def test_a_target_is_given_once_with_the_first_text():
-    found = links("<a href=x><img src=i></a><a href=x> First\n text </a><a href=x>second</a>")
+    extracted = links("<a href=x><img src=i></a><a href=x> First\n text </a><a href=x>second</a>")
 
-    assert found == (Link("https://shop.test/dir/x", "First text"),)
+    assert extracted == (Link("https://shop.test/dir/x", "First text"),)
 
 
 def test_the_text_may_be_a_title_a_label_or_an_image():
-    found = links("<a href=1 title=T></a><a href=2 aria-label=L></a><a href=3><img alt=I></a>")
+    extracted = links("<a href=1 title=T></a><a href=2 aria-label=L></a><a href=3><img alt=I></a>")
 
-    assert [link.text for link in found] == ["T", "L", "I"]
+    assert [link.text for link in extracted] == ["T", "L", "I"]
 
 
 def test_relations_hold_if_every_anchor_has_them():
-    found = links(
+    extracted = links(
         "<a href=1 rel='nofollow UGC'>a</a><a href=2 rel=sponsored,nofollow>b</a>"
         "<a href=1 rel=nofollow>a</a><a href=2>b</a>"
     )
 
-    assert found[0] == Link("https://shop.test/dir/1", "a", nofollow=True)
-    assert found[1] == Link("https://shop.test/dir/2", "b")
+    assert extracted[0] == Link("https://shop.test/dir/1", "a", nofollow=True)
+    assert extracted[1] == Link("https://shop.test/dir/2", "b")
 
 
 def test_long_texts_and_many_links_are_cut():
     many = "".join(f"<a href={n}>{'x' * 500}</a>" for n in range(50))
 
-    found = links(many, limit=7)
+    extracted = links(many, limit=7)
 
-    assert len(found) == 7
-    assert len(found[0].text) == MAX_TEXT_CHARS
+    assert len(extracted) == 7
+    assert len(extracted[0].text) == MAX_TEXT_CHARS
 
 
 def test_a_reference_of_a_megabyte_is_no_link():

@@ -52,6 +52,6 @@ def test_a_delay_beyond_all_bounds_is_held():
 
 @given(st.text(max_size=200))
 def test_any_text_is_read(content):
-    found = meta_refresh(content)
+    refresh = meta_refresh(content)
 
-    assert found is None or found[0] >= 0
+    assert refresh is None or refresh[0] >= 0

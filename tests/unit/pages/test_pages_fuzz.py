@@ -16,9 +16,9 @@ for page in grown(int(sys.argv[1]), int(sys.argv[2])):
 
 
 def test_mutated_pages_are_read():
-    found = [one_input(data) for data in mutations(seed=7, count=300)]
+    results = [one_input(data) for data in mutations(seed=7, count=300)]
 
-    assert sum(page.title is not None for page in found) > 30
+    assert sum(page.title is not None for page in results) > 30
 
 
 def test_pages_that_repeat_a_few_tags_stay_within_a_bound_of_time_and_memory():

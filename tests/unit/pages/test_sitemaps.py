@@ -24,12 +24,12 @@ def urlset(*entries: bytes, ns: bytes = NS) -> bytes:
     return head + b"".join(b"<url>" + e + b"</url>" for e in entries) + b"</urlset>"
 
 
-def urls(found: Sitemap) -> list[str]:
-    return [entry.url for entry in found.urls]
+def urls(sitemap: Sitemap) -> list[str]:
+    return [entry.url for entry in sitemap.urls]
 
 
 def test_a_urlset_gives_its_urls_with_their_facts():
-    found = parse(
+    sitemap = parse(
         urlset(
             b"<loc> https://shop.test/a </loc><lastmod>2024-05-01</lastmod>"
             b"<changefreq>Weekly</changefreq><priority>0.8</priority>",
@@ -38,7 +38,7 @@ def test_a_urlset_gives_its_urls_with_their_facts():
         BASE,
     )
 
-    assert found == Sitemap(
+    assert sitemap == Sitemap(
         urls=(
             SitemapUrl("https://shop.test/a", 1_714_521_600_000),
             SitemapUrl("https://shop.test/b"),
@@ -47,7 +47,7 @@ def test_a_urlset_gives_its_urls_with_their_facts():
 
 
 def test_an_index_gives_children():
-    found = parse(
+    sitemap = parse(
         b"<sitemapindex "
         + NS
         + b"><sitemap><loc>/one.xml.gz</loc><lastmod>2024</lastmod></sitemap>"
@@ -55,12 +55,12 @@ def test_an_index_gives_children():
         BASE,
     )
 
-    assert found.urls == ()
-    assert [c.url for c in found.children] == [
+    assert sitemap.urls == ()
+    assert [c.url for c in sitemap.children] == [
         "https://shop.test/one.xml.gz",
         "https://shop.test/two.xml",
     ]
-    assert found.children[0].lastmod_ms == 1_704_067_200_000
+    assert sitemap.children[0].lastmod_ms == 1_704_067_200_000
 
 
 @pytest.mark.parametrize("ns", [b"", b'xmlns="http://wrong.test/"', NS])
@@ -91,9 +91,9 @@ def test_a_text_file_has_a_url_a_line(body):
 
 
 def test_lines_that_are_no_urls_are_counted():
-    found = parse(b"hello\nhttps://shop.test/a\nhttp://[\n", BASE)
+    sitemap = parse(b"hello\nhttps://shop.test/a\nhttp://[\n", BASE)
 
-    assert (urls(found), found.invalid) == (["https://shop.test/a"], 2)
+    assert (urls(sitemap), sitemap.invalid) == (["https://shop.test/a"], 2)
 
 
 RSS = b"""<rss version='2.0'><channel><link>https://shop.test/</link><item><title>x</title>
@@ -118,19 +118,19 @@ def test_gzip_is_unpacked_in_any_number_of_members():
 def test_gzip_that_was_cut_gives_what_there_is():
     body = urlset(*(b"<loc>/%d</loc>" % n for n in range(1000)))
 
-    found = parse(gzip.compress(body)[:1500], BASE)
+    sitemap = parse(gzip.compress(body)[:1500], BASE)
 
-    assert not found.complete
-    assert 10 < len(found.urls) < 1000
+    assert not sitemap.complete
+    assert 10 < len(sitemap.urls) < 1000
 
 
 def test_a_file_that_was_cut_gives_whole_entries_only():
     body = urlset(*(b"<loc>/page-%d</loc>" % n for n in range(20)))
 
     for cut in range(100, len(body) - 1, 7):
-        found = parse(body[:cut], BASE)
-        assert set(urls(found)) <= {f"https://shop.test/page-{n}" for n in range(20)}
-        assert not found.complete
+        sitemap = parse(body[:cut], BASE)
+        assert set(urls(sitemap)) <= {f"https://shop.test/page-{n}" for n in range(20)}
+        assert not sitemap.complete
 
 
 def test_bare_ampersands_are_taken_as_they_are_meant():
@@ -138,10 +138,10 @@ def test_bare_ampersands_are_taken_as_they_are_meant():
         b"<loc>/a?x=1&y=2</loc>", b"<loc>/a?x=1&amp;y=3</loc>", b"<loc><![CDATA[/a?x=1&y=4]]></loc>"
     )
 
-    found = parse(body, BASE)
+    sitemap = parse(body, BASE)
 
-    assert urls(found) == [f"https://shop.test/a?x=1&y={n}" for n in (2, 3, 4)]
-    assert found.complete
+    assert urls(sitemap) == [f"https://shop.test/a?x=1&y={n}" for n in (2, 3, 4)]
+    assert sitemap.complete
 
 
 def test_entities_do_not_expand():
@@ -154,25 +154,25 @@ def test_entities_do_not_expand():
     )
     before_s = time.process_time()
 
-    found = parse(body, BASE)
+    sitemap = parse(body, BASE)
 
     assert time.process_time() - before_s < 5
-    assert all(len(url) < 100 and "root" not in url for url in urls(found))
-    assert "https://shop.test/c" in urls(found)
+    assert all(len(url) < 100 and "root" not in url for url in urls(sitemap))
+    assert "https://shop.test/c" in urls(sitemap)
 
 
 def test_a_page_that_is_no_sitemap_gives_nothing():
-    found = parse(b"<!doctype html><title>not found</title><p>sorry<br>", BASE)
+    sitemap = parse(b"<!doctype html><title>not found</title><p>sorry<br>", BASE)
 
-    assert (found.urls, found.children) == ((), ())
+    assert (sitemap.urls, sitemap.children) == ((), ())
 
 
 def test_no_more_than_the_protocol_allows_is_read():
     body = urlset(*(b"<loc>/%d</loc>" % n for n in range(MAX_URLS + 10)))
 
-    found = parse(body, BASE)
+    sitemap = parse(body, BASE)
 
-    assert (len(found.urls), found.complete) == (MAX_URLS, False)
+    assert (len(sitemap.urls), sitemap.complete) == (MAX_URLS, False)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_reference_or_mark_at_the_end_of_a_piece_is_read_whole(size):
 def test_several_gzip_members_are_one_file():
     parts = [b"http://a.test/1\nhttp://a.te", b"st/2\n", b"http://a.test/3"]
 
-    found = sitemaps.parse(b"".join(map(gzip.compress, parts)), "http://a.test/")
+    sitemap = sitemaps.parse(b"".join(map(gzip.compress, parts)), "http://a.test/")
 
-    assert [entry.url for entry in found.urls] == [f"http://a.test/{n}" for n in (1, 2, 3)]
-    assert found.complete
+    assert [entry.url for entry in sitemap.urls] == [f"http://a.test/{n}" for n in (1, 2, 3)]
+    assert sitemap.complete

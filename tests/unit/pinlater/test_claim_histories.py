@@ -119,8 +119,8 @@ class Histories(RuleBasedStateMachine):
         for job in self.all(JobState.FAILED):
             if job.attempts >= 10 and job.key in self.expected[JobState.PENDING]:
                 self.move(job.key, JobState.PENDING, JobState.FAILED)
-        found = {state: {job.key for job in self.all(state)} for state in JobState}
-        assert found == self.expected
+        jobs = {state: {job.key for job in self.all(state)} for state in JobState}
+        assert jobs == self.expected
         Histories.checked += 1
 
 

@@ -32,9 +32,9 @@ def renewer(cluster, claims, guards, clock, running):
 
 @pytest.fixture
 def claim(claims, claimed):
-    found = claimed()
-    claims[found.tag] = found
-    return found
+    held_claim = claimed()
+    claims[held_claim.tag] = held_claim
+    return held_claim
 
 
 def test_a_renewed_claim_is_not_reaped(renewer, claim, shard, clock):

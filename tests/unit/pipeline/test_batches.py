@@ -48,17 +48,17 @@ def through_json(message):
 
 
 @given(st.lists(jobs, max_size=4).map(tuple))
-def test_jobs_come_out_of_json_as_they_went_in(found):
-    assert through_json(FetchBatch(found)) == FetchBatch(found)
-    assert through_json(RobotsBatch(("http://a",), found, True)) == RobotsBatch(
-        ("http://a",), found, True
+def test_jobs_come_out_of_json_as_they_went_in(some_jobs):
+    assert through_json(FetchBatch(some_jobs)) == FetchBatch(some_jobs)
+    assert through_json(RobotsBatch(("http://a",), some_jobs, True)) == RobotsBatch(
+        ("http://a",), some_jobs, True
     )
-    assert through_json(PageBatch("t", found, ("b",))) == PageBatch("t", found, ("b",))
+    assert through_json(PageBatch("t", some_jobs, ("b",))) == PageBatch("t", some_jobs, ("b",))
 
 
 @given(st.lists(results, max_size=3).map(tuple))
-def test_answers_come_out_of_json_as_they_went_in(found):
-    assert through_json(ResultBatch(found)) == ResultBatch(found)
+def test_answers_come_out_of_json_as_they_went_in(some_results):
+    assert through_json(ResultBatch(some_results)) == ResultBatch(some_results)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_message_that_this_version_cannot_read_is_refused(wire):
 
 
 @given(st.lists(jobs), st.integers(1, 30))
-def test_batches_hold_every_job_once_and_in_order(found, size):
-    batches = into_batches(found, size)
+def test_batches_hold_every_job_once_and_in_order(some_jobs, size):
+    batches = into_batches(some_jobs, size)
 
-    assert [job for batch in batches for job in batch.jobs] == found
+    assert [job for batch in batches for job in batch.jobs] == some_jobs
     assert all(0 < len(batch.jobs) <= size for batch in batches)

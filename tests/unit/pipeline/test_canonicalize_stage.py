@@ -41,11 +41,11 @@ def test_a_batch_becomes_one_message_to_store(stage, ports):
 
     (message,) = stage.run(ResultBatch((one, gone)))
 
-    found = updates(ports, message)
-    assert found[A].write.canonical_url == "http://a.example/c"
-    assert [link.url for link in found[A].write.links] == ["http://a.example/x"]
-    assert found[A].token == one.token
-    assert found[B].write.facts["outcome"] == "Gone"
+    planned = updates(ports, message)
+    assert planned[A].write.canonical_url == "http://a.example/c"
+    assert [link.url for link in planned[A].write.links] == ["http://a.example/x"]
+    assert planned[A].token == one.token
+    assert planned[B].write.facts["outcome"] == "Gone"
     assert ports.marks.begun == {}
 
 

@@ -11,11 +11,11 @@ def test_values_are_decoded_by_the_format_of_their_field():
     fields = {"team.score": ("1", "2"), "page.title": (None, "New"), "team.note": ("x", None)}
     change = Change(URL, 7, "changed", fields, ("team",), "c1")
 
-    found = plain(change, FieldFormats({"team.score": "json", "page.title": "text"}).to_value)
+    document = plain(change, FieldFormats({"team.score": "json", "page.title": "text"}).to_value)
 
-    assert {name: found[name] for name in ("cursor", "kind", "url", "at_ms", "owners")} == {
+    assert {name: document[name] for name in ("cursor", "kind", "url", "at_ms", "owners")} == {
         "cursor": "c1", "kind": "changed", "url": URL, "at_ms": 7, "owners": ["team"],
     }  # fmt: skip
-    assert found["fields"]["team.score"] == {"before": 1, "now": 2}
-    assert found["fields"]["page.title"] == {"before": None, "now": "New"}
-    assert found["fields"]["team.note"]["now"] is None
+    assert document["fields"]["team.score"] == {"before": 1, "now": 2}
+    assert document["fields"]["page.title"] == {"before": None, "now": "New"}
+    assert document["fields"]["team.note"]["now"] is None

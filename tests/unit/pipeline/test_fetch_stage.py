@@ -53,10 +53,10 @@ def results(messages):
 
 
 def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
-    found = results(run(stage, A, B))
+    outcomes = results(run(stage, A, B))
 
-    assert [one.outcome for one in found] == [OutcomeKind.FETCHED] * 2
-    bodies = [decompress(blob) for blob in ports.spool.get_many([one.token for one in found])]
+    assert [one.outcome for one in outcomes] == [OutcomeKind.FETCHED] * 2
+    bodies = [decompress(blob) for blob in ports.spool.get_many([one.token for one in outcomes])]
     assert bodies == [f"<title>{url}</title>".encode() for url in (A, B)]
     assert ports.counters.counts[counters.FETCHED] == 2
 
@@ -76,12 +76,12 @@ def test_a_batch_of_huge_bodies_is_not_in_memory_all_at_once(stage, ports):
     urls = [f"{A}{n}" for n in range(25)]
     tracemalloc.start()
     try:
-        found = results(run(stage, *urls))
+        outcomes = results(run(stage, *urls))
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert [one.body_bytes for one in found] == [size] * 25
+    assert [one.body_bytes for one in outcomes] == [size] * 25
     assert peak_bytes < 5 * size
 
 
@@ -162,9 +162,9 @@ def test_a_url_with_a_later_slot_comes_back_then_and_keeps_the_slot(stage, ports
 
 
 def test_a_url_with_a_slot_uses_it(stage, ports):
-    found = results(run(stage, UrlJob(url=A, slot_at_ms=NOW_MS)))
+    outcomes = results(run(stage, UrlJob(url=A, slot_at_ms=NOW_MS)))
 
-    assert len(found) == 1
+    assert len(outcomes) == 1
     assert ports.limiter.resumed == ["a.example"]
 
 

@@ -44,14 +44,14 @@ def test_dates():
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_they_hold_the_answer_is_a_time_ahead_or_none(control, age, expires, date):
     headers = {"cache-control": control, "age": age, "expires": expires, "date": date}
-    found = fresh_s(headers, NOW_MS)
+    lifetime_s = fresh_s(headers, NOW_MS)
 
-    assert found is None or found > 0
+    assert lifetime_s is None or lifetime_s > 0
 
 
 @given(st.text(), st.integers(0, 10**9))
 def test_a_max_age_is_found_among_anything(text, seconds):
     text = text.replace("no-", "")
-    found = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
+    lifetime_s = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
 
-    assert found is None or found >= 0
+    assert lifetime_s is None or lifetime_s >= 0

@@ -39,12 +39,12 @@ def change(file, text):
 
 
 def test_values_are_read(file):
-    found = read_overrides(file)
+    overrides = read_overrides(file)
 
-    assert found["example.com"] == Override("example.com", qps=2)
-    assert found["shops.example"].scope == "host"
-    assert found["shops.example"].max_concurrent == 4
-    assert found["shops.example"].crawl_delay_cap_s == 0
+    assert overrides["example.com"] == Override("example.com", qps=2)
+    assert overrides["shops.example"].scope == "host"
+    assert overrides["shops.example"].max_concurrent == 4
+    assert overrides["shops.example"].crawl_delay_cap_s == 0
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_values_are_read(file):
     ],
 )
 def test_the_longest_name_that_is_the_host_or_a_parent_applies(file, host, name):
-    found = Overrides(file).find(host)
+    override = Overrides(file).find(host)
 
-    assert (found.name if found else None) == name
+    assert (override.name if override else None) == name
 
 
 def test_names_are_spelled_as_hosts_are(file):
@@ -137,9 +137,9 @@ def test_a_bad_file_while_running_keeps_the_last_good_one_and_says_so(file, bad,
     change(file, bad) if bad else file.unlink()
     clock.advance_ms(5000)
     with caplog.at_level(logging.WARNING):
-        found = overrides.find("example.com")
+        override = overrides.find("example.com")
 
-    assert found.qps == 2
+    assert override.qps == 2
     assert str(file) in overrides.problem
     assert "previous overrides stay in use" in caplog.text
 

@@ -6,7 +6,7 @@ from tests.fuzz.fuzz_robots import mutations, one_input
 
 
 def test_a_slice_of_the_robots_fuzz_run():
-    found = Counter(one_input(data) for data in mutations(seed=1, count=1500))
+    outcomes = Counter(one_input(data) for data in mutations(seed=1, count=1500))
 
-    assert found[True] > 100
-    assert found[False] > 100
+    assert outcomes[True] > 100
+    assert outcomes[False] > 100

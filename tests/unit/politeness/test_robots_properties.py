@@ -99,13 +99,13 @@ def test_the_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], p
     matching = [r for r in rules if slow_match(r.pattern, path)]
     expected = max(matching, key=lambda r: (len(r.pattern), r.allow, -r.line), default=None)
 
-    found = Matcher(rules).best(path)
+    rule = Matcher(rules).best(path)
 
     if expected is None:
-        assert found is None
+        assert rule is None
     else:
-        assert found is not None
-        assert (found.allow, len(found.pattern)) == (expected.allow, len(expected.pattern))
+        assert rule is not None
+        assert (rule.allow, len(rule.pattern)) == (expected.allow, len(expected.pattern))
 
 
 @given(st.binary(max_size=60))

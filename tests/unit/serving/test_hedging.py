@@ -78,11 +78,11 @@ def test_the_policy_follows_a_change_of_latency():
 
 
 def test_quantiles_are_within_a_tenth():
-    found = Latencies()
+    latencies = Latencies()
     for n in range(1, 1001):
-        found.add(n / 1000)
+        latencies.add(n / 1000)
 
-    for share, quantile in zip((0.5, 0.99), found.quantiles(0.5, 0.99), strict=True):
+    for share, quantile in zip((0.5, 0.99), latencies.quantiles(0.5, 0.99), strict=True):
         assert share <= quantile <= share * 1.1
 
 
@@ -123,9 +123,9 @@ def reading(primary, standby):
 def test_a_read_that_stands_still_is_answered_by_the_standby(gate):
     hedged = reading(Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby")))
 
-    found = hedged.read(lambda store: store.get(URL))
+    record = hedged.read(lambda store: store.get(URL))
 
-    assert (found.value.fields["of"], found.from_standby) == (b"standby", True)
+    assert (record.value.fields["of"], record.from_standby) == (b"standby", True)
     assert hedged.policy.hedged == 1
     hedged.close()
 
@@ -135,9 +135,9 @@ def test_a_read_in_time_is_answered_by_the_primary_alone():
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
 
-    found = hedged.read(lambda store: store.get(URL))
+    record = hedged.read(lambda store: store.get(URL))
 
-    assert (found.value.fields["of"], found.from_standby) == (b"primary", False)
+    assert (record.value.fields["of"], record.from_standby) == (b"primary", False)
     assert standby.reads == 0
     hedged.close()
 
@@ -145,19 +145,19 @@ def test_a_read_in_time_is_answered_by_the_primary_alone():
 def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate):
     primary, standby = Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby"))
     hedged = reading(primary, standby)
-    found = []
+    answers = []
     reads = [
-        threading.Thread(target=lambda: found.append(hedged.read(lambda store: store.get(URL))))
+        threading.Thread(target=lambda: answers.append(hedged.read(lambda store: store.get(URL))))
         for _ in range(3)
     ]
     for each in reads:
         each.start()
-    wait_until(lambda: len(found) == 1 and primary.reads == 3)
+    wait_until(lambda: len(answers) == 1 and primary.reads == 3)
     gate.set()
     for each in reads:
         each.join(60)
 
-    assert sorted(one.from_standby for one in found) == [False, False, True]
+    assert sorted(one.from_standby for one in answers) == [False, False, True]
     assert standby.reads == 1
     hedged.close()
 
@@ -169,10 +169,10 @@ def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error)
     opened = threading.Thread(target=lambda: (wait_until(lambda: standby.reads), gate.set()))
     opened.start()
 
-    found = hedged.read(lambda store: store.get(URL))
+    record = hedged.read(lambda store: store.get(URL))
 
     opened.join(60)
-    assert (found.value.fields["of"], found.from_standby) == (b"primary", False)
+    assert (record.value.fields["of"], record.from_standby) == (b"primary", False)
     hedged.close()
 
 
@@ -180,9 +180,9 @@ def test_an_outage_of_the_primary_is_hidden_whatever_the_budget():
     away = StoreUnavailable("hbase", "is away")
     hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
 
-    found = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
+    record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
-    assert all(one.from_standby and one.value.fields["of"] == b"standby" for one in found)
+    assert all(one.from_standby and one.value.fields["of"] == b"standby" for one in record)
     with pytest.raises(StoreUnavailable, match="is away"):
         hedged.read(lambda store: store.get("http://unknown.example/"))
     hedged.close()

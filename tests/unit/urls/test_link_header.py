@@ -8,7 +8,7 @@ from aragog.urls.link_header import MAX_LINKS, HeaderLink
 BASE = "http://a.test/b/"
 
 
-def found(*values):
+def links_of(*values):
     return [(link.url, link.rel) for link in parse_link_header(values, base=BASE)]
 
 
@@ -41,19 +41,19 @@ def found(*values):
     ],
 )
 def test_a_value_is_read_as_the_rfc_says(value, links):
-    assert found(value) == links
+    assert links_of(value) == links
 
 
 def test_several_headers_are_read_in_order():
-    assert found("<c>; rel=x", "<d>; rel=y") == [
+    assert links_of("<c>; rel=x", "<d>; rel=y") == [
         ("http://a.test/b/c", ("x",)),
         ("http://a.test/b/d", ("y",)),
     ]
 
 
 def test_a_link_about_another_page_is_left_out():
-    assert found('<c>; rel=canonical; anchor="/other"') == []
-    assert found('<c>; rel=canonical; anchor="#here"') == [("http://a.test/b/c", ("canonical",))]
+    assert links_of('<c>; rel=canonical; anchor="/other"') == []
+    assert links_of('<c>; rel=canonical; anchor="#here"') == [("http://a.test/b/c", ("canonical",))]
 
 
 def test_without_a_base_relative_targets_are_left_out():
@@ -74,7 +74,7 @@ def test_parameters_are_kept():
 
 
 def test_no_answer_has_endless_links():
-    assert len(found(*["<c>," * 2_000] * 3)) == MAX_LINKS
+    assert len(links_of(*["<c>," * 2_000] * 3)) == MAX_LINKS
 
 
 @given(st.lists(st.text(st.sampled_from('<>;,="\\ \tarel/é\x00'), max_size=40), max_size=3))
@@ -104,4 +104,4 @@ def test_any_text_gives_links_and_never_an_error(values):
 def test_a_long_header_is_read_in_one_go(piece):
     value = "<a>" + piece * (400_000 // len(piece))
 
-    assert len(found(value)) <= MAX_LINKS
+    assert len(links_of(value)) <= MAX_LINKS

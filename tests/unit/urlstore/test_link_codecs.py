@@ -26,11 +26,11 @@ LINKS = st.lists(
 
 @given(LINKS)
 def test_links_are_read_back_the_first_of_each_target_without_line_breaks(links):
-    found = list(from_lines(to_lines(links)))
+    decoded = list(from_lines(to_lines(links)))
 
     first = {url: (text, rel) for url, text, rel in reversed(links)}
-    assert {link.url for link in found} == set(first)
-    for link in found:
+    assert {link.url for link in decoded} == set(first)
+    for link in decoded:
         text, rel = first[link.url]
         assert link.rel == rel
         assert " ".join(link.text.split()) == " ".join(

@@ -42,11 +42,11 @@ def test_a_record_survives_its_line(record):
        lambda inner: st.dictionaries(st.sampled_from(["url", "fields", "fields_base64", "at_ms", "links", "facts", "due_at_ms", "x"]), inner) | st.lists(inner)).map(lambda v: __import__("json").dumps(v).encode()))  # fmt: skip
 def test_any_line_is_a_record_or_a_bad_one(line):
     try:
-        found = from_json(line)
+        record = from_json(line)
     except BadRecord as error:
-        found = error
+        record = error
 
-    assert isinstance(found, BadRecord) or from_json(to_json(found)) == found
+    assert isinstance(record, BadRecord) or from_json(to_json(record)) == record
 
 
 def test_one_time_stands_for_all_fields():

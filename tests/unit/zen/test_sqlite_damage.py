@@ -144,11 +144,11 @@ def test_salvage_saves_every_row_that_can_be_read(folder, how, least):
     (done,) = tables.salvage()
 
     mine = [key for key in nodes if key[0] % 2 == 0]
-    found = tables["n"].get_many(mine)
-    assert all(row == {b"m:a": Cell(nodes[key], 1)} for key, row in found.items())
-    assert len(found) >= least * len(mine)
+    rows = tables["n"].get_many(mine)
+    assert all(row == {b"m:a": Cell(nodes[key], 1)} for key, row in rows.items())
+    assert len(rows) >= least * len(mine)
     assert bool(done.gaps) == (how is not lose_the_first_page)
-    assert len(tables["n"].get_many(list(nodes))) == len(nodes) - len(mine) + len(found)
+    assert len(tables["n"].get_many(list(nodes))) == len(nodes) - len(mine) + len(rows)
     assert tables.check() == []
     assert tables.salvage() == []
     tables["n"].put(mine[0], {b"m:a": b"new"}, at_ms=2)

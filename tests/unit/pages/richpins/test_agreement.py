@@ -20,30 +20,30 @@ def pin(head: str = "", body: str = "", *, url: str = URL, **item: object) -> Ri
 
 
 def test_a_headline_that_the_page_repeats_nowhere_gives_way_to_the_name():
-    found = pin(
+    rich_pin = pin(
         "<title>Lake Erie - The Encyclopedia</title>",
         "<h1>Lake Erie</h1>",
         **{"@type": "Article", "name": "Lake Erie", "headline": "short text on a body of water"},
     )
-    assert found.title == "Lake Erie"
-    assert found.provenance["page.title"].position == "json-ld[0].name"
+    assert rich_pin.title == "Lake Erie"
+    assert rich_pin.provenance["page.title"].position == "json-ld[0].name"
 
 
 def test_a_headline_stays_where_the_title_and_the_heading_do_not_agree_either():
-    found = pin(
+    rich_pin = pin(
         "<title>Index</title>", "<h1>Welcome</h1>", **{"@type": "Article", "headline": "A Storm"}
     )
-    assert found.title == "A Storm"
+    assert rich_pin.title == "A Storm"
 
 
 def test_a_headline_that_the_url_is_made_of_stays():
-    found = pin(
+    rich_pin = pin(
         "<title>Rain, rain, rain</title>",
         "<h1>Rain, rain, rain</h1>",
         url="https://example.org/storm-hits-the-northern-coast",
         **{"@type": "Article", "headline": "Storm hits the northern coast"},
     )
-    assert found.title == "Storm hits the northern coast"
+    assert rich_pin.title == "Storm hits the northern coast"
 
 
 @pytest.mark.parametrize("tag", ["Lyft extends rides", "Lyft extends rides | Example"])
@@ -90,7 +90,7 @@ def test_a_publisher_named_as_author_gives_way_to_a_person():
 
 
 def test_the_site_named_as_author_gives_way_to_the_byline():
-    found = pin(
+    rich_pin = pin(
         "<meta property=og:site_name content='The Pot'>",
         "<h1>Soup</h1><p class=byline>By Ann Baker</p>",
         **{
@@ -99,22 +99,22 @@ def test_the_site_named_as_author_gives_way_to_the_byline():
             "author": {"@type": "Person", "name": "The Pot"},
         },
     )
-    assert found.authors == ("Ann Baker",)
+    assert rich_pin.authors == ("Ann Baker",)
 
 
 def test_the_site_stays_the_author_where_nobody_else_is_named():
-    found = pin(
+    rich_pin = pin(
         "<meta property=og:site_name content='The Pot'><meta name=author content='The Pot'>"
     )
-    assert found.authors == ("The Pot",)
+    assert rich_pin.authors == ("The Pot",)
 
 
 def test_an_author_named_twice_comes_before_one_named_once():
-    found = pin(
+    rich_pin = pin(
         "<meta property=article:author content='Ann Baker'><meta name=author content='Ann Baker'>",
         **{"@type": "Article", "headline": "x", "author": "Web Team"},
     )
-    assert found.authors == ("Ann Baker",)
+    assert rich_pin.authors == ("Ann Baker",)
 
 
 def test_a_byline_with_all_authors_comes_before_a_mark_on_the_first():
@@ -152,20 +152,20 @@ def test_several_persons_in_one_text_are_several_names(text, names):
 
 
 def test_the_day_that_most_sources_and_the_url_give_is_that_of_publication():
-    found = pin(
+    rich_pin = pin(
         "<meta property=article:published_time content=2024-03-05T10:00:00Z>",
         url="https://example.org/2024/03/05/storm",
         **{"@type": "Article", "headline": "Storm", "datePublished": "2022-08-09"},
     )
-    assert str(found.published_at) == "2024-03-05 10:00:00+00:00"
+    assert str(rich_pin.published_at) == "2024-03-05 10:00:00+00:00"
 
 
 def test_the_first_date_stays_where_none_is_confirmed():
-    found = pin(
+    rich_pin = pin(
         "<meta property=article:published_time content=2024-03-06>",
         **{"@type": "Article", "headline": "Storm", "datePublished": "2024-03-05"},
     )
-    assert found.published_at == date(2024, 3, 5)
+    assert rich_pin.published_at == date(2024, 3, 5)
 
 
 @pytest.mark.parametrize("path", ["2016/12/14/x", "news/20161214-x.html"])
@@ -237,23 +237,27 @@ def test_a_number_is_not_the_name_of_an_author():
 def test_the_publisher_is_left_out_of_a_list_of_persons():
     head = "<meta property=og:site_name content='The Pot'>"
     authors = [{"name": "The Pot"}, {"name": "Ann Baker"}]
-    found = pin(head, **{"@type": "Article", "headline": "Soup", "author": authors})
-    assert found.authors == ("Ann Baker",)
+    rich_pin = pin(head, **{"@type": "Article", "headline": "Soup", "author": authors})
+    assert rich_pin.authors == ("Ann Baker",)
 
 
 def test_authors_marked_outside_of_an_item_are_those_of_the_page():
     person = "<span itemprop=author itemscope itemtype=https://schema.org/Person><b itemprop=name>"
     body = f"<h1>Soup</h1>{person}Ann Baker</b></span>{person}Bo Lee</b></span>"
-    found = pin("", body)
-    assert (found.title, found.types, found.authors) == ("Soup", (), ("Ann Baker", "Bo Lee"))
+    rich_pin = pin("", body)
+    assert (rich_pin.title, rich_pin.types, rich_pin.authors) == (
+        "Soup",
+        (),
+        ("Ann Baker", "Bo Lee"),
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["2019年3月4日", "2019.03.04", "March 4, 2019", "4 Mar 2019 10:05"]
 )
 def test_a_day_that_stands_alone_behind_the_heading_is_that_of_publication(text):
-    found = pin("<title>Soup</title>", f"<h1>Soup</h1><p>{text}</p>").published_at
-    assert found.isoformat()[:10] == "2019-03-04"
+    published_at = pin("<title>Soup</title>", f"<h1>Soup</h1><p>{text}</p>").published_at
+    assert published_at.isoformat()[:10] == "2019-03-04"
 
 
 def offer_beside(address):
@@ -264,8 +268,8 @@ def offer_beside(address):
 
 
 def test_an_offer_of_another_shop_beside_an_article_is_not_the_subject():
-    found = offer_beside("https://shop.test/watch-5")
-    assert (found.type, found.title) == ("article", "Acme shows new watches")
+    rich_pin = offer_beside("https://shop.test/watch-5")
+    assert (rich_pin.type, rich_pin.title) == ("article", "Acme shows new watches")
 
 
 def test_a_product_of_the_same_site_stays_the_subject():
@@ -274,8 +278,8 @@ def test_a_product_of_the_same_site_stays_the_subject():
 
 def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews():
     body = "<h1>Mug</h1><p><a rel=author>Ann Baker</a> <time datetime=2024-05-01>May</time></p>"
-    found = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
-    assert (found.authors, found.published_at) == ((), None)
+    rich_pin = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
+    assert (rich_pin.authors, rich_pin.published_at) == ((), None)
 
 
 PARSELY = {
@@ -304,23 +308,23 @@ def test_both_forms_of_parsely_are_read(one_element):
         else "".join(f"<meta name='parsely-{names.get(n, n)}' content='{v}'>" for n, v in fields)
     )
 
-    found = pin("<meta property=og:type content=article>" + head)
+    rich_pin = pin("<meta property=og:type content=article>" + head)
 
-    assert found.title == "A Storm"
-    assert found.authors == ("Ann Lee", "Bo Oh")
-    assert found.published_at.isoformat() == "2016-12-14T10:00:00+00:00"
-    assert found.article.section == "Weather"
-    assert found.keywords == ("rain", "wind")
-    assert found.image.url == "https://www.example.org/storm.jpg"
+    assert rich_pin.title == "A Storm"
+    assert rich_pin.authors == ("Ann Lee", "Bo Oh")
+    assert rich_pin.published_at.isoformat() == "2016-12-14T10:00:00+00:00"
+    assert rich_pin.article.section == "Weather"
+    assert rich_pin.keywords == ("rain", "wind")
+    assert rich_pin.image.url == "https://www.example.org/storm.jpg"
 
 
 @pytest.mark.parametrize(
     "content", ["{", "[1]", '"x"', '{"title": 5, "authors": {"a": 1}}', "null"]
 )
 def test_what_is_no_object_of_parsely_says_nothing(content):
-    found = pin(f"<title>A page</title><meta name=parsely-page content='{content}'>")
+    rich_pin = pin(f"<title>A page</title><meta name=parsely-page content='{content}'>")
 
-    assert (found.title, found.authors, found.published_at) == ("A page", (), None)
+    assert (rich_pin.title, rich_pin.authors, rich_pin.published_at) == ("A page", (), None)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +369,7 @@ def test_of_two_recipes_the_one_that_the_page_is_called_after_is_taken(order, sy
     """A recipe that goes with the dish may stand before it."""
     head = "<title>Leek Soup | The Pot</title>"
     if syntax == "json-ld":
-        found = pin(head, "<h1>Leek Soup</h1>", **{"@graph": [recipe(name) for name in order]})
+        rich_pin = pin(head, "<h1>Leek Soup</h1>", **{"@graph": [recipe(name) for name in order]})
     else:
         items = "".join(
             f"<div itemscope itemtype=https://schema.org/Recipe><h2 itemprop=name>{name}</h2>"
@@ -373,7 +377,7 @@ def test_of_two_recipes_the_one_that_the_page_is_called_after_is_taken(order, sy
             f"</li><p itemprop=recipeInstructions>Cook the {name}.</div>"
             for name in order
         )
-        found = pin(head, "<h1>Leek Soup</h1>" + items)
+        rich_pin = pin(head, "<h1>Leek Soup</h1>" + items)
 
-    assert found.title == "Leek Soup"
-    assert found.recipe.ingredients == ("1 Leek Soup base", "2 eggs")
+    assert rich_pin.title == "Leek Soup"
+    assert rich_pin.recipe.ingredients == ("1 Leek Soup base", "2 eggs")

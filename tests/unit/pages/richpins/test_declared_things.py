@@ -23,34 +23,34 @@ def test_an_actor_in_a_role_is_the_person(markup):
 
 
 def test_an_item_with_a_property_of_another_is_read_once():
-    found = pin(
+    rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Recipe'><b itemprop=name>S</b><p itemprop=recipeIngredient>x</p>"
         "<span itemprop=aggregateRating itemscope itemtype='https://schema.org/AggregateRating'>"
         "<b itemprop=ratingValue>4</b><b itemprop=ratingCount>9</b></span></div>"
     )
 
-    assert found.recipe.rating.count == 9
-    assert found.provenance["recipe.rating"].position == "microdata[0].aggregaterating"
-    assert not found.conflicts
+    assert rich_pin.recipe.rating.count == 9
+    assert rich_pin.provenance["recipe.rating"].position == "microdata[0].aggregaterating"
+    assert not rich_pin.conflicts
 
 
 def test_an_item_that_has_only_a_text_is_called_so():
-    found = pin(
+    rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Book'><b itemprop=name>B</b>"
         "<b itemprop=author itemscope itemtype='https://schema.org/Person'>Ann Lee</b></div>"
     )
 
-    assert found.authors == ("Ann Lee",)
+    assert rich_pin.authors == ("Ann Lee",)
 
 
 def test_an_item_named_by_id_alone_takes_what_is_said_elsewhere_not_its_text():
-    found = pin(
+    rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Book'><b itemprop=name>B</b>"
         "<b itemprop=author itemscope itemid='#ann'>the author</b></div>"
         "<p itemscope itemtype='https://schema.org/Person' itemid='#ann'><b itemprop=name>Ann Lee</b></p>"
     )
 
-    assert found.authors == ("Ann Lee",)
+    assert rich_pin.authors == ("Ann Lee",)
 
 
 def test_an_author_that_is_the_id_of_a_person_is_that_person():
@@ -63,14 +63,14 @@ def test_an_author_that_is_the_id_of_a_person_is_that_person():
 
 
 def test_a_rel_around_an_item_makes_it_a_value():
-    found = pin(
+    rich_pin = pin(
         "<div vocab='https://schema.org/' typeof=TouristDestination><b property=name>Route</b>"
         "<div rel=geo><div typeof=GeoCoordinates><b property=latitude content='41.5'></b>"
         "<b property=longitude content='-3.5'></b></div></div>"
         "<div rel=includesAttraction><div typeof=TouristAttraction><b property=name>Castle</b></div></div></div>"
     )
 
-    assert (found.title, str(found.place.coordinates.latitude)) == ("Route", "41.5")
+    assert (rich_pin.title, str(rich_pin.place.coordinates.latitude)) == ("Route", "41.5")
 
 
 @pytest.mark.parametrize(
@@ -83,15 +83,15 @@ def test_every_kind_of_place_is_a_place(name):
 def test_what_an_article_is_about_is_not_the_subject():
     about = {"@type": "Drug", "name": "Met"}
 
-    found = pin(ld({"@type": "MedicalScholarlyArticle", "headline": "New", "about": about}))
+    rich_pin = pin(ld({"@type": "MedicalScholarlyArticle", "headline": "New", "about": about}))
 
-    assert (found.type, found.title) == ("article", "New")
+    assert (rich_pin.type, rich_pin.title) == ("article", "New")
 
 
 def test_what_a_page_is_about_is_the_subject():
-    found = pin(ld({"@type": "WebPage", "name": "P", "about": {"@type": "Drug", "name": "Met"}}))
+    rich_pin = pin(ld({"@type": "WebPage", "name": "P", "about": {"@type": "Drug", "name": "Met"}}))
 
-    assert (found.type, found.title) == ("product", "Met")
+    assert (rich_pin.type, rich_pin.title) == ("product", "Met")
 
 
 def test_a_map_is_known_by_its_address_and_a_mailbox_without_its_scheme():
@@ -110,14 +110,14 @@ def test_a_map_is_known_by_its_address_and_a_mailbox_without_its_scheme():
 
 
 def test_units_by_their_code_are_read_as_people_write_them():
-    found = pin(
+    rich_pin = pin(
         ld({"@type": "Recipe", "name": "S", "recipeIngredient": [
             {"@type": "PropertyValue", "value": "3/4", "unitCode": "G21", "name": "sugar"},
             {"@type": "PropertyValue", "value": 2, "unitCode": "C62", "name": "eggs"},
         ]})
     )  # fmt: skip
 
-    assert found.recipe.ingredients == ("3/4 cup sugar", "2 eggs")
+    assert rich_pin.recipe.ingredients == ("3/4 cup sugar", "2 eggs")
 
 
 @pytest.mark.parametrize(("reported", "stored"), [("2001", b'"2001"'), ("2001-05", b'"2001-05"')])
@@ -128,12 +128,12 @@ def test_a_year_is_stored_as_precise_as_it_is_given(reported, stored):
 
 
 def test_a_day_of_a_lesser_source_goes_before_a_year():
-    found = pin(
+    rich_pin = pin(
         ld({"@type": "Article", "headline": "A", "datePublished": "2001"})
         + "<meta property='article:published_time' content='2001-05-06'>"
     )
 
-    assert found.published_at.isoformat() == "2001-05-06"
+    assert rich_pin.published_at.isoformat() == "2001-05-06"
 
 
 @pytest.mark.parametrize("reported", ["0999", "2201", "2001-13", "20011", "soon"])

@@ -54,12 +54,12 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_hostile_page_gives_a_pin(name):
-    found = extract(PAGES[name], "https://a.test/x", "text/html; charset=utf-8")
+    rich_pin = extract(PAGES[name], "https://a.test/x", "text/html; charset=utf-8")
 
-    fields, _ = to_fields(found)
+    fields, _ = to_fields(rich_pin)
 
     assert fields["page.type"]
-    assert len(found.conflicts) + len(found.dropped) + len(found.problems) < 500
+    assert len(rich_pin.conflicts) + len(rich_pin.dropped) + len(rich_pin.problems) < 500
 
 
 def test_what_was_cut_is_reported():

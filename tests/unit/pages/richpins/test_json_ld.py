@@ -49,34 +49,34 @@ def pin(*blocks: str):
     ],
 )
 def test_a_block_is_read_in_spite_of_its_faults(text):
-    found = pin(text)
+    rich_pin = pin(text)
 
-    assert found.type == "book"
-    assert found.title == "N"
+    assert rich_pin.type == "book"
+    assert rich_pin.title == "N"
 
 
 def test_references_reach_across_blocks():
-    found = pin(
+    rich_pin = pin(
         '{"@type":"Book","name":"N","author":{"@id":"#a"},"publisher":{"@id":"#nobody"}}',
         '{"@type":"Person","@id":"#a","name":"Ann"}',
     )
 
-    assert found.authors == ("Ann",)
+    assert rich_pin.authors == ("Ann",)
 
 
 def test_an_item_given_in_two_parts_is_one():
-    found = pin(
+    rich_pin = pin(
         '{"@type":"Book","@id":"#b","name":"N"}', '{"@type":"Book","@id":"#b","numberOfPages":90}'
     )
 
-    assert found.book.pages == 90
+    assert rich_pin.book.pages == 90
 
 
 def test_one_broken_block_does_not_hide_another():
-    found = pin("{{{{", '{"@type":"Book","name":"N"}', "not json")
+    rich_pin = pin("{{{{", '{"@type":"Book","name":"N"}', "not json")
 
-    assert found.title == "N"
-    assert len(found.problems) == 2
+    assert rich_pin.title == "N"
+    assert len(rich_pin.problems) == 2
 
 
 @pytest.mark.parametrize("text", ["", "   ", "null", "17", '"text"', "no json", "<!-- -->", "//"])
@@ -85,7 +85,7 @@ def test_a_block_without_an_item_gives_nothing(text):
 
 
 def test_items_that_name_one_another_end():
-    found = pin(
+    rich_pin = pin(
         json.dumps(
             {
                 "@graph": [
@@ -110,7 +110,7 @@ def test_items_that_name_one_another_end():
         )
     )
 
-    assert found.recipe.instructions == ("Stir.",)
+    assert rich_pin.recipe.instructions == ("Stir.",)
 
 
 def test_too_many_items_are_cut_with_a_reason():

@@ -20,89 +20,89 @@ BOOK = "itemscope itemtype=https://schema.org/Book"
 
 
 def test_values_come_from_where_their_element_keeps_them():
-    found = pin(
+    rich_pin = pin(
         f"<div {BOOK}><meta itemprop=name content=N><time itemprop=datePublished datetime=2020-01-02>"
         "then</time><data itemprop=numberOfPages value=90>ninety</data><img itemprop=image src=/i.jpg>"
         "<a itemprop=author href=/ann>Ann</a><span itemprop=isbn content=9780306406157>x</span></div>"
     )
 
-    assert found.title == "N"
-    assert found.book.published_at.isoformat() == "2020-01-02"
-    assert found.book.pages == 90
-    assert found.image.url == "https://a.test/i.jpg"
-    assert found.authors == ("Ann",)
-    assert found.book.isbn == "9780306406157"
+    assert rich_pin.title == "N"
+    assert rich_pin.book.published_at.isoformat() == "2020-01-02"
+    assert rich_pin.book.pages == 90
+    assert rich_pin.image.url == "https://a.test/i.jpg"
+    assert rich_pin.authors == ("Ann",)
+    assert rich_pin.book.isbn == "9780306406157"
 
 
 def test_a_property_belongs_to_the_closest_item():
-    found = pin(
+    rich_pin = pin(
         f"<div {BOOK}><b itemprop=name>N</b><p itemprop=author itemscope><i itemprop=name>Ann</i></p></div>"
     )
 
-    assert (found.title, found.authors) == ("N", ("Ann",))
+    assert (rich_pin.title, rich_pin.authors) == ("N", ("Ann",))
 
 
 def test_an_item_reaches_for_elements_by_id():
-    found = pin(
+    rich_pin = pin(
         f"<p id=a><b itemprop=name>N</b></p><div {BOOK} itemref='missing a b'></div><i id=b itemprop=author>Ann</i>"
     )
 
-    assert (found.title, found.authors) == ("N", ("Ann",))
+    assert (rich_pin.title, rich_pin.authors) == ("N", ("Ann",))
 
 
 def test_itemref_loops_end():
-    found = pin(
+    rich_pin = pin(
         f"<div id=a {BOOK} itemref='a b'><b itemprop=name>N</b></div>"
         "<div id=b itemprop=author itemscope itemref='a b'><b itemprop=name>Ann</b></div>"
     )
 
-    assert found.title == "N"
+    assert rich_pin.title == "N"
 
 
 def test_several_names_and_long_names_of_a_property_are_understood():
-    found = pin(f"<div {BOOK}><b itemprop='http://schema.org/name alternateName'>N</b></div>")
+    rich_pin = pin(f"<div {BOOK}><b itemprop='http://schema.org/name alternateName'>N</b></div>")
 
-    assert found.title == "N"
+    assert rich_pin.title == "N"
 
 
 def test_rdfa_is_read_with_prefix_vocabulary_and_resource():
-    found = pin(
+    rich_pin = pin(
         '<div prefix="schema: http://schema.org/" typeof="schema:Book" about="#b">'
         '<b property="schema:name">N</b><span rel="schema:author" resource="#ann"></span></div>'
         '<p typeof="schema:Person" resource="#ann"><i property="schema:name">Ann</i></p>'
     )
 
-    assert (found.type, found.title, found.authors) == ("book", "N", ("Ann",))
+    assert (rich_pin.type, rich_pin.title, rich_pin.authors) == ("book", "N", ("Ann",))
 
 
 def test_open_graph_tags_are_no_rdfa():
-    found = pin(
+    rich_pin = pin(
         '<div vocab="http://schema.org/" typeof="Book"><meta property="og:title" content="x">'
         '<b property="name">N</b></div>'
     )
 
-    assert found.title == "N"
+    assert rich_pin.title == "N"
 
 
 def test_steps_in_one_element_become_lines():
-    found = pin(
+    rich_pin = pin(
         "<div itemscope itemtype=http://schema.org/Recipe><b itemprop=name>N</b>"
         "<i itemprop=ingredients>salt</i>"
         "<div itemprop=recipeInstructions><ol><li>Stir.<li>Wait <b>long</b>.</ol></div></div>"
     )
 
-    assert found.recipe.instructions == ("Stir.", "Wait long.")
+    assert rich_pin.recipe.instructions == ("Stir.", "Wait long.")
 
 
 def test_what_json_ld_lacks_microdata_adds():
-    found = pin(
+    rich_pin = pin(
         '<script type="application/ld+json">{"@type":"Book","name":"N"}</script>'
         f"<div {BOOK}><b itemprop=name>N</b><b itemprop=numberOfPages>90</b></div>"
     )
 
-    assert found.book.pages == 90
-    assert found.provenance["book.pages"].syntax == "microdata"
-    assert found.provenance["page.title"].syntax == "json-ld"
+    assert rich_pin.book.pages == 90
+    assert rich_pin.provenance["book.pages"].syntax == "microdata"
+    assert rich_pin.provenance["page.title"].syntax == "json-ld"
 
 
 ATTRIBUTES = ["itemscope", "itemprop=name", "itemprop=author", "itemtype=http://schema.org/Recipe",

@@ -47,8 +47,8 @@ def test_a_shared_symbol_is_read_by_the_country_of_the_page(text, country, code)
     ],
 )  # fmt: skip
 def test_of_several_numbers_the_price_asked_is_taken(text, amount):
-    found = amount_of(text, currency_of(text) or "XXX")
-    assert found == (Decimal(amount) if amount else None)
+    price = amount_of(text, currency_of(text) or "XXX")
+    assert price == (Decimal(amount) if amount else None)
 
 
 @pytest.mark.parametrize("text", ["1.250", "1,250", "KD 1.250"])
@@ -61,35 +61,35 @@ def test_a_long_text_of_digits_and_symbols_is_no_price():
 
 
 def test_a_price_in_open_graph_makes_a_product_without_a_type():
-    found = extract(
+    rich_pin = extract(
         b"<meta property=og:price:amount content=12.50><meta property=og:price:currency "
         b"content=EUR><title>Mug</title>",
         "https://a.test/mug",
     )
-    assert (found.type, found.product.price, found.product.currency) == (
+    assert (rich_pin.type, rich_pin.product.price, rich_pin.product.currency) == (
         "product", Decimal("12.50"), "EUR",
     )  # fmt: skip
 
 
 def test_a_text_with_a_former_price_in_microdata_gives_the_price_asked():
-    found = extract(
+    rich_pin = extract(
         "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b>"
         "<div itemprop=offers itemscope itemtype=http://schema.org/Offer>"
         "<span itemprop=price>Was £120 Now £60</span></div></div>".encode(),
         "https://a.test/mug",
         "text/html; charset=utf-8",
     )
-    assert (found.product.price, found.product.currency) == (Decimal(60), "GBP")
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal(60), "GBP")
 
 
 def test_a_dollar_is_read_by_the_country_of_the_host():
-    found = extract(
+    rich_pin = extract(
         b"<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b>"
         b"<div itemprop=offers itemscope itemtype=http://schema.org/Offer>"
         b"<span itemprop=price>$60</span></div></div>",
         "https://shop.com.au/mug",
     )
-    assert (found.product.price, found.product.currency) == (Decimal(60), "AUD")
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal(60), "AUD")
 
 
 SHOP = (
@@ -103,9 +103,9 @@ def shown(body: str, url: str = "https://a.test/mug"):
 
 
 def test_a_price_shown_beside_a_cart_makes_a_product_of_a_page_without_markup():
-    found = shown(SHOP)
-    assert (found.type, found.title) == ("product", "Mug")
-    assert (found.product.price, found.product.currency) == (Decimal("12.50"), "EUR")
+    rich_pin = shown(SHOP)
+    assert (rich_pin.type, rich_pin.title) == ("product", "Mug")
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("12.50"), "EUR")
 
 
 @pytest.mark.parametrize(
@@ -145,5 +145,5 @@ def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
     ],
 )
 def test_a_price_with_its_currency_in_one_meta_element_is_read(metas):
-    found = extract(metas.encode(), "https://a.test/mug", "text/html; charset=utf-8").product
-    assert (found.price, found.currency) == (Decimal("12.50"), "EUR")
+    product = extract(metas.encode(), "https://a.test/mug", "text/html; charset=utf-8").product
+    assert (product.price, product.currency) == (Decimal("12.50"), "EUR")

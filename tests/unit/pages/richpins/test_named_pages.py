@@ -12,9 +12,9 @@ def pin(markup: str, url: str = "https://www.longpot.test/x"):
 
 
 def test_a_logo_with_the_letters_of_the_host_names_the_site():
-    found = pin('<title>Soup</title><a href=/><img alt="Long Pot"></a><p>longpot</p>')
+    rich_pin = pin('<title>Soup</title><a href=/><img alt="Long Pot"></a><p>longpot</p>')
 
-    assert found.site_name == "Long Pot"
+    assert rich_pin.site_name == "Long Pot"
 
 
 def test_a_host_in_small_letters_is_no_name_of_the_site():
@@ -22,12 +22,12 @@ def test_a_host_in_small_letters_is_no_name_of_the_site():
 
 
 def test_the_spelling_with_blanks_wins_over_the_same_letters_in_one_word():
-    found = pin(
+    rich_pin = pin(
         '<meta property=og:site_name content="Long Pot">'
         '<script type="application/ld+json">{"@type":"WebSite","name":"Longpot"}</script>'
     )
 
-    assert found.site_name == "Long Pot"
+    assert rich_pin.site_name == "Long Pot"
 
 
 def test_an_address_with_capital_letters_is_a_name():
@@ -42,19 +42,19 @@ def test_an_address_with_capital_letters_is_a_name():
 
 
 def test_a_host_before_an_absolute_address_is_taken_off():
-    found = pin('<meta property=og:image content="https://longpot.testhttps://cdn.test/a.jpg">')
+    rich_pin = pin('<meta property=og:image content="https://longpot.testhttps://cdn.test/a.jpg">')
 
-    assert found.image.url == "https://cdn.test/a.jpg"
+    assert rich_pin.image.url == "https://cdn.test/a.jpg"
 
 
 def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it():
-    found = pin(
+    rich_pin = pin(
         '<h1>Green leek soup</h1><img src="/logo.png" alt="Green leek"><img src="/a.jpg" alt="A dog">'
         '<img data-src="/b.jpg" alt="leek soup in green">'
     )
 
-    assert found.image.url == "https://www.longpot.test/b.jpg"
-    assert found.provenance["page.image"].syntax == "html"
+    assert rich_pin.image.url == "https://www.longpot.test/b.jpg"
+    assert rich_pin.provenance["page.image"].syntax == "html"
 
 
 def test_without_any_name_a_large_image_stands_for_the_page():
@@ -65,15 +65,15 @@ def test_without_any_name_a_large_image_stands_for_the_page():
 def test_a_recipe_without_author_has_that_of_the_post_around_it():
     post = '{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}}'
     recipe = '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}'
-    found = pin(f'<script type="application/ld+json">[{post},{recipe}]</script>')
+    rich_pin = pin(f'<script type="application/ld+json">[{post},{recipe}]</script>')
 
-    assert found.authors == ("Ann Lee",)
+    assert rich_pin.authors == ("Ann Lee",)
 
 
 def test_a_date_is_read_where_its_class_says_so():
-    found = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
+    rich_pin = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
 
-    assert found.published_at.isoformat() == "2016-05-26"
+    assert rich_pin.published_at.isoformat() == "2016-05-26"
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_a_date_is_read_where_its_class_says_so():
     ["<span class=date>May 26, 2016</span>", "<time datetime=2016-05-26>May 26, 2016</time>"],
 )
 def test_the_date_of_a_comment_is_not_that_of_the_page(shown):
-    found = pin(f"<ol class=comments><li>{shown}</li></ol>")
+    rich_pin = pin(f"<ol class=comments><li>{shown}</li></ol>")
 
-    assert found.published_at is None
+    assert rich_pin.published_at is None
 
 
 def test_a_date_of_two_readings_stays_unread_where_it_is_shown():
@@ -97,22 +97,22 @@ def test_the_publisher_of_a_book_is_not_the_site():
 
 
 def test_the_time_of_another_property_is_not_when_the_page_was_published():
-    found = pin(
+    rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Store'><b itemprop=name>S</b>"
         "<p itemprop=openingHoursSpecification itemscope><time itemprop=validFrom "
         "datetime='2013-12-24'>24 December 2013</time></p></div>"
     )
 
-    assert found.published_at is None
+    assert rich_pin.published_at is None
 
 
 def test_the_date_of_a_review_is_not_that_of_the_product():
-    found = pin(
+    rich_pin = pin(
         "<div vocab='https://schema.org/' typeof=Product><b property=name>P</b><div property=review "
         "typeof=Review><meta property=datePublished content='2011-04-01'></div></div>"
     )
 
-    assert (found.type, found.published_at) == ("product", None)
+    assert (rich_pin.type, rich_pin.published_at) == ("product", None)
 
 
 def test_a_date_in_a_meta_element_of_no_item_is_that_of_the_page():

@@ -54,13 +54,13 @@ def test_a_negative_duration_is_none(text):
     ],
 )  # fmt: skip
 def test_steps_in_an_array_of_another_language_are_steps(steps):
-    found = pin("", "", recipe(recipeInstructions=steps))
-    assert found.recipe.instructions == ("Cut the leek.", 'Boil it "well".')
+    rich_pin = pin("", "", recipe(recipeInstructions=steps))
+    assert rich_pin.recipe.instructions == ("Cut the leek.", 'Boil it "well".')
 
 
 def test_steps_in_one_text_are_taken_as_they_stand():
-    found = pin("", "", recipe(recipeInstructions="Boil [gently], then wait."))
-    assert found.recipe.instructions == ("Boil [gently], then wait.",)
+    rich_pin = pin("", "", recipe(recipeInstructions="Boil [gently], then wait."))
+    assert rich_pin.recipe.instructions == ("Boil [gently], then wait.",)
 
 
 def test_a_paragraph_inside_an_ingredient_does_not_split_it():
@@ -68,32 +68,32 @@ def test_a_paragraph_inside_an_ingredient_does_not_split_it():
         f"<li itemprop=recipeIngredient><p>{amount}</p><p>{name}</p></li>"
         for amount, name in (("2 cups", "flour"), ("1", "egg"), ("1 l", "milk"))
     )
-    found = pin("", f"<div itemscope itemtype=http://schema.org/Recipe><ul>{marked}</ul></div>")
-    assert found.recipe.ingredients == ("2 cups flour", "1 egg", "1 l milk")
+    rich_pin = pin("", f"<div itemscope itemtype=http://schema.org/Recipe><ul>{marked}</ul></div>")
+    assert rich_pin.recipe.ingredients == ("2 cups flour", "1 egg", "1 l milk")
     declared = pin("", "", recipe(recipeIngredient=["<p>2 cups</p> <p>flour</p>", "1 egg"]))
     assert declared.recipe.ingredients == ("2 cups flour", "1 egg")
 
 
 def test_paragraphs_of_one_text_of_all_ingredients_are_ingredients():
-    found = pin("", "", recipe(recipeIngredient="<p>2 cups flour</p><p>1 egg</p>"))
-    assert found.recipe.ingredients == ("2 cups flour", "1 egg")
+    rich_pin = pin("", "", recipe(recipeIngredient="<p>2 cups flour</p><p>1 egg</p>"))
+    assert rich_pin.recipe.ingredients == ("2 cups flour", "1 egg")
 
 
 def test_the_recipe_that_the_page_is_called_after_is_taken_from_two():
     salsa = recipe(name="Salsa", cookTime="PT5M", recipeYield="2", author="Ann", image="/s.jpg")
     tacos = recipe(name="Fish Tacos")
-    found = pin("<title>Fish Tacos with Salsa</title>", "", tacos, salsa)
-    assert found.title == "Fish Tacos"
+    rich_pin = pin("<title>Fish Tacos with Salsa</title>", "", tacos, salsa)
+    assert rich_pin.title == "Fish Tacos"
 
 
 def test_a_secure_address_of_an_image_alone_is_an_image():
-    found = pin("<meta property=og:image:secure_url content=https://a.test/soup.jpg>")
-    assert found.image.url == "https://a.test/soup.jpg"
+    rich_pin = pin("<meta property=og:image:secure_url content=https://a.test/soup.jpg>")
+    assert rich_pin.image.url == "https://a.test/soup.jpg"
 
 
 def test_a_touch_icon_is_the_icon_where_there_is_no_other():
-    found = pin("<link rel=apple-touch-icon href=/touch.png>")
-    assert found.icon_url == "https://www.example.org/touch.png"
+    rich_pin = pin("<link rel=apple-touch-icon href=/touch.png>")
+    assert rich_pin.icon_url == "https://www.example.org/touch.png"
     both = pin("<link rel=apple-touch-icon href=/touch.png><link rel=icon href=/icon.png>")
     assert both.icon_url == "https://www.example.org/icon.png"
 
@@ -117,8 +117,8 @@ def test_what_a_review_is_about_does_not_type_its_page():
         "itemReviewed": {"@type": "Product", "name": "X200", "sku": "9", "offers": {
             "@type": "Offer", "price": "9", "priceCurrency": "EUR"}},
     }  # fmt: skip
-    found = pin("<title>The X200 tested</title>", "", review)
-    assert (found.type, found.title) == ("article", "The X200 tested")
+    rich_pin = pin("<title>The X200 tested</title>", "", review)
+    assert (rich_pin.type, rich_pin.title) == ("article", "The X200 tested")
 
 
 def test_the_business_that_runs_a_site_does_not_type_its_articles():
@@ -152,28 +152,28 @@ SHOP = {"@type": "Organization", "name": "The Pot", "logo": "/logo.png", "image"
     ],
 )
 def test_other_things_give_their_title_text_and_image(item):
-    found = pin("", "", item)
-    assert (found.type, found.title, found.description) == ("page", "Ann Baker", "Cooks.")
-    assert found.image.url == "https://www.example.org/ann.jpg"
-    assert found.types == ((item if "name" in item else PERSON)["@type"],)
+    rich_pin = pin("", "", item)
+    assert (rich_pin.type, rich_pin.title, rich_pin.description) == ("page", "Ann Baker", "Cooks.")
+    assert rich_pin.image.url == "https://www.example.org/ann.jpg"
+    assert rich_pin.types == ((item if "name" in item else PERSON)["@type"],)
 
 
 def test_who_runs_the_site_is_not_the_subject_of_its_pages():
-    found = pin("<title>Contact | The Pot</title>", "<h1>Contact</h1>", SHOP)
-    assert (found.title, found.types, found.image) == ("Contact", (), None)
+    rich_pin = pin("<title>Contact | The Pot</title>", "<h1>Contact</h1>", SHOP)
+    assert (rich_pin.title, rich_pin.types, rich_pin.image) == ("Contact", (), None)
 
 
 def test_a_person_that_the_page_is_called_after_is_its_subject():
-    found = pin("<title>Ann Baker | The Pot</title>", "<h1>Ann Baker</h1>", SHOP, PERSON)
-    assert (found.types, found.title) == (("Person",), "Ann Baker")
+    rich_pin = pin("<title>Ann Baker | The Pot</title>", "<h1>Ann Baker</h1>", SHOP, PERSON)
+    assert (rich_pin.types, rich_pin.title) == (("Person",), "Ann Baker")
 
 
 def test_an_event_comes_before_the_organization_that_holds_it():
     event = {"@type": "Event", "name": "Soup Day", "startDate": "2026-01-01"}
-    found = pin("", "", SHOP, {"@type": "WebPage", "name": "Dates"}, event)
-    assert (found.types, found.title) == (("Event",), "Soup Day")
+    rich_pin = pin("", "", SHOP, {"@type": "WebPage", "name": "Dates"}, event)
+    assert (rich_pin.types, rich_pin.title) == (("Event",), "Soup Day")
 
 
 def test_entities_with_digits_in_their_names_are_characters():
-    found = pin("", "", recipe(recipeIngredient=["2 &amp;frac14; cups", "10 m&sup2;"]))
-    assert found.recipe.ingredients == ("2 ¼ cups", "10 m²")
+    rich_pin = pin("", "", recipe(recipeIngredient=["2 &amp;frac14; cups", "10 m&sup2;"]))
+    assert rich_pin.recipe.ingredients == ("2 ¼ cups", "10 m²")

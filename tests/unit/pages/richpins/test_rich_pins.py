@@ -20,26 +20,26 @@ RECIPE = {
 
 
 def test_a_page_without_anything_is_a_page():
-    found = pin("<title>T</title>")
+    rich_pin = pin("<title>T</title>")
 
-    assert (found.type, found.title, found.recipe) == ("page", "T", None)
+    assert (rich_pin.type, rich_pin.title, rich_pin.recipe) == ("page", "T", None)
 
 
 def test_a_whole_recipe_beats_the_article_around_it():
-    found = pin(
+    rich_pin = pin(
         ld({"@type": "BlogPosting", "headline": "My Soup"}, RECIPE)
         + "<meta property=og:type content=article>"
     )
 
-    assert (found.type, found.title) == ("recipe", "Soup")
+    assert (rich_pin.type, rich_pin.title) == ("recipe", "Soup")
 
 
 def test_what_an_article_is_made_by_is_not_what_the_page_is_about():
-    found = pin(
+    rich_pin = pin(
         ld({"@type": "NewsArticle", "headline": "H", "publisher": {"@type": "Store", "name": "S"}})
     )
 
-    assert (found.type, found.article.publisher) == ("article", "S")
+    assert (rich_pin.type, rich_pin.article.publisher) == ("article", "S")
 
 
 def test_of_several_items_the_one_of_this_page_counts():
@@ -49,29 +49,29 @@ def test_of_several_items_the_one_of_this_page_counts():
 
 
 def test_other_items_name_the_page_too():
-    found = pin(ld({"@type": "Event", "name": "Fair", "description": "Once a year."}))
+    rich_pin = pin(ld({"@type": "Event", "name": "Fair", "description": "Once a year."}))
 
-    assert (found.type, found.types, found.title, found.description) == (
+    assert (rich_pin.type, rich_pin.types, rich_pin.title, rich_pin.description) == (
         "page", ("Event",), "Fair", "Once a year.",
     )  # fmt: skip
 
 
 def test_open_graph_alone_makes_a_product():
-    found = pin(
+    rich_pin = pin(
         "<meta property=og:type content=product><meta property=og:title content=Boot>"
         "<meta property=product:price:amount content='1,299.00'><meta property=product:price:currency content=usd>"
         "<meta property=product:availability content='in stock'><meta property=product:condition content=new>"
     )
 
-    assert (found.product.price, found.product.currency) == (Decimal("1299.00"), "USD")
-    assert (found.product.availability, found.product.condition) == ("in_stock", "new")
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("1299.00"), "USD")
+    assert (rich_pin.product.availability, rich_pin.product.condition) == ("in_stock", "new")
 
 
 def test_a_price_without_a_currency_is_dropped_with_a_reason():
-    found = pin(ld({"@type": "Product", "name": "Boot", "offers": {"price": "12.00"}}))
+    rich_pin = pin(ld({"@type": "Product", "name": "Boot", "offers": {"price": "12.00"}}))
 
-    assert found.product.price is None
-    assert [(each.field, each.reason) for each in found.dropped] == [
+    assert rich_pin.product.price is None
+    assert [(each.field, each.reason) for each in rich_pin.dropped] == [
         ("product.price", "not a price")
     ]
 
@@ -114,14 +114,14 @@ def test_a_movie_has_people_and_minutes():
 
 
 def test_a_video_has_players_and_seconds():
-    found = pin(
+    rich_pin = pin(
         "<meta property=og:type content=video.other><meta property=og:title content=V>"
         "<meta property=og:video content=/player><meta property=video:duration content=95>"
         "<meta property=og:video:width content=640>"
     )
 
-    assert found.type == "video"
-    assert (found.video.duration_s, found.video.embed_url, found.video.width) == (
+    assert rich_pin.type == "video"
+    assert (rich_pin.video.duration_s, rich_pin.video.embed_url, rich_pin.video.width) == (
         95,
         "https://a.test/player",
         640,
@@ -144,14 +144,14 @@ def test_a_book_takes_its_isbn_from_an_edition():
 
 
 def test_the_largest_image_wins_and_an_icon_never_does():
-    found = pin(
+    rich_pin = pin(
         "<meta property=og:image content=/logo.png><meta property=og:image content=/small.jpg>"
         "<meta property=og:image:width content=300><meta property=og:image:height content=200>"
         "<meta property=og:image content=/big-1200x900.jpg><meta name=twitter:image content=data:x>"
     )
 
-    assert found.image.url == "https://a.test/big-1200x900.jpg"
-    assert [image.url[15:] for image in found.images] == [
+    assert rich_pin.image.url == "https://a.test/big-1200x900.jpg"
+    assert [image.url[15:] for image in rich_pin.images] == [
         "logo.png",
         "small.jpg",
         "big-1200x900.jpg",
@@ -159,7 +159,7 @@ def test_the_largest_image_wins_and_an_icon_never_does():
 
 
 def test_an_article_shows_the_image_that_it_shares():
-    found = pin(
+    rich_pin = pin(
         ld(
             {
                 "@type": "Article",
@@ -170,7 +170,7 @@ def test_an_article_shows_the_image_that_it_shares():
         + "<meta property=og:image content=/lead.jpg>"
     )
 
-    assert found.image.url == "https://a.test/lead.jpg"
+    assert rich_pin.image.url == "https://a.test/lead.jpg"
 
 
 def test_titles_lose_the_name_of_the_site():
@@ -202,24 +202,29 @@ def test_bylines_outside_of_comments_name_the_author():
 
 
 def test_every_value_has_its_source_and_every_other_value_is_kept():
-    found = pin(ld(RECIPE) + "<meta property=og:title content='Another soup'><title>Third</title>")
+    rich_pin = pin(
+        ld(RECIPE) + "<meta property=og:title content='Another soup'><title>Third</title>"
+    )
 
-    source = found.provenance["page.title"]
+    source = rich_pin.provenance["page.title"]
     assert (source.syntax, source.position) == ("json-ld", "json-ld[0].name")
-    assert [(each.value, each.syntax) for each in found.conflicts if each.field == "page.title"] == [
+    assert [(each.value, each.syntax) for each in rich_pin.conflicts if each.field == "page.title"] == [
         ("Another soup", "opengraph"), ("Third", "html"),
     ]  # fmt: skip
 
 
 def test_invalid_values_are_dropped_and_the_next_source_is_asked():
-    found = pin(
+    rich_pin = pin(
         ld({**RECIPE, "totalTime": "soon", "image": "data:x", "datePublished": "03/04/2024"})
         + "<meta property=article:published_time content=2024-03-04>"
     )
 
-    assert found.recipe.total_minutes is None
-    assert found.published_at.isoformat() == "2024-03-04"
-    assert {each.field for each in found.dropped} == {"recipe.total_minutes", "page.published_at"}
+    assert rich_pin.recipe.total_minutes is None
+    assert rich_pin.published_at.isoformat() == "2024-03-04"
+    assert {each.field for each in rich_pin.dropped} == {
+        "recipe.total_minutes",
+        "page.published_at",
+    }
 
 
 def test_a_step_keeps_a_name_that_adds_something():
@@ -249,6 +254,6 @@ def test_a_page_of_one_type_has_no_fields_of_another():
 
 @given(st.binary(max_size=1_500))
 def test_any_bytes_give_a_pin_with_fields(body):
-    found = extract(body, "https://a.test/x")
+    rich_pin = extract(body, "https://a.test/x")
 
-    assert to_fields(found)[0]["page.type"]
+    assert to_fields(rich_pin)[0]["page.type"]

@@ -11,12 +11,12 @@ AMOUNTS = "<ul><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li><li>
 
 
 def test_amounts_of_things_need_no_heading_when_sentences_follow():
-    found = pin(f"<h1>Leek soup</h1><div>{AMOUNTS}</div><hr><div>{STEPS}</div>")
+    rich_pin = pin(f"<h1>Leek soup</h1><div>{AMOUNTS}</div><hr><div>{STEPS}</div>")
 
-    assert found.type == "recipe"
-    assert found.recipe.ingredients == ("2 cups leeks", "1 tbsp butter", "1 l stock", "salt")
-    assert len(found.recipe.instructions) == 2
-    assert found.provenance["recipe.instructions"].position == "at 'behind amounts'"
+    assert rich_pin.type == "recipe"
+    assert rich_pin.recipe.ingredients == ("2 cups leeks", "1 tbsp butter", "1 l stock", "salt")
+    assert len(rich_pin.recipe.instructions) == 2
+    assert rich_pin.provenance["recipe.instructions"].position == "at 'behind amounts'"
 
 
 def test_a_list_of_numbers_of_other_things_is_no_recipe():
@@ -26,12 +26,12 @@ def test_a_list_of_numbers_of_other_things_is_no_recipe():
 
 
 def test_steps_behind_ingredients_need_no_heading():
-    found = pin(
+    rich_pin = pin(
         f"<h3>Ingredients</h3>{AMOUNTS}{STEPS}<h3>Comments</h3><p>Nice one, thank you very much.</p>"
     )
 
-    assert found.recipe.ingredients[-1] == "salt"
-    assert len(found.recipe.instructions) == 2
+    assert rich_pin.recipe.ingredients[-1] == "salt"
+    assert len(rich_pin.recipe.instructions) == 2
 
 
 def test_what_you_need_makes_a_recipe_only_with_amounts():
@@ -47,11 +47,11 @@ def test_what_you_need_makes_a_recipe_only_with_amounts():
 
 
 def test_a_picture_before_a_heading_does_not_hide_it():
-    found = pin(
+    rich_pin = pin(
         f"<h2>\U0001f6d2 Ingredients</h2>{AMOUNTS}<h2>\U0001f468\u200d\U0001f373 Directions</h2>{STEPS}"
     )
 
-    assert found.recipe.ingredients[0] == "2 cups leeks"
+    assert rich_pin.recipe.ingredients[0] == "2 cups leeks"
 
 
 def test_amount_and_name_in_blocks_of_one_row_are_one_ingredient():
@@ -60,17 +60,17 @@ def test_amount_and_name_in_blocks_of_one_row_are_one_ingredient():
         for amount, name in (("2 g", "leek"), ("100 g", "rice"), ("1 l", "milk"))
     )
 
-    found = pin(f"<h2>Ingredients</h2><div>{rows}</div><h2>Method</h2>{STEPS}")
+    rich_pin = pin(f"<h2>Ingredients</h2><div>{rows}</div><h2>Method</h2>{STEPS}")
 
-    assert found.recipe.ingredients == ("2 g leek", "100 g rice", "1 l milk")
+    assert rich_pin.recipe.ingredients == ("2 g leek", "100 g rice", "1 l milk")
 
 
 def test_a_line_end_of_the_source_ends_no_step():
-    found = pin(
+    rich_pin = pin(
         f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2><p>Cut the leeks\n   and wash them.</p>"
     )
 
-    assert found.recipe.instructions == ("Cut the leeks and wash them.",)
+    assert rich_pin.recipe.instructions == ("Cut the leeks and wash them.",)
 
 
 def test_a_button_in_every_row_is_no_part_of_the_ingredients():
@@ -78,17 +78,17 @@ def test_a_button_in_every_row_is_no_part_of_the_ingredients():
         f"<li>{each} <a>Add to list</a></li>" for each in ("2 leeks", "1 l stock", "salt")
     )
 
-    found = pin(f"<h2>Ingredients</h2><ul>{rows}</ul><h2>Method</h2>{STEPS}")
+    rich_pin = pin(f"<h2>Ingredients</h2><ul>{rows}</ul><h2>Method</h2>{STEPS}")
 
-    assert found.recipe.ingredients == ("2 leeks", "1 l stock", "salt")
+    assert rich_pin.recipe.ingredients == ("2 leeks", "1 l stock", "salt")
 
 
 def test_a_tab_of_the_same_name_does_not_hide_the_steps():
-    found = pin(
+    rich_pin = pin(
         f"<button>Method</button><p>30 min</p><h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
     )
 
-    assert len(found.recipe.instructions) == 2
+    assert len(rich_pin.recipe.instructions) == 2
 
 
 def test_step_titles_in_boxes_called_instructions_are_not_steps():
@@ -97,21 +97,21 @@ def test_step_titles_in_boxes_called_instructions_are_not_steps():
         for n, text in ((1, "Cut the leeks."), (2, "Simmer them."))
     )
 
-    found = pin(f"<h2>Ingredients</h2>{AMOUNTS}<section class=instructions>{boxes}</section>")
+    rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<section class=instructions>{boxes}</section>")
 
-    assert found.recipe.instructions == ("Cut the leeks.", "Simmer them.")
+    assert rich_pin.recipe.instructions == ("Cut the leeks.", "Simmer them.")
 
 
 def test_properties_of_a_recipe_without_an_item_around_them_are_read():
-    found = pin(
+    rich_pin = pin(
         "<h1>Soup</h1><span itemprop=recipeYield>Serves 4</span><ul><li itemprop=recipeIngredient>2 leeks</li>"
         "<li itemprop=recipeIngredient>salt</li></ul><div itemprop=recipeInstructions><p>Stir.</p></div>"
     )
 
-    assert found.type == "recipe"
-    assert found.recipe.ingredients == ("2 leeks", "salt")
-    assert str(found.recipe.yields) == "4 servings"
-    assert found.provenance["recipe.ingredients"].syntax == "microdata"
+    assert rich_pin.type == "recipe"
+    assert rich_pin.recipe.ingredients == ("2 leeks", "salt")
+    assert str(rich_pin.recipe.yields) == "4 servings"
+    assert rich_pin.provenance["recipe.ingredients"].syntax == "microdata"
 
 
 def test_properties_without_an_item_that_anything_may_have_make_no_recipe():
@@ -119,7 +119,7 @@ def test_properties_without_an_item_that_anything_may_have_make_no_recipe():
 
 
 def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
-    found = pin(
+    rich_pin = pin(
         recipe_ld(
             **{
                 "@type": "BlogPosting",
@@ -129,7 +129,7 @@ def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
         )
     )
 
-    assert found.type == "recipe"
+    assert rich_pin.type == "recipe"
 
 
 def test_a_list_that_is_there_again_for_print_is_read_once():
@@ -172,17 +172,19 @@ def test_a_blank_that_was_encoded_twice_is_a_blank():
     ],
 )
 def test_servings_are_shown_in_many_ways(shown, text):
-    found = pin(recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + shown).recipe.yields
+    yields = pin(
+        recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + shown
+    ).recipe.yields
 
-    assert (str(found) if found else None) == text
+    assert (str(yields) if yields else None) == text
 
 
 def test_minutes_may_follow_hours_without_their_unit():
-    found = pin(
+    rich_pin = pin(
         recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + "<p>Total time 1 h 05</p>"
     )
 
-    assert found.recipe.total_minutes == 65
+    assert rich_pin.recipe.total_minutes == 65
 
 
 SHOWN = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
@@ -199,9 +201,9 @@ SHOWN = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
 def test_marked_steps_that_say_nothing_give_way_to_those_shown(steps):
     more = "<p>" + "Then stir it now and again, and take care that nothing burns. " * 4 + "</p>"
 
-    found = pin(recipe_ld(recipeIngredient=["x", "y"], recipeInstructions=steps) + SHOWN + more)
+    rich_pin = pin(recipe_ld(recipeIngredient=["x", "y"], recipeInstructions=steps) + SHOWN + more)
 
-    assert len(found.recipe.instructions) == 3
+    assert len(rich_pin.recipe.instructions) == 3
 
 
 def test_short_marked_steps_stay_where_nothing_longer_is_shown():
@@ -221,45 +223,47 @@ def test_a_list_of_short_marked_steps_is_not_replaced_by_the_text_around_the_rec
         "centimetre, times to the nearest minute. Readers have asked for more detail. " * 5
     )
 
-    found = pin(
+    rich_pin = pin(
         "<main><h1>Soup</h1><div itemscope itemtype='https://schema.org/Recipe'>"
         f"<h2 itemprop=name>Soup</h2><ul>{items}</ul>"
         f"<ol itemprop=recipeInstructions>{steps}</ol></div><p>{around}</p></main>"
     )
 
-    assert found.recipe.instructions == ("Chop everything.", "Cook it slowly.", "Eat.")
-    assert found.provenance["recipe.instructions"].syntax == "microdata"
+    assert rich_pin.recipe.instructions == ("Chop everything.", "Cook it slowly.", "Eat.")
+    assert rich_pin.provenance["recipe.instructions"].syntax == "microdata"
 
 
 def test_one_marked_ingredient_gives_way_to_a_list_of_them():
-    found = pin(
+    rich_pin = pin(
         recipe_ld(recipeIngredient=["2 leeks, 1 l stock, salt"], recipeInstructions="Stir it all.")
         + SHOWN
     )
 
-    assert found.recipe.ingredients[0] == "2 cups leeks"
+    assert rich_pin.recipe.ingredients[0] == "2 cups leeks"
 
 
 def test_a_heading_may_name_the_dish_beside_the_part():
-    found = pin(f"<h2>Leek soup – Ingredients</h2>{AMOUNTS}<h2>Directions: Leek soup</h2>{STEPS}")
+    rich_pin = pin(
+        f"<h2>Leek soup – Ingredients</h2>{AMOUNTS}<h2>Directions: Leek soup</h2>{STEPS}"
+    )
 
-    assert (len(found.recipe.ingredients), len(found.recipe.instructions)) == (4, 2)
+    assert (len(rich_pin.recipe.ingredients), len(rich_pin.recipe.instructions)) == (4, 2)
 
 
 def test_a_heading_that_says_something_else_ends_no_search_for_steps():
-    found = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Leek soup</h2><figure></figure>{STEPS}")
+    rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Leek soup</h2><figure></figure>{STEPS}")
 
-    assert len(found.recipe.instructions) == 2
+    assert len(rich_pin.recipe.instructions) == 2
 
 
 def test_ingredients_for_each_part_are_all_read():
-    found = pin(
+    rich_pin = pin(
         "<h3>Ingredients for the soup</h3><ul><li>2 leeks</li><li>salt</li></ul>"
         "<h3>Ingredients for the bread</h3><ul><li>1 kg flour</li><li>yeast</li></ul>"
         f"<h3>Method</h3>{STEPS}"
     )
 
-    assert found.recipe.ingredients == ("2 leeks", "salt", "1 kg flour", "yeast")
+    assert rich_pin.recipe.ingredients == ("2 leeks", "salt", "1 kg flour", "yeast")
 
 
 def test_lines_of_one_element_are_ingredients():
@@ -271,9 +275,9 @@ def test_lines_of_one_element_are_ingredients():
 
 
 def test_amounts_by_the_line_need_no_heading():
-    found = pin(f"<i>tbsp</i><p>• 15 g leek<br>• 1 tbsp oil<br>• salt<br>• 1 l stock</p>{STEPS}")
+    rich_pin = pin(f"<i>tbsp</i><p>• 15 g leek<br>• 1 tbsp oil<br>• salt<br>• 1 l stock</p>{STEPS}")
 
-    assert found.recipe.ingredients == ("15 g leek", "1 tbsp oil", "salt", "1 l stock")
+    assert rich_pin.recipe.ingredients == ("15 g leek", "1 tbsp oil", "salt", "1 l stock")
 
 
 def test_an_entity_in_the_heading_does_not_hide_the_page():
@@ -286,24 +290,24 @@ def test_an_entity_in_the_heading_does_not_hide_the_page():
 def test_the_same_list_in_other_units_is_read_once():
     lists = "<li>US</li><li>METRIC</li><li>8.8oz flour</li><li>2 eggs</li><li>250g flour</li><li>2 eggs</li>"
 
-    found = pin(f"<h2>Ingredients</h2><ul>{lists}</ul><h2>Method</h2>{STEPS}")
+    rich_pin = pin(f"<h2>Ingredients</h2><ul>{lists}</ul><h2>Method</h2>{STEPS}")
 
-    assert found.recipe.ingredients == ("8.8oz flour", "2 eggs")
+    assert rich_pin.recipe.ingredients == ("8.8oz flour", "2 eggs")
 
 
 def test_a_link_to_edit_is_no_step():
-    found = pin(f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>Method</h2><i>[ edit ]</i></div>{STEPS}")
+    rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>Method</h2><i>[ edit ]</i></div>{STEPS}")
 
-    assert found.recipe.instructions[0].startswith("Cut")
+    assert rich_pin.recipe.instructions[0].startswith("Cut")
 
 
 def test_seconds_alone_are_no_time_of_a_recipe():
-    found = pin(
+    rich_pin = pin(
         recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.", prepTime="PT45S")
         + "<p>Preparation time: 45 minutes</p>"
     )
 
-    assert found.recipe.prep_minutes == 45
+    assert rich_pin.recipe.prep_minutes == 45
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ LISTS = (
 
 
 def test_lists_under_their_headings_make_a_recipe():
-    found = pin(f"<title>Soup</title>{LISTS}<h2>Comments</h2><ul><li>Nice</li></ul>")
+    rich_pin = pin(f"<title>Soup</title>{LISTS}<h2>Comments</h2><ul><li>Nice</li></ul>")
 
-    assert found.type == "recipe"
-    assert found.recipe.ingredients == ("2 leeks", "salt")
-    assert found.recipe.instructions == ("Stir it well.",)
-    assert found.provenance["recipe.ingredients"].position == "at 'Ingredients:'"
+    assert rich_pin.type == "recipe"
+    assert rich_pin.recipe.ingredients == ("2 leeks", "salt")
+    assert rich_pin.recipe.instructions == ("Stir it well.",)
+    assert rich_pin.provenance["recipe.ingredients"].position == "at 'Ingredients:'"
 
 
 @pytest.mark.parametrize(
@@ -36,20 +36,23 @@ def test_lists_under_their_headings_make_a_recipe():
     ],
 )
 def test_headings_are_known_in_many_languages(ingredients, steps):
-    found = pin(
+    rich_pin = pin(
         f"<h3>{ingredients}</h3><ul><li>a 1</li><li>b 2</li></ul><h3>{steps}</h3><ol><li>Wait.</li></ol>"
     )
 
-    assert (found.recipe.ingredients, found.recipe.instructions) == (("a 1", "b 2"), ("Wait.",))
+    assert (rich_pin.recipe.ingredients, rich_pin.recipe.instructions) == (
+        ("a 1", "b 2"),
+        ("Wait.",),
+    )
 
 
 def test_class_names_serve_where_there_is_no_heading():
-    found = pin(
+    rich_pin = pin(
         "<p>Our ingredients are fresh.</p><div class=recipe-ingredients><ul><li>2 leeks</li><li>salt</li></ul></div>"
         "<div class=recipe-directions><ol><li>Stir.</li></ol></div>"
     )
 
-    assert found.recipe.ingredients == ("2 leeks", "salt")
+    assert rich_pin.recipe.ingredients == ("2 leeks", "salt")
 
 
 def test_ingredients_alone_are_no_recipe():
@@ -63,12 +66,12 @@ def test_a_product_with_ingredients_stays_a_product():
 
 
 def test_markup_without_steps_takes_those_that_are_shown():
-    found = pin(recipe_ld(recipeIngredient=["2 leeks"]) + LISTS)
+    rich_pin = pin(recipe_ld(recipeIngredient=["2 leeks"]) + LISTS)
 
-    assert found.recipe.ingredients == ("2 leeks",)
-    assert found.recipe.instructions == ("Stir it well.",)
-    assert found.provenance["recipe.instructions"].syntax == "html"
-    assert found.provenance["recipe.ingredients"].syntax == "json-ld"
+    assert rich_pin.recipe.ingredients == ("2 leeks",)
+    assert rich_pin.recipe.instructions == ("Stir it well.",)
+    assert rich_pin.provenance["recipe.instructions"].syntax == "html"
+    assert rich_pin.provenance["recipe.ingredients"].syntax == "json-ld"
 
 
 @pytest.mark.parametrize(
@@ -81,20 +84,20 @@ def test_markup_without_steps_takes_those_that_are_shown():
 def test_marked_names_without_amounts_give_way_only_to_the_same_list_with_them(shown, ingredients):
     items = "".join(f"<li>{item}</li>" for item in shown)
 
-    found = pin(
+    rich_pin = pin(
         recipe_ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.")
         + f"<h2>Ingredients</h2><ul>{items}</ul>"
     )
 
-    assert found.recipe.ingredients == ingredients
+    assert rich_pin.recipe.ingredients == ingredients
 
 
 def test_captions_tell_times_and_servings():
-    found = pin(
+    rich_pin = pin(
         LISTS + "<p>Prep time: <b>10 min</b> | Cooking time 1 h 5 min | Serves 4-6 people</p>"
     )
 
-    recipe = found.recipe
+    recipe = rich_pin.recipe
     assert (recipe.prep_minutes, recipe.cook_minutes, recipe.total_minutes) == (10, 65, 75)
     assert str(recipe.yields) == "6 servings"
 
@@ -133,10 +136,10 @@ def test_a_caption_without_its_value_is_nothing(shown):
     ],
 )
 def test_each_caption_has_the_duration_that_is_meant(shown, prep, cook, total):
-    found = caption_times.times(shown)
+    times = caption_times.times(shown)
 
     fields = ("prep_minutes", "cook_minutes", "total_minutes")
-    assert tuple(found[name][0] if name in found else None for name in fields) == (
+    assert tuple(times[name][0] if name in times else None for name in fields) == (
         prep,
         cook,
         total,
@@ -144,17 +147,17 @@ def test_each_caption_has_the_duration_that_is_meant(shown, prep, cook, total):
 
 
 def test_a_duration_behind_the_servings_is_the_total():
-    found = pin(LISTS + "<p>4 personen</p><p>15 min</p>").recipe
+    recipe = pin(LISTS + "<p>4 personen</p><p>15 min</p>").recipe
 
-    assert (str(found.yields), found.total_minutes) == ("4 servings", 15)
+    assert (str(recipe.yields), recipe.total_minutes) == ("4 servings", 15)
 
 
 @given(st.lists(st.sampled_from(["<h2>Ingredients</h2>", "<h3>Method</h3>", "<ul>", "</ul>", "<li>2 leeks",
     "<div>", "</div>", "<p>Stir.", "Serves 4 ", "Prep: 5 min ", "<table><tr><td>x", "<b>Steps</b>"]), max_size=30))  # fmt: skip
 def test_any_order_of_parts_is_read(pieces):
-    found = pin("ingredients" + "".join(pieces))
+    rich_pin = pin("ingredients" + "".join(pieces))
 
-    assert found.recipe is None or found.recipe.ingredients
+    assert rich_pin.recipe is None or rich_pin.recipe.ingredients
 
 
 def test_parts_of_a_declared_total_are_read_from_the_main_part_of_a_page():

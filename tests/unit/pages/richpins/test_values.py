@@ -223,9 +223,9 @@ def test_coordinates_stay_within_the_globe():
     ],
 )
 def test_a_rating_is_between_zero_and_the_top_of_its_scale(rating, value):
-    found = pin(recipe_ld(aggregateRating=rating)).recipe.rating
+    rich_pin = pin(recipe_ld(aggregateRating=rating)).recipe.rating
 
-    assert (found and found.value) == (value and Decimal(value))
+    assert (rich_pin and rich_pin.value) == (value and Decimal(value))
 
 
 def test_a_rating_is_a_number_above_zero():
