@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from kombu.transport import redis as stock
 
@@ -23,13 +23,21 @@ from aragog.pinlater.transport.channel import Channel
 _clock = SystemClock()
 
 
+class WakeSocket(NamedTuple):
+    """A blocking pop that is in progress, on this connection."""
+
+    channel: Channel
+    poller: BlockingPoller
+    connection: Any
+
+
 class Poller(stock.MultiChannelPoller):
     """Polls all channels of one transport."""
 
     def __init__(self) -> None:
         super().__init__()
         self.hub: Any = None
-        self._waiters: dict[int, tuple[Channel, BlockingPoller]] = {}
+        self._waiters: dict[int, WakeSocket] = {}
         self._timer: Any = None
         self._timer_at_s = float("inf")
         self._nudge: tuple[socket.socket, socket.socket] | None = None
@@ -65,19 +73,22 @@ class Poller(stock.MultiChannelPoller):
 
     def _watch(self) -> None:
         """Watch the sockets of the pollers."""
-        alive = {}
+        alive: dict[int, WakeSocket] = {}
         for channel in self._channels:
             for poller in channel.pollers:
                 fd = poller.fileno
                 if poller.sent_s is not None and fd is not None:
-                    alive[fd] = (channel, poller)
-        for fd in self._waiters.keys() - alive.keys():
-            self._unwatch(fd)
-        for fd in alive:
+                    alive[fd] = WakeSocket(channel, poller, poller.connection)
+        # A new connection may have the number of one that was closed, which epoll has forgotten.
+        for fd, waiter in self._waiters.items():
+            if alive.get(fd) != waiter:
+                self._unwatch(fd)
+        for fd, waiter in alive.items():
+            is_new = self._waiters.get(fd) != waiter
             if self.hub is not None:
-                if fd not in self._waiters or fd not in self.hub.readers:
+                if is_new or fd not in self.hub.readers:
                     self.hub.add_reader(fd, self.on_waiter, fd)
-            elif fd not in self._waiters:
+            elif is_new:
                 self.poller.register(fd, self.eventflags)
         self._waiters = alive
 
@@ -90,16 +101,17 @@ class Poller(stock.MultiChannelPoller):
 
     def forget(self, consumer: JobConsumer) -> None:
         """Drop a consumer whose channel closes."""
-        for fd, (_, poller) in list(self._waiters.items()):
-            if poller in consumer.pollers:
+        for fd, waiter in list(self._waiters.items()):
+            if waiter.poller in consumer.pollers:
                 del self._waiters[fd]
                 self._unwatch(fd)
 
     def on_waiter(self, fd: int) -> None:
         """Handle a readable socket of a poller."""
-        channel, poller = self._waiters.get(fd, (None, None))
-        if channel is not None and poller is not None and poller.sent_s is not None:
-            channel.consumer.woken(poller, room=channel.qos.room(at_most=MAX_BATCH))
+        waiter = self._waiters.get(fd)
+        if waiter is not None and waiter.poller.sent_s is not None:
+            channel = waiter.channel
+            channel.consumer.woken(waiter.poller, room=channel.qos.room(at_most=MAX_BATCH))
 
     def _arm(self) -> None:
         """Set a timer for the next iteration."""

@@ -1,0 +1,84 @@
+"""The sockets that a worker's event loop watches for wake tokens."""
+
+from contextlib import closing
+from dataclasses import dataclass
+
+import pytest
+from kombu.asynchronous import Hub
+
+from aragog.pinlater.claims.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.transport.poller import Poller
+
+pytestmark = pytest.mark.redis
+
+
+@dataclass(eq=False)
+class Channel:
+    """The part of a channel that waits for tokens and has no room for jobs."""
+
+    consumer: JobConsumer
+    active_queues: tuple[str, ...] = ()
+    wants_turn_at_s: float = float("inf")
+
+    @property
+    def pollers(self) -> list[BlockingPoller]:
+        return self.consumer.pollers
+
+    def work(self, *, at_most: int) -> int:
+        self.consumer.consume(self.active_queues)
+        self.consumer.wait()
+        return 0
+
+
+@pytest.fixture
+def shard(redis_client):
+    return RedisShard(redis_client)
+
+
+@pytest.fixture
+def channel(shard):
+    claims = ClaimRegistry(Cluster([shard]))
+    with closing(JobConsumer(claims, claims.add)) as consumer:
+        yield Channel(consumer)
+    claims.stop()
+
+
+def hears(poll, fd):
+    return any(readable == fd for readable, _ in poll(10))
+
+
+def test_a_worker_that_gets_a_further_queue_hears_of_its_jobs(channel, shard):
+    # What was seen: after `add_consumer` every job started a second late, and the log said every
+    # five seconds that the server did not answer. The new connection had the old one's number.
+    hub, poller = Hub(), Poller()
+    poller.attach(hub)
+    poller._channels.add(channel)
+    channel.active_queues = ("a",)
+    poller.turn()
+    channel.active_queues = ("a", "b")
+    poller.turn()
+
+    poller._nudged()  # the poller's own socket is not what is to be heard
+    shard.wake("b")
+
+    assert hears(hub.poller.poll, channel.pollers[0].fileno)
+    poller.detach()
+    hub.close()
+
+
+def test_it_hears_of_them_without_an_event_loop(channel, shard):
+    poller = Poller()
+    poller._channels.add(channel)
+    channel.active_queues = ("a",)
+    channel.work(at_most=1)
+    poller._watch()
+    channel.active_queues = ("a", "b")
+    channel.work(at_most=1)
+    poller._watch()
+
+    shard.wake("b")
+
+    assert hears(poller.poller.poll, channel.pollers[0].fileno)
