@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 
 import click
@@ -123,10 +125,28 @@ class OneLineErrors(LazyGroup):
             if hint:
                 echo(f"aragog: {hint}", err=True)
             sys.exit(2 if isinstance(error, BadInput) else 1)
+        except OSError as error:
+            from aragog.terminal import verbosity  # noqa: PLC0415
+
+            # click ends a command quietly whose reader has gone, as `head` does.
+            if verbosity.verbose or error.errno == errno.EPIPE:
+                raise
+            _give_up_output()
+            name = f"{error.filename}: " if error.filename else ""
+            click.echo(f"aragog: {name}{error.strerror or error}", err=True)
+            sys.exit(1)
         except UnicodeEncodeError as error:
             if error.encoding != "utf-8":
                 raise
             raise click.UsageError(f"{error.object!r} is not valid UTF-8", context) from error
+
+
+def _give_up_output() -> None:
+    """Discard output that cannot be written: Python would try again when it ends, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
+from aragog.hosts import split_port
 from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, without_password
 from aragog.settings.credentials import credential_problems
@@ -38,6 +39,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_number_problems(settings),
         *_refresh_problems(settings.refresh),
         *_store_problems(settings),
+        *_gateway_problems(settings),
         *_serving_problems(settings.serving),
         *_standalone_problems(settings.standalone),
         *_broker_problems(settings.broker.url),
@@ -77,6 +79,17 @@ def _store_problems(settings: Settings) -> Iterator[str]:
             yield f"store.field_formats: {name}: must be one of {formats}, got {text!r}"
     if settings.store.sqlite_shards > 256:
         yield "store.sqlite_shards: must be at most 256"
+
+
+def _gateway_problems(settings: Settings) -> Iterator[str]:
+    named = [("store.hbase_gateways", one) for one in settings.store.hbase_gateways]
+    named += [("serving.standby_gateways", one) for one in settings.serving.standby_gateways]
+    for setting, gateway in named:
+        host, port = split_port(gateway)
+        if not (host and port):
+            yield f"{setting}: must be host:port, such as 127.0.0.1:9090, got {gateway!r}"
+    if settings.store.engine == "hbase" and not settings.store.hbase_gateways:
+        yield "store.hbase_gateways: is required when store.engine is hbase"
 
 
 def _serving_problems(serving: ServingSettings) -> Iterator[str]:

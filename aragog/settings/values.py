@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import re
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,12 +109,14 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
     if hint in (int, float):
         number = isinstance(value, int if hint is int else (int, float))
         if not isinstance(value, bool) and (number or isinstance(value, FromEnvironment)):
-            try:
-                return hint(value)
-            except ValueError:
-                pass
+            with suppress(ValueError, OverflowError):
+                converted = hint(value)
+                if math.isfinite(converted):
+                    return converted
         raise ValueError("a whole number" if hint is int else "a number")
     if hint is Path and isinstance(value, str):
+        if not value.strip():
+            raise ValueError("a path")
         return Path(value).expanduser()
     if isinstance(hint, type) and issubclass(hint, str) and isinstance(value, str):
         return hint(reveal(value))

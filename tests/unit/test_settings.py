@@ -56,6 +56,32 @@ def test_a_value_out_of_bounds_is_named(tmp_path):
         load("[fetch]\nconcurrency = 0\n", tmp_path)
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_what_is_no_finite_number_is_named(tmp_path, number):
+    with pytest.raises(ConfigError, match=r"politeness\.qps: must be a number"):
+        load(f"[politeness]\nqps = {number}\n", tmp_path)
+    with pytest.raises(ConfigError, match="ARAGOG_FETCH__DEADLINE_S: must be a number"):
+        load("", tmp_path, ARAGOG_FETCH__DEADLINE_S=number)
+
+
+@pytest.mark.parametrize("gateways", ["hbase1", "hbase1:", "hbase1:9090,hbase2:thrift"])
+def test_a_gateway_without_a_port_is_named(tmp_path, gateways):
+    with pytest.raises(ConfigError, match=r"store\.hbase_gateways: must be host:port"):
+        load("", tmp_path, ARAGOG_STORE__HBASE_GATEWAYS=gateways)
+    with pytest.raises(ConfigError, match=r"serving\.standby_gateways: must be host:port"):
+        load("", tmp_path, ARAGOG_SERVING__STANDBY_GATEWAYS=gateways)
+
+
+def test_an_hbase_store_needs_a_gateway(tmp_path):
+    with pytest.raises(ConfigError, match=r"store\.hbase_gateways: is required"):
+        load("[store]\nengine = 'hbase'\nhbase_gateways = []\n", tmp_path)
+
+
+def test_an_empty_data_folder_is_not_the_current_one(tmp_path):
+    with pytest.raises(ConfigError, match="ARAGOG_DATA_DIR: must be a path"):
+        load("", tmp_path, ARAGOG_DATA_DIR="")
+
+
 @pytest.mark.parametrize("text", ["[fetch", "fetch = 3"])
 def test_a_broken_file_is_named(tmp_path, text):
     with pytest.raises(ConfigError, match=r"aragog\.toml|fetch"):

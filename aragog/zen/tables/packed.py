@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import orjson
 
+from aragog.errors import BadInput
 from aragog.zen.tables import Cell, Row
 
 _HEAD = Struct(">HI")
@@ -31,8 +32,19 @@ CellPut = tuple[Mapping[bytes, bytes], int]
 """Cells and their time."""
 
 
+MAX_CELLS = 65_535
+"""Of a row; a field with its source takes two."""
+
+
 def pack(row: Row) -> bytes:
-    """The row as one value; at most 65,535 cells."""
+    """
+    The row as one value.
+
+    Raises:
+        BadInput: it has more than MAX_CELLS cells.
+    """
+    if len(row) > MAX_CELLS:
+        raise BadInput(f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields")
     columns = sorted(row)
     shape = _shape(tuple(columns))
     cells = [row[column] for column in columns]

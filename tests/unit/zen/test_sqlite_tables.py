@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 
-from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
+from aragog.errors import BadInput, ConfigError, StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
 from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes
@@ -210,6 +210,33 @@ def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(with_checkpoint
         largest = max(largest, log.stat().st_size)
 
     assert largest < 400 * 50_000
+
+
+def test_a_write_that_is_committed_does_not_fail_because_its_log_cannot_be_emptied(
+    with_checkpoints,
+):
+    table = with_checkpoints(past_bytes=10**12, restart_past_bytes=0)["e"]
+    shards = table._shards
+    table.put(b"\0a", {b"p:x": b"1"}, at_ms=1)
+    table.put(b"\0b", {b"p:x": b"1"}, at_ms=1)
+    wait_until(lambda: shards._checkpoints.behind[0])
+
+    with shards.reading(0) as db:
+        reader = db.execute("SELECT * FROM e")
+        reader.fetchone()  # a reader keeps the log of its own connection
+        table.put(b"\0c", {b"p:x": b"1"}, at_ms=1)
+
+    assert table.get(b"\0c")
+
+
+def test_a_row_with_too_many_cells_is_refused_and_stays(tables):
+    before = {b"m:a": b"1"}
+    tables["n"].put(b"\0" * 16, before, at_ms=1)
+
+    with pytest.raises(BadInput, match="65,535 cells, not 70,001"):
+        tables["n"].put(b"\0" * 16, {b"m:%d" % n: b"" for n in range(70_000)}, at_ms=1)
+
+    assert tables["n"].get(b"\0" * 16).keys() == before.keys()
 
 
 def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
