@@ -149,10 +149,10 @@ def main(options: argparse.Namespace) -> None:
             alone = canonicalize_alone(client, admin, server, web.port)
             before = client.counters()
             server.config_resetstat()
-            given = urls(web.port, options.urls, options.domains, "crawl")
+            addresses = urls(web.port, options.urls, options.domains, "crawl")
             cpu_s = cpu_s_by_role(origin=True)
             started_at_s = time.monotonic()
-            client.enqueue(given)
+            client.enqueue(addresses)
             spool_most = closings = 0
             closed = False
             most_memory = 0

@@ -80,9 +80,9 @@ def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
 
     def work() -> None:
         for _ in range(reads // threads):
-            asked = (random.choice(pages),)
+            urls = (random.choice(pages),)
             started_at_s = time.perf_counter()
-            read(lambda store, asked=asked: store.pages.values(asked, FIELDS))
+            read(lambda store, urls=urls: store.pages.values(urls, FIELDS))
             latencies.append((time.perf_counter() - started_at_s) * 1000)
 
     before_s = time.process_time()
@@ -105,13 +105,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--stalls", type=float, default=0.01)
     parser.add_argument("--gateways", nargs=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     settings = StoreSettings()
     with tempfile.TemporaryDirectory() as folder:
-        if given.gateways:
+        if options.gateways:
             from aragog.zen.tables.hbase import HBaseTables
 
-            both = [HBaseTables(StoreSettings(hbase_gateways=(one,))) for one in given.gateways]
+            both = [
+                HBaseTables(StoreSettings(hbase_gateways=(gateway,)))
+                for gateway in options.gateways
+            ]
             both[0].create()
             store = UrlStore(both[0], MemoryContent(), settings)
             for number in range(PAGES):
@@ -123,15 +126,19 @@ def main() -> None:
             fill(Path(folder))
             both = [SqliteTables(Path(folder), shards=16) for _ in range(2)]
             usual_s = 0.001
-        pauses = (waits(usual_s, given.stalls), waits(usual_s, 0))
+        pauses = (waits(usual_s, options.stalls), waits(usual_s, 0))
         primary, standby = (
             UrlStore(SlowTables(tables, pause), MemoryContent(), settings)
             for tables, pause in zip(both, pauses, strict=True)
         )
         print(f"{'':14} {'p50 ms':>8} {'p99 ms':>8} {'p99.9 ms':>8} {'CPU us':>8}")
-        show("primary alone", *measure(lambda call: call(primary), given.reads, given.threads), "")
-        hedged = HedgedReads(primary, standby, threads=4 * given.threads)
-        measured = measure(hedged.read, given.reads, given.threads)
+        show(
+            "primary alone",
+            *measure(lambda call: call(primary), options.reads, options.threads),
+            "",
+        )
+        hedged = HedgedReads(primary, standby, threads=4 * options.threads)
+        measured = measure(hedged.read, options.reads, options.threads)
         policy = hedged.policy
         extra = (policy.hedged + policy.mirrored) / policy.reads
         notes = f"{extra:.2%} extra reads, delay {policy.delay_s * 1000:.1f} ms"

@@ -56,7 +56,9 @@ def batch(number: int) -> OutgoingMessage:
 
 def cpu_s(process: psutil.Process) -> float:
     """CPU seconds of a process and its children."""
-    return sum(sum(one.cpu_times()[:2]) for one in (process, *process.children(recursive=True)))
+    return sum(
+        sum(process_.cpu_times()[:2]) for process_ in (process, *process.children(recursive=True))
+    )
 
 
 def publish(broker: str, count: int) -> float:

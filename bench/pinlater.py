@@ -121,8 +121,8 @@ def brokers(redis_server):
 
 
 def envelope_of_a_noop():
-    with Celery("e", broker="memory://") as one, one.connection() as connection:
-        one.send_task("noop", queue="x", connection=connection)
+    with Celery("e", broker="memory://") as app, app.connection() as connection:
+        app.send_task("noop", queue="x", connection=connection)
         channel = connection.default_channel
         return channel._get("x")
 
@@ -176,21 +176,21 @@ def throughput(count, rounds):
         rates = {"redis": [], "pinlater": []}
         for round_ in range(rounds):
             for name in ("redis", "pinlater") if round_ % 2 == 0 else ("pinlater", "redis"):
-                with server() as one:
-                    rates[name].append(drain(one, name, count, *args))
+                with server() as redis_server:
+                    rates[name].append(drain(redis_server, name, count, *args))
         (r, rc), (p, pc) = (max(rates["redis"]), max(rates["pinlater"]))
         table.add_row(pool, f"{r:,.0f}", f"{p:,.0f}", f"{p / r:.2f}", f"{rc:.0f} / {pc:.0f}")
     console.print(f"no-op tasks, {count:,} waiting, best of {rounds}", table)
 
 
 def scheduled(count):
-    with server() as one:
-        client = redis.Redis.from_url(one.url)
+    with server() as redis_server:
+        client = redis.Redis.from_url(redis_server.url)
         message = envelope_of_a_noop()
         job = to_job(message, priority=0, now=None)
         waiting = NewJob(job.body, delay_ms=3_600_000, name=job.name, key=job.key)
-        cluster = Cluster(connect_shards([one.url], socket_timeout_s=30))
-        with worker(brokers(one)["pinlater"], "-P", "threads", "-c2") as process:
+        cluster = Cluster(connect_shards([redis_server.url], socket_timeout_s=30))
+        with worker(brokers(redis_server)["pinlater"], "-P", "threads", "-c2") as process:
             while not client.keys("*wake") and not client.pubsub_channels():
                 if client.info("clients")["blocked_clients"]:
                     break
@@ -223,16 +223,27 @@ def scheduled(count):
 
 
 def lateness(count, span_s=15.0, head_s=3.0):
-    with server() as one, Celery("e", broker="memory://") as e, e.connection() as connection:
-        client = redis.Redis.from_url(one.url)
+    with (
+        server() as redis_server,
+        Celery("e", broker="memory://") as e,
+        e.connection() as connection,
+    ):
+        client = redis.Redis.from_url(redis_server.url)
         after = [span_s * i / count for i in range(count)]
         jobs = []
         for after_s in after:
             e.send_task("late", (after_s,), queue="x", connection=connection)
             message = connection.default_channel._get("x")
             jobs.append(to_job(message, priority=0, now=datetime.now(UTC)))
-        with worker(brokers(one)["pinlater"], "-P", "threads", "-c4", notes=one.url, prefetch=16):
-            cluster = Cluster(connect_shards([one.url]))
+        with worker(
+            brokers(redis_server)["pinlater"],
+            "-P",
+            "threads",
+            "-c4",
+            notes=redis_server.url,
+            prefetch=16,
+        ):
+            cluster = Cluster(connect_shards([redis_server.url]))
             base = time.time() + head_s
             client.set("base", base)
             # In small parts: a delay counts from when the server takes it.
@@ -259,8 +270,8 @@ def lateness(count, span_s=15.0, head_s=3.0):
 
 
 def raw(count=40_000, batch=100):
-    with server() as one:
-        client = redis.Redis.from_url(one.url)
+    with server() as redis_server:
+        client = redis.Redis.from_url(redis_server.url)
         shard = RedisShard(client)
         body = b"x" * 900
         table = Table("what", "/s", "Redis CPU µs each")
@@ -286,7 +297,7 @@ def raw(count=40_000, batch=100):
         row("enqueue, 1,000 a round trip", enqueue)
         row(f"claim and ack, {batch} a round trip", claim_and_ack)
         benchmark = subprocess.run(
-            ["redis-benchmark", "-s", str(one.socket), "-t", "ping_mbulk,lpush", "-d", "900", "-n", "50000", "--csv"],
+            ["redis-benchmark", "-s", str(redis_server.socket), "-t", "ping_mbulk,lpush", "-d", "900", "-n", "50000", "--csv"],
             capture_output=True, text=True, check=False,
         ).stdout  # fmt: skip
         for line in benchmark.splitlines()[1:]:
@@ -297,12 +308,12 @@ def raw(count=40_000, batch=100):
 
 def kill(waiting, in_flight=500, claim_timeout_s=5.0):
     """All jobs run exactly once but those that a killed worker held, which run at least once."""
-    with server() as one, tempfile.TemporaryDirectory(prefix="ar") as folder:
+    with server() as redis_server, tempfile.TemporaryDirectory(prefix="ar") as folder:
         notes, count = Path(folder) / "notes", waiting + in_flight
         notes.touch()
-        shard = RedisShard(redis.Redis.from_url(one.url))
-        broker, more = brokers(one)["pinlater"], {"BENCH_CLAIM_S": str(claim_timeout_s)}
-        enqueue_marks(one, count)
+        shard = RedisShard(redis.Redis.from_url(redis_server.url))
+        broker, more = brokers(redis_server)["pinlater"], {"BENCH_CLAIM_S": str(claim_timeout_s)}
+        enqueue_marks(redis_server, count)
         args = ("-P", "threads", "-c50")
         with worker(
             broker, *args, notes=str(notes), prefetch=in_flight // 50, BENCH_BLOCK="1", **more
@@ -319,7 +330,7 @@ def kill(waiting, in_flight=500, claim_timeout_s=5.0):
                 )
             )
             given_back_s = time.monotonic() - killed_s
-            wait_until(lambda: not left(one, "pinlater"))
+            wait_until(lambda: not left(redis_server, "pinlater"))
         took_s = time.monotonic() - killed_s
         ran = Counter(map(int, notes.read_bytes().split()))
         table = Table(

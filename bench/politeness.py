@@ -183,12 +183,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=64)
     args = parser.parse_args()
     with (
-        tempfile.TemporaryDirectory(prefix="ar") as one,
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
         tempfile.TemporaryDirectory(prefix="ar") as two,
-        RedisServer(Path(one)) as shared,
+        RedisServer(Path(folder)) as shared,
         RedisServer(Path(two)) as limiter,
     ):
-        measure(args, shared.url, limiter.url, Path(one))
+        measure(args, shared.url, limiter.url, Path(folder))
 
 
 def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -> None:
@@ -287,7 +287,7 @@ def script_calls(client: redis.Redis) -> int:
 
 def politeness(
     qps: float,
-    asked: dict[str, list[float]],
+    requested: dict[str, list[float]],
     urls: Sequence[str],
     span: tuple[float, float],
     warm_s: float,
@@ -296,7 +296,7 @@ def politeness(
     interval_s = 1 / qps
     backlog = Counter(url.split("/")[2].removeprefix("www.") for url in urls)
     used = allowed = violations = 0
-    for key, instants in asked.items():
+    for key, instants in requested.items():
         instants.sort()
         violations += sum(b - a < interval_s - NOISE_S for a, b in pairwise(instants))
         over = len(instants) >= backlog[key]
@@ -306,7 +306,7 @@ def politeness(
         used += len(counted)
         allowed += max(len(counted), int((until_s - before_s + NOISE_S) / interval_s))
     # A domain that was never asked had work all the time.
-    allowed += (len(backlog) - len(asked)) * (1 + int((span[1] - warm_s) / interval_s))
+    allowed += (len(backlog) - len(requested)) * (1 + int((span[1] - warm_s) / interval_s))
     return {
         "allowed rate used after the start": f"{used / max(1, allowed):.1%}",
         "violations of the interval": str(violations),

@@ -208,13 +208,13 @@ class Domain:
         done = ration(due, self._budget, rate_per_s=self.rate_per_s, now_ms=now_ms, tick_s=tick_s)
         self._budget = done.budget
         self.put_off += len(done.later)
-        for one, at_ms in done.later:
-            heapq.heappush(self._due, (at_ms, int(one.url)))
-        for one in done.go:
-            page = self.pages[int(one.url)]
+        for item, at_ms in done.later:
+            heapq.heappush(self._due, (at_ms, int(item.url)))
+        for item in done.go:
+            page = self.pages[int(item.url)]
             self._count(page, now_ms, begin_ms)
             self.fetches += now_ms >= begin_ms
-            self._fetch(int(one.url), page, now_ms)
+            self._fetch(int(item.url), page, now_ms)
 
     def _believed(self, page: _Page, state: RefreshState) -> RefreshState:
         sure = 1e6
@@ -313,11 +313,11 @@ def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
     """A line of the table."""
     share = -(-options.urls // options.jobs)
     with ProcessPoolExecutor(options.jobs) as pool:
-        asked = [
+        futures = [
             pool.submit(replay, world, share, options.days, options.effort, seed)
             for seed in range(options.jobs)
         ]
-        parts = [one.result() for one in asked]
+        parts = [future.result() for future in futures]
     fetches = sum(part.fetches for part in parts)
     cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6
     return (world, *_compared(parts, options.days * DAY_S / 2), f"{cpu_us:.0f} µs")
@@ -326,13 +326,13 @@ def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
 def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -> tuple[str, ...]:
     """A line of the other table; each job has a domain of its own."""
     share = -(-options.urls // options.jobs)
-    given = (world, share, every_days, options.cycles, options.effort)
+    arguments = (world, share, every_days, options.cycles, options.effort)
     with ProcessPoolExecutor(options.jobs) as pool:
-        asked = [
-            pool.submit(replay_scarce, *given, seed, true_rates=options.true_rates)
+        futures = [
+            pool.submit(replay_scarce, *arguments, seed, true_rates=options.true_rates)
             for seed in range(options.jobs)
         ]
-        done = [one.result() for one in asked]
+        done = [future.result() for future in futures]
     parts = [part for part, _ in done]
     fetches = sum(part.fetches for part in parts)
     cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6

@@ -120,14 +120,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=6000)
     parser.add_argument("--connections", type=int, default=16)
-    given = parser.parse_args()
+    options = parser.parse_args()
     names = [n for n in SERVERS if n != "granian" or importlib.util.find_spec("granian")]
     with tempfile.TemporaryDirectory() as folder:
         fill(Path(folder))
         results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
-        for _ in range(given.rounds):
+        for _ in range(options.rounds):
             for name in random.sample(names, len(names)):
-                measured = measure(name, Path(folder), given.requests, given.connections)
+                measured = measure(name, Path(folder), options.requests, options.connections)
                 results[name].append(measured)
     print(f"{'server':20} {'CPU us/request':>15} {'requests/s':>12} {'p99 ms':>8}")
     for name, measured in results.items():

@@ -143,15 +143,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--peers", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     core = divide_cores()
-    gets = Load([one() for _ in range(20_000)], thrift_reply, given.connections)
+    gets = Load([one() for _ in range(20_000)], thrift_reply, options.connections)
     batches = Load([batch() for _ in range(400)], thrift_reply, 4)
-    requests = Load([http() for _ in range(20_000)], http_reply, given.connections)
-    rates, http_rates = (list(map(float, r.split(","))) for r in (given.rates, given.http_rates))
+    requests = Load([http() for _ in range(20_000)], http_reply, options.connections)
+    rates, http_rates = (
+        list(map(float, r.split(","))) for r in (options.rates, options.http_rates)
+    )
     plan = [("thrift", "get", gets, rates), ("thrift", f"getMany({BATCH})", batches, [0])]
     plan += [("aragog", "HTTP", requests, http_rates)]
-    if given.peers:
+    if options.peers:
         plan += [("thriftpy2-threaded", "get", gets, rates)]
         plan += [(peer, "HTTP", requests, [0]) for peer in ("uvicorn-httptools", "hand-written")]
     heads = ("CPU us", "calls/s", "p50 ms", "p99 ms", "p99.9 ms", "own p99", "others")
@@ -162,7 +164,7 @@ def main() -> None:
             with serving(server, Path(name), core) as (port, pid):
                 warm_up(port, load)
                 for rate in its_rates:
-                    row = measure(port, pid, load, rate, given.seconds)
+                    row = measure(port, pid, load, rate, options.seconds)
                     label = f"{server} {what} {f'{rate:.0f}/s' if rate else 'closed'}"
                     numbers = "{:9.1f} {:9.0f} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.0%}"
                     print(f"{label:32}", numbers.format(*row), flush=True)

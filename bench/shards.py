@@ -62,11 +62,11 @@ def run(shards: int, clients: int, jobs: int) -> tuple[float, float, list[float]
     """Jobs a second, CPU µs of the clients for each job, and that of each server for each job."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(server()) for _ in range(shards)]
-        pids = [one.process.pid for one in servers]
+        pids = [server.process.pid for server in servers]
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(clients))
         pool.map(abs, range(clients))  # all have imported
         before, started_s = [cpu_s(pid) for pid in pids], time.monotonic()
-        urls = [one.url for one in servers]
+        urls = [server.url for server in servers]
         spent = pool.starmap(work, [(urls, jobs // clients, number) for number in range(clients)])
         took = time.monotonic() - started_s
         served = [(cpu_s(pid) - was) / jobs * 1e6 for pid, was in zip(pids, before, strict=True)]
@@ -84,7 +84,7 @@ def main() -> None:
     )  # fmt: skip
     for shards in (1, 2, 4):
         rate, client, served = run(shards, options.clients, options.jobs)
-        each = " ".join(f"{one:.0f}" for one in served)
+        each = " ".join(f"{rate:.0f}" for rate in served)
         table.add_row(
             f"{shards}", f"{rate:,.0f}", f"{client:.0f}", each, f"{1e6 / max(served):,.0f}"
         )

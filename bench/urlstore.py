@@ -191,9 +191,9 @@ def main() -> None:
     parser.add_argument("--engine", choices=sorted(ENGINES), default="sqlite")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--import-urls", type=int, default=20_000)
-    given = parser.parse_args()
-    with ENGINES[given.engine]() as (tables, bare):
-        run(tables, bare, given.engine, given.scale, given.import_urls)
+    options = parser.parse_args()
+    with ENGINES[options.engine]() as (tables, bare):
+        run(tables, bare, options.engine, options.scale, options.import_urls)
 
 
 def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> None:
@@ -256,8 +256,8 @@ def reads_and_puts(store: UrlStore, tables: Tables, bare, urls: list[str], engin
 
 def hub(store: UrlStore, tables: Tables) -> None:
     url = "https://hub.example/"
-    made = build_hub(tables, url.encode(), 200_000)
-    print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to compact and merge")
+    built = build_hub(tables, url.encode(), 200_000)
+    print(f"a hub of 200,000 inlinks: {built:.1f} us of CPU a link to compact and merge")
     measure(
         "hub: 20 inlinks", "call", 20, lambda: [store.links.inlinks(url, 20) for _ in range(20)]
     )

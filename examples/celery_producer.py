@@ -31,6 +31,6 @@ def look_at(url: str) -> None:
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        look_at(given)
-        print(f"sent: {given}")
+    for url in sys.argv[1:]:
+        look_at(url)
+        print(f"sent: {url}")

@@ -58,7 +58,7 @@ if __name__ == "__main__":
     with connection.schema_editor() as schema:
         schema.create_model(Link)
     with transaction.atomic():
-        for given in sys.argv[1:]:
-            Link.objects.create(url=given)
+        for url in sys.argv[1:]:
+            Link.objects.create(url=url)
         print("saved, not committed")
     aragog.close()

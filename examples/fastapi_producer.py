@@ -45,7 +45,8 @@ def submit(links: Links, request: Request) -> list[dict[str, str | None]]:
     except BrokerUnavailable as error:
         raise HTTPException(503, "the crawler does not answer") from error
     return [
-        {"input": one.input, "status": one.status.value, "reason": one.reason} for one in results
+        {"input": result.input, "status": result.status.value, "reason": result.reason}
+        for result in results
     ]
 
 

@@ -97,9 +97,9 @@ def metric_names() -> str:
             "| metric | type | labels | meaning |",
             "| --- | --- | --- | --- |",
             *(
-                f"| `{one.name}` | {one.type} | {', '.join(f'`{label}`' for label in one.labels)} "
-                f"| {_cell(one.text)} |"
-                for one in metrics_of_the_code()
+                f"| `{metric.name}` | {metric.type} "
+                f"| {', '.join(f'`{label}`' for label in metric.labels)} | {_cell(metric.text)} |"
+                for metric in metrics_of_the_code()
             ),
             "",
         ]
@@ -118,7 +118,9 @@ class MetricName(NamedTuple):
 def metrics_of_the_code() -> list[MetricName]:
     """Every metric, by name: those that are collected, and those that processes measure."""
     declared = {
-        one for module in METRIC_MODULES for one in _declared(ast.parse(inspect.getsource(module)))
+        metric
+        for module in METRIC_MODULES
+        for metric in _declared(ast.parse(inspect.getsource(module)))
     }
     for instrument in INSTRUMENTS:
         kind, labels = type(instrument).__name__.lower(), (instrument.label,)
@@ -137,8 +139,8 @@ def _declared(tree: ast.AST) -> Iterator[MetricName]:
         if not isinstance(call.args[0], ast.Constant):
             continue  # of an instrument
         name, text = (_text(each) for each in call.args[:2])
-        given = {each.arg: each.value for each in call.keywords}
-        labels = given.get("labels") or (call.args[2] if len(call.args) > 2 else None)
+        keywords = {each.arg: each.value for each in call.keywords}
+        labels = keywords.get("labels") or (call.args[2] if len(call.args) > 2 else None)
         literal = isinstance(labels, ast.List)
         yield _metric(kind, name, text, ast.literal_eval(labels) if literal else ())
 

@@ -76,10 +76,10 @@ def metrics():
     for path in (ROOT / "aragog").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
-                case ast.Call(func=made, args=[ast.Constant(value=str(name)), *_]) if re.fullmatch(
-                    r"aragog_[a-z_]+", name
+                case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if (
+                    re.fullmatch(r"aragog_[a-z_]+", name)
                 ):
-                    yield f"{name}_total" if "Counter" in ast.unparse(made) else name
+                    yield f"{name}_total" if "Counter" in ast.unparse(function) else name
 
 
 METRICS = {*metrics()}

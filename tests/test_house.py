@@ -17,11 +17,11 @@ SCRIPTS = sorted(ROOT.glob("aragog/**/lua/*.lua"))
 def test_docs_settings_is_what_the_code_says():
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
-        made = importlib.import_module("settings_doc").page()
+        page = importlib.import_module("settings_doc").page()
     finally:
         sys.path.pop(0)
 
-    assert (ROOT / "docs" / "settings.md").read_text() == made
+    assert (ROOT / "docs" / "settings.md").read_text() == page
 
 
 def test_every_entry_of_the_schedule_names_a_registered_task():
@@ -44,7 +44,7 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     ours = {name for name, task in app.tasks.items() if f"{task.__module__}".startswith("aragog.")}
 
     assert ours == set(QUEUE_OF)
-    assert all(QUEUE_OF[one.task] is one.queue for one in Destination)
+    assert all(QUEUE_OF[destination.task] is destination.queue for destination in Destination)
     assert {queue for role in ROLES.values() for queue in role.queues} == set(Queue)
 
 

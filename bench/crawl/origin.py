@@ -104,7 +104,7 @@ def _unpack() -> None:
     if not shutil.which("apt-get"):
         sys.exit("install nginx: it serves the pages")
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as made:
-        subprocess.run(["apt-get", "download", "nginx"], cwd=made, check=True)
-        archive = next(Path(made).glob("*.deb"))
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        subprocess.run(["apt-get", "download", "nginx"], cwd=folder, check=True)
+        archive = next(Path(folder).glob("*.deb"))
         subprocess.run(["dpkg-deb", "--extract", archive, CACHE / "nginx"], check=True)

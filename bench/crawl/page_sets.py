@@ -84,8 +84,8 @@ def _cached(name: str, make: Callable[[Path], None]) -> Path:
     folder = CACHE / name
     if not folder.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as made:
-            pages = Path(made) / "pages"
+        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+            pages = Path(directory) / "pages"
             pages.mkdir()
             make(pages)
             pages.rename(folder)

@@ -101,8 +101,8 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
     """Crawl with the standalone system, warmed up; `compared` is how many pages are read back."""
     urls = pages.urls(port)
     with (
-        tempfile.TemporaryDirectory(prefix="arb") as made,
-        aragog_system(port, Path(made)) as settings,
+        tempfile.TemporaryDirectory(prefix="arb") as folder,
+        aragog_system(port, Path(folder)) as settings,
     ):
         from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
@@ -124,9 +124,9 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
     return Crawl(count, seconds, used_s.total(), used_s, stored)
 
 
-def _crawl(client, given: list[str]) -> float:
+def _crawl(client, addresses: list[str]) -> float:
     started = time.monotonic()
-    statuses = {str(a.status) for a in client.enqueue(given, refresh=True)}
+    statuses = {str(a.status) for a in client.enqueue(addresses, refresh=True)}
     assert statuses == {"accepted"}, statuses
     while client.in_flight():
         time.sleep(0.05)

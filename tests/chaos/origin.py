@@ -66,9 +66,9 @@ class ChaosOrigin:
         self.process.communicate()
 
     def _ask(self, line: str) -> bytes:
-        with socket.create_connection(("127.0.0.1", self.port)) as asked:
-            asked.sendall(line.encode() + b"\r\n\r\n")
-            return b"".join(iter(lambda: asked.recv(65536), b""))
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(line.encode() + b"\r\n\r\n")
+            return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def title(host: str, path: str) -> str:

@@ -19,10 +19,10 @@ def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
     """Run the scenario with that many URLs; never raises for a law that is broken."""
     plan = dataclasses.replace(scenario.plan, urls=urls, domains=domains)
     started_at_s = time.monotonic()
-    with world(plan, seed) as here:
-        _crawl(here, scenario)
-        verdict = judge(here, moved_domains=scenario.moved_domains)
-        recovered_s, folder, faults = recovery_s(here), here.folder, here.faults
+    with world(plan, seed) as a_world:
+        _crawl(a_world, scenario)
+        verdict = judge(a_world, moved_domains=scenario.moved_domains)
+        recovered_s, folder, faults = recovery_s(a_world), a_world.folder, a_world.faults
     if left := orphans(folder):
         verdict = dataclasses.replace(
             verdict, violations=(*verdict.violations, f"processes left: {left}")
@@ -30,31 +30,31 @@ def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
     return Row(scenario, verdict, faults, recovered_s, time.monotonic() - started_at_s)
 
 
-def _crawl(here: World, scenario: Scenario) -> None:
+def _crawl(a_world: World, scenario: Scenario) -> None:
     """Enqueue, break and supervise until nothing waits any more, or time is up."""
-    _warm(here)
-    faults = scenario.faults(here)
+    _warm(a_world)
+    faults = scenario.faults(a_world)
     next_s: float | None = time.monotonic()
     while True:
-        here.enqueue_some()
-        here.check()
+        a_world.enqueue_some()
+        a_world.check()
         now_s = time.monotonic()
         if next_s is not None and now_s >= next_s:
             pause_s = next(faults, None)
             next_s = None if pause_s is None else now_s + pause_s
             if pause_s is None:
-                here.healed()
-        if next_s is None and (not here.in_flight() and here.in_flight() is not None):
+                a_world.healed()
+        if next_s is None and (not a_world.in_flight() and a_world.in_flight() is not None):
             return
-        if next_s is None and now_s > here.last_fault_s + WITHIN_S:
+        if next_s is None and now_s > a_world.last_fault_s + WITHIN_S:
             return
         time.sleep(EVERY_S)
 
 
-def _warm(here: World) -> None:
+def _warm(a_world: World) -> None:
     """Return once a first page was stored, so that every process is at work when faults begin."""
     until_s = time.monotonic() + WITHIN_S
-    while not here.client.counters().get("stored") and time.monotonic() < until_s:
-        here.enqueue_some()
-        here.check()
+    while not a_world.client.counters().get("stored") and time.monotonic() < until_s:
+        a_world.enqueue_some()
+        a_world.check()
         time.sleep(EVERY_S)

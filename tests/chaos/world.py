@@ -244,12 +244,12 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
         client = stack.enter_context(Aragog(system.settings))
         resolved = system.settings.resolved()
         server_client = stack.enter_context(redis_client(resolved))
-        made = World(
+        a_world = World(
             plan, origin, data_dir, system, client, spool(resolved, server_client), shards, limiters,
             random.Random(seed), urls_of(plan), settings_file, disk, cluster, cable,
         )  # fmt: skip
-        stack.callback(_end, made.others)
-        yield made
+        stack.callback(_end, a_world.others)
+        yield a_world
 
 
 def _environ(origin: ChaosOrigin, shards: list[RedisServer]) -> dict[str, str]:

@@ -235,9 +235,9 @@ def test_values_are_read_in_the_order_of_their_columns(tables):
     table.put(b"a" * 16, {b"m:x": b"1", b"m:y": b"", b"s:z": bytes(range(256))}, at_ms=5)
     table.put(b"b" * 16, {b"m:y": b"2"}, at_ms=5)
     table.put(b"c" * 16, {b"m:other": b"3"}, at_ms=5)
-    asked = [b"c" * 16, b"b" * 16, b"missing" * 2, b"a" * 16, b"a" * 16]
+    keys = [b"c" * 16, b"b" * 16, b"missing" * 2, b"a" * 16, b"a" * 16]
 
-    values = table.values_many(asked, (b"s:z", b"m:y", b"m:x"))
+    values = table.values_many(keys, (b"s:z", b"m:y", b"m:x"))
 
     assert values == {
         b"a" * 16: (bytes(range(256)), b"", b"1"),

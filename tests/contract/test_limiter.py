@@ -20,25 +20,25 @@ CATCH_UP_US = 500
 
 @pytest.fixture
 def limiter(redis_url):
-    made = Limiter([redis_url], PolitenessSettings())
-    yield made
-    made.close()
+    a_limiter = Limiter([redis_url], PolitenessSettings())
+    yield a_limiter
+    a_limiter.close()
 
 
 @pytest.fixture
 def overridden(redis_url, tmp_path):
     """Makes a limiter with an overrides file of that text."""
-    made = []
+    limiters = []
 
     def make(text):
         file = tmp_path / "overrides.toml"
         file.write_text(text)
-        made.append(Limiter([redis_url], PolitenessSettings(), Overrides(file)))
-        return made[-1]
+        limiters.append(Limiter([redis_url], PolitenessSettings(), Overrides(file)))
+        return limiters[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for a_limiter in limiters:
+        a_limiter.close()
 
 
 def gaps_us(slots):
@@ -312,7 +312,7 @@ def test_the_busiest_domains_come_first(limiter):
         [SlotRequest("idle.com")] + [SlotRequest("a.com")] * 20 + [SlotRequest("b.com")] * 40
     )
 
-    assert [one.key for one in limiter.busiest(5)] == ["b.com", "a.com"]
+    assert [report.key for report in limiter.busiest(5)] == ["b.com", "a.com"]
 
 
 def test_only_the_longest_backlogs_are_kept_for_operators(limiter, redis_client):

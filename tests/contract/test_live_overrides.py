@@ -47,9 +47,9 @@ class Worker:
 def worker(redis_url, tmp_path):
     file = tmp_path / "overrides.toml"
     file.write_text(FILE)
-    one = Worker(redis_url, file)
-    yield one
-    one.limiter.close()
+    a_worker = Worker(redis_url, file)
+    yield a_worker
+    a_worker.limiter.close()
 
 
 def test_a_rate_set_by_an_operator_is_used_by_a_running_limiter(operator, worker):
@@ -100,7 +100,7 @@ def test_the_order_of_slots_stays_when_one_domain_of_a_batch_is_stopped(operator
 
     slots = worker.limiter.reserve([SlotRequest(f"{name}.test") for name in "abc"])
 
-    assert [(one.key, type(one)) for one in slots] == [
+    assert [(slot.key, type(slot)) for slot in slots] == [
         ("a.test", Slot), ("b.test", RateExceeded), ("c.test", Slot),
     ]  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_domains_with_errors_are_listed_until_they_answer_well(worker):
         worker.limiter.report_many([(key, False)] * errors)
     worker.limiter.report("a.test", ok=True)
 
-    assert [(one.key, one.errors_in_a_row) for one in worker.limiter.failing()] == [
+    assert [(report.key, report.errors_in_a_row) for report in worker.limiter.failing()] == [
         ("b.test", 4), ("c.test", 2),
     ]  # fmt: skip
 
@@ -120,14 +120,16 @@ def test_who_changed_what_is_recorded_latest_first(operator):
     operator.set_stopped("b.test", True, who="bob")
     operator.set_stopped("b.test", False, who="bob")
 
-    reported = [(one.who, one.domain, one.what, one.reason) for one in operator.history()]
+    reported = [
+        (change.who, change.domain, change.what, change.reason) for change in operator.history()
+    ]
     assert reported == [
         ("bob", "b.test", "resumed", ""),
         ("bob", "b.test", "stopped", ""),
         ("ann", "a.test", "qps = 2", "asked to"),
     ]
-    assert [one.what for one in operator.history(domain="a.test")] == ["qps = 2"]
-    assert [one.what for one in operator.history(1)] == ["resumed"]
+    assert [change.what for change in operator.history(domain="a.test")] == ["qps = 2"]
+    assert [change.what for change in operator.history(1)] == ["resumed"]
 
 
 @pytest.mark.parametrize("qps", [0, -1, 10_001, float("nan"), float("inf")])

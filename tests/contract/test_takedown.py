@@ -91,7 +91,7 @@ def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand
 
 
 @pytest.mark.parametrize(
-    ("given", "means"),
+    ("name", "means"),
     [
         ("GONE.example.", "gone.example"),
         ("Bücher.example", "xn--bcher-kva.example"),
@@ -99,19 +99,19 @@ def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand
         ("[::1]", "[::1]"),
     ],
 )
-def test_a_host_is_normalized(a_stand, given, means):
-    a_stand.store.takedowns.take_down(host=given)
+def test_a_host_is_normalized(a_stand, name, means):
+    a_stand.store.takedowns.take_down(host=name)
 
     assert a_stand.store.takedowns.sites() == [("host", means)]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "name",
     ["http://gone.example/", "gone.example:8080", "gone.example/x", "a@gone.example", "", "a b"],
 )
-def test_what_is_no_host_is_refused_and_takes_nothing_down(a_stand, given):
+def test_what_is_no_host_is_refused_and_takes_nothing_down(a_stand, name):
     with pytest.raises(BadInput):
-        a_stand.store.takedowns.take_down(host=given)
+        a_stand.store.takedowns.take_down(host=name)
 
     assert a_stand.store.takedowns.sites() == []
 
@@ -181,39 +181,39 @@ PAGE, ALIAS = "http://gone.example/page", "http://gone.example/alias"
 MIRROR = "http://mirror.example/"
 
 
-def write_site(here):
+def write_site(a_stand):
     """Two pages of a site with two aliases; they once had a link that long lists still hold."""
     fans = [f"http://fan.example/{number}" for number in range(4)]
-    here.store.write_pages([page(url, links=[THIRD]) for url in fans])
+    a_stand.store.write_pages([page(url, links=[THIRD]) for url in fans])
     for at_ms, links in ((NOW_MS, linking(THIRD, OTHER)), (NOW_MS + 1, linking(OTHER))):
         pages = [replace(secret_page(url, at_ms), links=links) for url in (GONE, PAGE)]
         aliases = [
             secret_page(url, at_ms, canonical_url=GONE, provisional=True) for url in (ALIAS, MIRROR)
         ]
-        here.store.write_pages([*pages, *aliases])
-        here.clock.advance_ms(10)
-        here.compact()
-    here.store.schedule.watch(PAGE, "the owner")
+        a_stand.store.write_pages([*pages, *aliases])
+        a_stand.clock.advance_ms(10)
+        a_stand.compact()
+    a_stand.store.schedule.watch(PAGE, "the owner")
 
 
 @pytest.mark.parametrize("what", [{"url": GONE}, {"host": "gone.example"}])
 def test_a_takedown_that_was_killed_anywhere_is_completed_by_the_next(what):
-    def take_down(here):
-        here.clock.advance_ms(10)
-        here.store.takedowns.take_down(**what)
+    def take_down(a_stand):
+        a_stand.clock.advance_ms(10)
+        a_stand.store.takedowns.take_down(**what)
 
     urls = [GONE, ALIAS, MIRROR] if "url" in what else [GONE, ALIAS, MIRROR, PAGE]
     unharmed_one = unharmed(write_site, take_down)
     expected = {url: rows_with(unharmed_one, url.encode()) for url in urls}
     points = 0
-    for point, here in every_kill_point(write_site, step=take_down):
+    for point, a_stand in every_kill_point(write_site, step=take_down):
         points += 1
-        take_down(here)
-        left = {url: rows_with(here, url.encode()) for url in urls}
+        take_down(a_stand)
+        left = {url: rows_with(a_stand, url.encode()) for url in urls}
         assert left == expected, f"killed before write {point}"
-        assert len(list(here.content.keys())) == 4 - len(urls), f"killed before write {point}"
+        assert len(list(a_stand.content.keys())) == 4 - len(urls), f"killed before write {point}"
         if "host" in what:
-            assert rows_with(here, SECRET) == set(), f"killed before write {point}"
+            assert rows_with(a_stand, SECRET) == set(), f"killed before write {point}"
     assert points > 3
 
 
@@ -240,8 +240,8 @@ class SlowContent(MemoryContent):
 
 def test_a_page_that_is_written_while_it_is_taken_down_does_not_stay(tables):
     content = SlowContent()
-    here = replace(stand(tables), content=content)
-    store = here.store = UrlStore(tables, content, StoreSettings(), here.clock)
+    a_stand = replace(stand(tables), content=content)
+    store = a_stand.store = UrlStore(tables, content, StoreSettings(), a_stand.clock)
     store.write_pages([secret_page(GONE)])
     content.slow = True
 
@@ -252,11 +252,11 @@ def test_a_page_that_is_written_while_it_is_taken_down_does_not_stay(tables):
     writer = threading.Thread(target=write)
     writer.start()
     assert content.began.wait(WITHIN_S)
-    here.clock.advance_ms(10)
+    a_stand.clock.advance_ms(10)
     store.takedowns.take_down(url=GONE)
     writer.join(WITHIN_S)
 
-    assert rows_with(here, SECRET) == set()
+    assert rows_with(a_stand, SECRET) == set()
     assert list(content.keys()) == []
 
 

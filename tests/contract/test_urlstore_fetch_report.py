@@ -7,16 +7,16 @@ OLD, NEW, NAMED = "http://a.example/old", "http://a.example/new", "http://a.exam
 HOP = HopReport(url=OLD, status=301, target=NEW, latency_ms=3.5, headers=(("Location", "/new"),))
 
 
-def report(url, at_ms=NOW_MS, **given):
-    given = {"outcome": "Fetched", "status": 200, "final_url": NEW, "total_ms": 9.0, **given}
+def report(url, at_ms=NOW_MS, **facts):
+    facts = {"outcome": "Fetched", "status": 200, "final_url": NEW, "total_ms": 9.0, **facts}
     headers = (("Server", "é"), ("Set-Cookie", "sid="))
-    return FetchReport(url=url, fetched_at_ms=at_ms, headers=headers, **given)
+    return FetchReport(url=url, fetched_at_ms=at_ms, headers=headers, **facts)
 
 
-def fetched(report_, **given):
-    given.setdefault("fields", {"title": b"T"})
+def fetched(report_, **parts):
+    parts.setdefault("fields", {"title": b"T"})
     return page(
-        report_.url, report_.fetched_at_ms, final_url=report_.final_url, report=report_, **given
+        report_.url, report_.fetched_at_ms, final_url=report_.final_url, report=report_, **parts
     )
 
 

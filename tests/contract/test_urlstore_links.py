@@ -91,18 +91,18 @@ def test_only_one_compaction_runs_at_a_time_and_a_dead_ones_lock_runs_out(a_stan
 
 
 def test_inlinks_from_the_same_site_may_be_left_out(tables):
-    here = stand(tables, StoreSettings(inlinks="external"))
-    here.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
-    here.compact()
+    a_stand = stand(tables, StoreSettings(inlinks="external"))
+    a_stand.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
+    a_stand.compact()
 
-    assert here.sources(B) == [A]
-    assert here.sources("http://x.a.example/") == []
-    assert len(here.store.links.outlinks(A).items) == 2
+    assert a_stand.sources(B) == [A]
+    assert a_stand.sources("http://x.a.example/") == []
+    assert len(a_stand.store.links.outlinks(A).items) == 2
 
 
 def test_inlinks_may_be_left_out_altogether(tables):
-    here = stand(tables, StoreSettings(inlinks="none"))
-    here.store.write_pages([page(A, links=[B])])
+    a_stand = stand(tables, StoreSettings(inlinks="none"))
+    a_stand.store.write_pages([page(A, links=[B])])
 
     assert not list(tables["j"].scan(b"", None))
 
@@ -199,12 +199,12 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=30))
 def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
     small = ListLimits(group_lines=4, inline_lines=2, chunk_lines=2, many_deltas=1, large_lines=1)
-    here = stand(quick_tables(), lists=small)
+    a_stand = stand(quick_tables(), lists=small)
     links: dict[str, set[str]] = {}
     newest: dict[str, int] = {}
     for number, step in enumerate(history):
-        here.clock.advance_ms(1000)
-        now = here.clock.now_ms()
+        a_stand.clock.advance_ms(1000)
+        now = a_stand.clock.now_ms()
         if step[0] == "write":
             _, url, age, targets = step
             # No two at one instant: of those either may stay.
@@ -212,30 +212,30 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
             if at > newest.get(url, 0):
                 newest[url] = at
                 links[url] = set(targets)
-            here.store.write_pages([page(url, at, links=targets)])
+            a_stand.store.write_pages([page(url, at, links=targets)])
         elif step[0] == "compact":
-            here.store.maintenance.compact_links(step[1])
+            a_stand.store.maintenance.compact_links(step[1])
         elif step[0] == "add":
-            here.store.links.add(step[1], [OutLink(step[2], "text")])
+            a_stand.store.links.add(step[1], [OutLink(step[2], "text")])
             if step[2] not in links.get(step[1], set()):
                 links[step[1]] = links.get(step[1], set()) | {step[2]}
                 newest[step[1]] = max(now, newest.get(step[1], 0))
         elif step[0] == "drop":
-            here.store.links.remove(step[1], [step[2]])
+            a_stand.store.links.remove(step[1], [step[2]])
             if step[2] in links.get(step[1], set()):
                 links[step[1]] = links[step[1]] - {step[2]}
                 newest[step[1]] = max(now, newest.get(step[1], 0))
         else:
-            here.store.remove(step[1])
+            a_stand.store.remove(step[1])
             links[step[1]] = set()
             newest[step[1]] = max(now, newest.get(step[1], 0))
-    here.compact()
+    a_stand.compact()
 
     for target in PAGES:
         sources = sorted(url for url, its in links.items() if target in its)
-        assert here.sources(target) == sources
-        assert here.store.links.count_inlinks(target) == len(sources)
+        assert a_stand.sources(target) == sources
+        assert a_stand.store.links.count_inlinks(target) == len(sources)
     for url in PAGES:
-        assert {x.url for x in here.store.links.outlinks(url).items} == links.get(url, set())
-    assert not [key for key, _ in here.tables["j"].scan(b"", b"\xff")]
-    assert here.store.maintenance.repair().repaired.keys() <= {"due row missing"}
+        assert {x.url for x in a_stand.store.links.outlinks(url).items} == links.get(url, set())
+    assert not [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
+    assert a_stand.store.maintenance.repair().repaired.keys() <= {"due row missing"}

@@ -17,16 +17,16 @@ A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 HOUR_MS = 3_600_000
 
 
-def fetched(url, at_ms=NOW_MS, **given):
+def fetched(url, at_ms=NOW_MS, **parts):
     """A fetch of a priced product."""
-    given.setdefault("fields", {"page.title": b'"T"', "product.price": b'"5"'})
+    parts.setdefault("fields", {"page.title": b'"T"', "product.price": b'"5"'})
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
-    return page(url, at_ms, seen=seen, facts={"status": 200}, **given)
+    return page(url, at_ms, seen=seen, facts={"status": 200}, **parts)
 
 
-def failed(url, at_ms, outcome, **given):
+def failed(url, at_ms, outcome, **parts):
     seen = Seen(outcome=outcome, fetched_at_ms=at_ms)
-    return page(url, at_ms, seen=seen, facts={"outcome": outcome}, **given)
+    return page(url, at_ms, seen=seen, facts={"outcome": outcome}, **parts)
 
 
 def reported(stand, cursor=None, **which):
@@ -71,7 +71,7 @@ def test_what_was_postponed_comes_then_and_not_before(a_stand):
     now_ms = NOW_MS + 7 * HOUR_MS
     claimed = a_stand.store.schedule.claim_due(now_ms, 9, 60)
     a_stand.clock.advance_ms(7 * HOUR_MS)
-    a_stand.store.schedule.postpone([(one, now_ms + 9) for one in claimed])
+    a_stand.store.schedule.postpone([(page, now_ms + 9) for page in claimed])
 
     assert a_stand.store.schedule.claim_due(now_ms + 8, 9, 60) == []
     assert sorted(d.url for d in a_stand.store.schedule.claim_due(now_ms + 9, 9, 60)) == [A, B]
@@ -87,10 +87,10 @@ def test_only_fields_that_changed_are_written(a_stand):
     assert info["product.price"].at_ms == NOW_MS + HOUR_MS
 
 
-def whole(url, at_ms, fields, **given):
+def whole(url, at_ms, fields, **parts):
     """A page that was read to its end: these are its fields."""
     source = dict.fromkeys(fields, "json-ld[0]")
-    return fetched(url, at_ms, fields=fields, provenance=source, complete=True, **given)
+    return fetched(url, at_ms, fields=fields, provenance=source, complete=True, **parts)
 
 
 TITLE, PRICE = {"page.title": b'"T"'}, {"product.price": b'"5"'}
@@ -464,10 +464,10 @@ def test_the_oldest_that_is_due_is_reported_until_it_is_claimed(a_stand):
 
 def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
     a_stand.store.write_pages([page(A, due_at_ms=NOW_MS)])
-    (one,) = a_stand.store.schedule.claim_due(NOW_MS, 9, 60)
+    (due,) = a_stand.store.schedule.claim_due(NOW_MS, 9, 60)
     a_stand.store.schedule.plan(A, NOW_MS + 5)
-    a_stand.store.schedule.postpone([(one, NOW_MS + 99)])
-    a_stand.store.schedule.postpone([(one, NOW_MS + 99)])
+    a_stand.store.schedule.postpone([(due, NOW_MS + 99)])
+    a_stand.store.schedule.postpone([(due, NOW_MS + 99)])
 
     assert a_stand.store.get(A).due_at_ms == NOW_MS + 5
 

@@ -118,10 +118,10 @@ def _unchunked(data: bytes) -> bytes:
 
 @contextmanager
 def running(
-    store: Any, services: Services | None = None, *, shared_tokens: Any = None, **given: Any
+    store: Any, services: Services | None = None, *, shared_tokens: Any = None, **options: Any
 ) -> Iterator[Running]:
     """The API over a store, on a free port."""
-    settings = ServingSettings(**{"http_port": 0, "deadline_ms": 20_000, **given})
+    settings = ServingSettings(**{"http_port": 0, "deadline_ms": 20_000, **options})
     sock = listen(settings)
     api = Api(store, settings, services, shared_tokens)
     ready = threading.Event()

@@ -106,9 +106,9 @@ class CrawlStand:
             if isinstance(send.message, ResultBatch):
                 answers += send.message.results
                 continue
-            for one in apart(self.step(send)):
-                due_ms = clock.now_ms() + (one.delay_ms or 0)
-                heapq.heappush(queue, (due_ms, next(numbers), one))
+            for message in apart(self.step(send)):
+                due_ms = clock.now_ms() + (message.delay_ms or 0)
+                heapq.heappush(queue, (due_ms, next(numbers), message))
         return answers
 
 
@@ -131,7 +131,7 @@ def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
 @pytest.fixture
 def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlStand]]:
     """Makes stands: `crawl_stand(handlers, qps=10)`; further keywords are politeness settings."""
-    made: list[CrawlStand] = []
+    stands: list[CrawlStand] = []
 
     def make(handlers: dict[str, Handler], *, agent: str = AGENT, **politeness: Any) -> CrawlStand:
         origin = Origin(handlers)
@@ -148,10 +148,10 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             ),
         )
         sent = Sent()
-        made.append(CrawlStand(connect(settings, sent), origin, sent))
-        return made[-1]
+        stands.append(CrawlStand(connect(settings, sent), origin, sent))
+        return stands[-1]
 
     yield make
-    for stand in made:
+    for stand in stands:
         stand.origin.stop()
         stand.pipeline.close()

@@ -134,10 +134,10 @@ def mortal_stand(fuse: Fuse) -> Stand:
 
 def unharmed(*steps: Step) -> Stand:
     """The same after these steps, none of them killed."""
-    here = mortal_stand(Fuse())
+    a_stand = mortal_stand(Fuse())
     for step in steps:
-        step(here)
-    return here
+        step(a_stand)
+    return a_stand
 
 
 def every_kill_point(*before: Step, step: Step) -> Iterator[tuple[int, Stand]]:
@@ -149,14 +149,14 @@ def every_kill_point(*before: Step, step: Step) -> Iterator[tuple[int, Stand]]:
     """
     for point in count():
         fuse = Fuse()
-        here = mortal_stand(fuse)
+        a_stand = mortal_stand(fuse)
         for done in before:
-            done(here)
+            done(a_stand)
         fuse.left = point
         try:
-            step(here)
+            step(a_stand)
         except Killed:
             fuse.left = None
-            yield point, here
+            yield point, a_stand
         else:
             return

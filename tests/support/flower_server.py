@@ -78,8 +78,10 @@ def flower_system(roles: Sequence[str] = (), **environ_of_flower: str) -> Iterat
 @contextmanager
 def _process(argv: Sequence[str], system: FlowerSystem, log: str) -> Iterator[None]:
     with (system.folder / log).open("wb") as out:
-        made = subprocess.Popen([sys.executable, *argv], env=system.environ, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [sys.executable, *argv], env=system.environ, stdout=out, stderr=out
+        )
         try:
             yield
         finally:
-            end(made, within_s=120)
+            end(process, within_s=120)

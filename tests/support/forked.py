@@ -41,9 +41,9 @@ def _forks() -> ForkServerContext:
 
 def python(code: str, *arguments: str) -> Ended:
     """Run what `python -c CODE ARGUMENT …` would; AssertionError if it does not end."""
-    with tempfile.TemporaryDirectory(prefix="ar") as made:
-        folder = Path(made)
-        process = _forks().Process(target=_run, args=(code, arguments, made), daemon=True)
+    with tempfile.TemporaryDirectory(prefix="ar") as directory:
+        folder = Path(directory)
+        process = _forks().Process(target=_run, args=(code, arguments, directory), daemon=True)
         process.start()
         process.join(WITHIN_S)
         assert process.exitcode is not None, f"still runs after {WITHIN_S:g} s"

@@ -18,8 +18,8 @@ RESULTS = os.environ.get("ARAGOG_TEST_RESULTS") or None
 
 
 def make(broker: str, results: str | None = None, **conf) -> Celery:
-    made = Celery("pinlater_app", broker=broker, backend=results, set_as_current=False)
-    made.conf.update(
+    app = Celery("pinlater_app", broker=broker, backend=results, set_as_current=False)
+    app.conf.update(
         {
             "task_acks_late": True,
             "task_reject_on_worker_lost": True,
@@ -28,7 +28,7 @@ def make(broker: str, results: str | None = None, **conf) -> Celery:
         }
         | conf
     )
-    return made
+    return app
 
 
 app = make(BROKER, RESULTS, **json.loads(os.environ.get("ARAGOG_TEST_CONF", "{}")))

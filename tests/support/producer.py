@@ -47,12 +47,12 @@ class Home:
 @contextmanager
 def producer_home() -> Iterator[Home]:
     """A data folder with a redis-server of its own."""
-    with tempfile.TemporaryDirectory(prefix="ar") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="ar") as directory:
+        folder = Path(directory)
         server = RedisServer(folder / "redis", persistent=True)
         environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
         environ |= {
-            "ARAGOG_DATA_DIR": made,
+            "ARAGOG_DATA_DIR": directory,
             "ARAGOG_SETTINGS": "",
             "ARAGOG_FETCH__USER_AGENT": "testbot/1.0 (+https://example.com/bot)",
         }

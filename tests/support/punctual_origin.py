@@ -37,9 +37,9 @@ class PunctualOrigin:
 
     def arrivals(self) -> list[tuple[float, str, str]]:
         """(ms since the epoch, Host header, path) of each request, in order of arrival."""
-        with socket.create_connection(("127.0.0.1", self.port)) as asked:
-            asked.sendall(b"TELL\r\n\r\n")
-            parts = iter(lambda: asked.recv(65536), b"")
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(b"TELL\r\n\r\n")
+            parts = iter(lambda: connection.recv(65536), b"")
             self._seen += [(at, host, path) for at, host, path in json.loads(b"".join(parts))]
         return sorted(self._seen)
 

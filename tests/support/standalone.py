@@ -76,8 +76,8 @@ def standalone(
     environ: dict[str, str], *, front: tuple[str, ...] = ("beat",), folder: Path | None = None
 ) -> Iterator[Standalone]:
     """Run the system with these ARAGOG_ variables, in a folder of its own unless one is given."""
-    with tempfile.TemporaryDirectory(prefix="ar") as made:
-        data_dir = folder or Path(made)
+    with tempfile.TemporaryDirectory(prefix="ar") as directory:
+        data_dir = folder or Path(directory)
         ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
         full = {
             **ours,

@@ -56,16 +56,16 @@ def stand(
 
 
 def page(
-    url: str, at_ms: int = NOW_MS, *, links: Sequence[str] | None = None, **given
+    url: str, at_ms: int = NOW_MS, *, links: Sequence[str] | None = None, **parts
 ) -> PageWrite:
     """A fetch of `url` that brought a page; `links` are targets."""
-    given.setdefault("final_url", url)
-    given.setdefault("canonical_url", given["final_url"])
+    parts.setdefault("final_url", url)
+    parts.setdefault("canonical_url", parts["final_url"])
     return PageWrite(
         url=url,
         fetched_at_ms=at_ms,
         links=None if links is None else [OutLink(link, "text") for link in links],
-        **given,
+        **parts,
     )
 
 

@@ -46,10 +46,10 @@ ENGINES: dict[str, tuple[Opener, tuple[pytest.MarkDecorator, ...]]] = {
 @pytest.fixture(params=[pytest.param(name, marks=marks) for name, (_, marks) in ENGINES.items()])
 def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """Empty tables, once for each engine."""
-    made = ENGINES[request.param][0](request)
-    made.create()
-    yield made
-    made.close()
+    engine = ENGINES[request.param][0](request)
+    engine.create()
+    yield engine
+    engine.close()
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("hbase", marks=pytest.mark.hbase)])
@@ -59,18 +59,18 @@ def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables
         yield request.getfixturevalue("fresh_hbase")
         return
     folder: Path = request.getfixturevalue("tmp_path")
-    made: list[Tables] = []
+    opened: list[Tables] = []
 
     def make() -> Tables:
         if request.param == "memory":
             return MemoryTables(ManualClock(), masking=True)
-        for old in made:
+        for old in opened:
             old.close()
-        made.clear()
+        opened.clear()
         shutil.rmtree(folder / "quick", ignore_errors=True)
-        made.append(SqliteTables(folder / "quick", shards=1, clock=ManualClock()))
-        return made[0]
+        opened.append(SqliteTables(folder / "quick", shards=1, clock=ManualClock()))
+        return opened[0]
 
     yield make
-    for tables in made:
+    for tables in opened:
         tables.close()

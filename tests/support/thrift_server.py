@@ -51,10 +51,10 @@ class Running:
 @contextmanager
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
-    embedded: bool = True, service: Any = None, shared_tokens: Any = None, **given: Any,
+    embedded: bool = True, service: Any = None, shared_tokens: Any = None, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
-    settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **given})
+    settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
     [sock] = listen(settings)
     jobs = PinLaterService(cluster, settings.max_waiting)
     services = {
@@ -68,11 +68,11 @@ def running(
     server = ThriftServer(services, settings, embedded=embedded, tokens=shared_tokens)
     start = server.start(sock, tls=tls_context(settings))
     asyncio.run_coroutine_threadsafe(start, loop).result(TIMEOUT_S)
-    one = Running(sock.getsockname()[1], server, loop)
+    running_server = Running(sock.getsockname()[1], server, loop)
     try:
-        yield one
+        yield running_server
     finally:
-        one.drain()
+        running_server.drain()
         jobs.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(TIMEOUT_S)

@@ -40,12 +40,12 @@ def build(folder: Path, source: Path = ROOT) -> Path:
     """The wheel of a copy of `source`, so that nothing is written into the checkout."""
     copy = folder / "source"
     shutil.copytree(source, copy, ignore=LEFT_OUT)
-    made = folder / "dist"
+    dist = folder / "dist"
     run(
         uv(), "build", "--wheel", "--no-build-isolation", "--python", sys.executable,
-        "--out-dir", made, copy, cwd=folder,
+        "--out-dir", dist, copy, cwd=folder,
     )  # fmt: skip
-    (wheel,) = made.glob("*.whl")
+    (wheel,) = dist.glob("*.whl")
     return wheel
 
 

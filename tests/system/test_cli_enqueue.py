@@ -27,8 +27,8 @@ def contact(monkeypatch):
 
 @pytest.fixture(scope="module")
 def home():
-    with producer_home() as made:
-        yield made
+    with producer_home() as home_folder:
+        yield home_folder
 
 
 @pytest.fixture

@@ -74,7 +74,10 @@ def test_the_fastapi_service_takes_urls_under_uvicorn(home):
     with serving(argv, port, home.environ), urllib.request.urlopen(request) as reply:
         results = json.loads(reply.read())
 
-    assert (reply.status, [one["status"] for one in results]) == (202, ["accepted", "invalid"])
+    assert (reply.status, [result["status"] for result in results]) == (
+        202,
+        ["accepted", "invalid"],
+    )
     assert home.urls() == ["http://shop.example/uvicorn"]
 
 

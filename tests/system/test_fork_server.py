@@ -32,12 +32,12 @@ JOB_ARGV = [sys.executable, "-P", "-m", "job"]
 def supervisor(tmp_path):
     (tmp_path / "preloaded.py").write_text(PRELOADED)
     (tmp_path / "job.py").write_text(JOB)
-    made = Supervisor(
+    supervised = Supervisor(
         tmp_path / "data", {**os.environ, "PYTHONPATH": str(tmp_path)}, "preloaded:load"
     )
-    made.acquire()
-    yield made
-    made.stop()
+    supervised.acquire()
+    yield supervised
+    supervised.stop()
 
 
 def start(supervisor, *arguments, **options):
@@ -89,7 +89,7 @@ def test_a_killed_child_is_restarted_and_its_processes_leave_no_zombies(supervis
     assert restarted(supervisor, child, pid)
     assert cleaned == [pid]
     wait_until(
-        lambda: not any(Path(f"/proc/{one}").exists() for one in members),
+        lambda: not any(Path(f"/proc/{pid}").exists() for pid in members),
         meanwhile=supervisor.check,
     )
     os.killpg(child.process.pid, signal.SIGKILL)  # the restarted one may have forked, too
@@ -113,18 +113,18 @@ def test_a_killed_fork_server_takes_no_child_along_and_is_started_again(supervis
 
 def test_children_start_without_a_fork_server_that_cannot_import(tmp_path):
     (tmp_path / "job.py").write_text("print('started', flush=True)")
-    made = Supervisor(
+    supervised = Supervisor(
         tmp_path / "data", {**os.environ, "PYTHONPATH": str(tmp_path)}, "nothing:load"
     )
-    made.acquire()
+    supervised.acquire()
     try:
-        child = made.start(Child("job", JOB_ARGV))
+        child = supervised.start(Child("job", JOB_ARGV))
 
         assert child.process.wait(120) == 0
         assert child.log.read_text() == "started\n"
-        assert "No module named" in (made._log_dir / "fork_server.log").read_text()
+        assert "No module named" in (supervised._log_dir / "fork_server.log").read_text()
     finally:
-        made.stop()
+        supervised.stop()
 
 
 def test_a_preload_that_starts_a_thread_is_refused(tmp_path):
@@ -133,15 +133,15 @@ def test_a_preload_that_starts_a_thread_is_refused(tmp_path):
         "import threading, time\n"
         "def load(): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
     )
-    made = Supervisor(
+    supervised = Supervisor(
         tmp_path / "data", {**os.environ, "PYTHONPATH": str(tmp_path)}, "threads:load"
     )
-    made.acquire()
+    supervised.acquire()
     try:
-        assert made.start(Child("job", JOB_ARGV)).process.wait(120) == 0
-        assert "starts a thread" in (made._log_dir / "fork_server.log").read_text()
+        assert supervised.start(Child("job", JOB_ARGV)).process.wait(120) == 0
+        assert "starts a thread" in (supervised._log_dir / "fork_server.log").read_text()
     finally:
-        made.stop()
+        supervised.stop()
 
 
 def test_children_end_with_the_supervisor(tmp_path):

@@ -18,10 +18,10 @@ SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 @pytest.fixture
 def supervisor(small_disk):
-    made = Supervisor(small_disk.folder, os.environ)
-    made.acquire()
-    yield made
-    made.stop()
+    supervised = Supervisor(small_disk.folder, os.environ)
+    supervised.acquire()
+    yield supervised
+    supervised.stop()
 
 
 def restarted(supervisor, child):

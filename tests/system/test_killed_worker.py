@@ -20,14 +20,14 @@ PATIENCE_S = 90
 
 
 def test_a_killed_workers_job_runs_again_before_its_claim_expires():
-    asked = []
+    requests = []
     finished = threading.Event()
 
     def slow_once(request, _wire):
         if request.path == "/robots.txt":
             return answer(404)
-        asked.append(request.path)
-        if len(asked) == 1:
+        requests.append(request.path)
+        if len(requests) == 1:
             finished.wait(PATIENCE_S)
         return page(b"<!doctype html><title>a page</title> some words")
 
@@ -46,11 +46,11 @@ def test_a_killed_workers_job_runs_again_before_its_claim_expires():
         broker = system.settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)
         client.enqueue(["http://killed.test/"])
-        wait_until(lambda: asked, within_s=PATIENCE_S)
+        wait_until(lambda: requests, within_s=PATIENCE_S)
         assert len(admin.jobs("fetch", JobState.RUNNING)) == 1
         os.kill(system.child("fetch").process.pid, signal.SIGKILL)
 
         system.finish(client, within_s=PATIENCE_S)
         finished.set()
 
-    assert len(asked) == 2
+    assert len(requests) == 2

@@ -72,9 +72,9 @@ def test_files_that_the_command_line_makes_are_not_for_others(tmp_path):
     data_dir = tmp_path / "var"
     environ = {"ARAGOG_DATA_DIR": str(data_dir), "ARAGOG_SETTINGS": ""}
 
-    made = CliRunner().invoke(main, ["webhooks", "add", "https://example.com/hook"], env=environ)
+    result = CliRunner().invoke(main, ["webhooks", "add", "https://example.com/hook"], env=environ)
 
-    assert made.exit_code == 0, made.output
+    assert result.exit_code == 0, result.output
     assert stat.S_IMODE(data_dir.stat().st_mode) == 0o700
     assert {stat.S_IMODE(f.stat().st_mode) for f in (data_dir / "store").glob("*.db")} == {0o600}
 

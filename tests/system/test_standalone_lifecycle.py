@@ -111,18 +111,18 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(demo_web):
-    with tempfile.TemporaryDirectory(prefix="ar") as made:
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
         environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
         environ |= {
             **demo_web,
-            "ARAGOG_DATA_DIR": made,
+            "ARAGOG_DATA_DIR": folder,
             "ARAGOG_SETTINGS": "",
             "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "5",
             "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
             "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         }
-        a_machine = Machine(Path(made), environ, load_settings(environ=environ))
+        a_machine = Machine(Path(folder), environ, load_settings(environ=environ))
         a_machine.up()
         a_machine.finish(a_machine.enqueue("first"))
         yield a_machine
@@ -217,9 +217,9 @@ def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything)
 
 def test_a_copy_of_the_data_is_restored_by_starting_it(machine):
     outcomes = machine.finish(urls := machine.enqueue("copied"))
-    with tempfile.TemporaryDirectory(prefix="ar") as made:
-        copy = Path(made, "copy")
-        (there := Path(made, "backup.toml")).write_text(f'data_dir = "{copy}"\n')
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        copy = Path(folder, "copy")
+        (there := Path(folder, "backup.toml")).write_text(f'data_dir = "{copy}"\n')
         assert machine.aragog("store", "copy", str(there)).returncode == 0
         environ = machine.environ | {
             "ARAGOG_DATA_DIR": str(copy),

@@ -31,7 +31,7 @@ def imported(folder: Path) -> dict[str, Path]:
 
 def named(requirements: list[str]) -> set[str]:
     """The names of the distributions, as PyPI compares them."""
-    return {plain(re.match(r"[\w.-]+", one)[0]) for one in requirements}
+    return {plain(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}
 
 
 def plain(name: str) -> str:
@@ -49,7 +49,7 @@ def distributions(module: str) -> set[str]:
 def test_every_imported_package_is_declared():
     extras = PROJECT["optional-dependencies"]
     declared = named(PROJECT["dependencies"]) | named(
-        [one for name, extra in extras.items() if name != "dev" for one in extra]
+        [requirement for name, extra in extras.items() if name != "dev" for requirement in extra]
     )
     modules = imported(ROOT / "aragog")
     modules.pop("aragog")
@@ -63,10 +63,10 @@ def test_every_imported_package_is_declared():
 def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
     folder = ROOT / "packaging" / "celery-pinlater"
     runpy.run_path(str(folder / "assemble.py"))["assemble"](tmp_path / "made")
-    made = tmp_path / "made" / "celery_pinlater"
+    package = tmp_path / "made" / "celery_pinlater"
     declared = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    modules = imported(made)
-    ours = {path.stem for path in made.iterdir()} - {
+    modules = imported(package)
+    ours = {path.stem for path in package.iterdir()} - {
         path.stem for path in (ROOT / "aragog" / "pinlater").iterdir()
     }
 

@@ -134,11 +134,15 @@ def test_prometheus_may_scrape_its_targets_by_their_names():
 def test_a_service_that_ends_is_waited_for():
     """`up --wait` takes the end of any other service for a failure."""
     services = yaml.safe_load(COMPOSE.read_text())["services"]
-    ends = {name for name, one in services.items() if one.get("restart", "").startswith("on-fail")}
+    ends = {
+        name
+        for name, service in services.items()
+        if service.get("restart", "").startswith("on-fail")
+    }
     waited_for = {
         other
-        for one in services.values()
-        for other, how in one.get("depends_on", {}).items()
+        for service in services.values()
+        for other, how in service.get("depends_on", {}).items()
         if how["condition"] == "service_completed_successfully"
     }
 
@@ -159,15 +163,15 @@ def test_the_settings_of_kubernetes_are_accepted():
 
     assert settings.content.engine == "s3"
     for file in ("api", "flower"):
-        for one in yaml.safe_load_all((DEPLOY / "kubernetes" / f"{file}.yaml").read_text()):
-            if one["kind"] == "Service":
-                assert is_allowed_host(one["metadata"]["name"], settings.serving.allowed_hosts)
+        for document in yaml.safe_load_all((DEPLOY / "kubernetes" / f"{file}.yaml").read_text()):
+            if document["kind"] == "Service":
+                assert is_allowed_host(document["metadata"]["name"], settings.serving.allowed_hosts)
 
 
 def test_every_role_runs_everywhere():
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     workers = (DEPLOY / "kubernetes" / "workers.yaml").read_text()
-    deployments = {one["metadata"]["name"] for one in yaml.safe_load_all(workers)}
+    deployments = {document["metadata"]["name"] for document in yaml.safe_load_all(workers)}
 
     assert set(ROLES) <= set(services)
     assert set(ROLES) == deployments

@@ -11,9 +11,9 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def commands(tmp_path):
-    made = cleanup.Cleanup(os.environ, pause_s=0.05)
-    yield made
-    made.stop()
+    a_cleanup = cleanup.Cleanup(os.environ, pause_s=0.05)
+    yield a_cleanup
+    a_cleanup.stop()
 
 
 def python(code):

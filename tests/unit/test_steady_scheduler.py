@@ -53,9 +53,9 @@ class Beat:
 
 @pytest.fixture
 def beat(tmp_path):
-    made = Beat(tmp_path)
-    yield made
-    made.scheduler.close()
+    a_beat = Beat(tmp_path)
+    yield a_beat
+    a_beat.scheduler.close()
 
 
 def keeps_its_intervals(counts):

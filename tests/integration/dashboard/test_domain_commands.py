@@ -33,9 +33,9 @@ def settings(own_redis, tmp_path, monkeypatch):
 @pytest.fixture
 def worker(settings):
     """The limiter of another process."""
-    one = limiter(settings, overrides_of(settings))
-    yield one
-    one.close()
+    a_limiter = limiter(settings, overrides_of(settings))
+    yield a_limiter
+    a_limiter.close()
 
 
 def run(*args, code=0):
@@ -45,7 +45,7 @@ def run(*args, code=0):
 
 
 def rows(*args):
-    return {one["domain"]: one for one in json.loads(run("list", "--json", *args))["domains"]}
+    return {row["domain"]: row for row in json.loads(run("list", "--json", *args))["domains"]}
 
 
 def stored(settings, *urls):

@@ -24,14 +24,14 @@ def test_a_change_needs_a_login_and_a_token_and_is_recorded_with_the_users_name(
         )
 
         def ask(user=None, form=None):
-            asked = urllib.request.Request(
+            request = urllib.request.Request(
                 f"{system.url}/aragog/domains?domain=shop.example",
                 urllib.parse.urlencode(form).encode() if form else None,
             )
             if user:
-                asked.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
+                request.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
             try:
-                with opener.open(asked, timeout=120) as answer:
+                with opener.open(request, timeout=120) as answer:
                     return answer.status, answer.read().decode()
             except urllib.error.HTTPError as error:
                 return error.code, ""

@@ -235,12 +235,12 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
 @pytest.mark.parametrize("path", ["/", "/pinlater/queues.json", "/api/workers", "/metrics"])
 def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
     def status(host):
-        asked = urllib.request.Request(
+        request = urllib.request.Request(
             f"http://127.0.0.1:{system.port}{path}", headers={"Host": host}
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(asked, timeout=120) as answer:
+            with opener.open(request, timeout=120) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             return error.code

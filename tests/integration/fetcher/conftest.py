@@ -25,14 +25,14 @@ PATIENT = FetchSettings(
 @pytest.fixture
 def fetcher_with() -> Iterator[Callable[..., Fetcher]]:
     """Makes fetchers with these settings changed; closes them."""
-    made: list[Fetcher] = []
+    fetchers: list[Fetcher] = []
 
     def make(tls: Any = None, clock: Clock | None = None, **changes: Any) -> Fetcher:
-        made.append(Fetcher(replace(PATIENT, **changes), tls=tls, clock=clock))
-        return made[-1]
+        fetchers.append(Fetcher(replace(PATIENT, **changes), tls=tls, clock=clock))
+        return fetchers[-1]
 
     yield make
-    for fetcher in made:
+    for fetcher in fetchers:
         fetcher.close()
 
 

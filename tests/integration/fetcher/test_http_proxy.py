@@ -51,9 +51,9 @@ def test_http_goes_through_a_tunnel_to_the_vetted_address(proxy, fetcher_with):
         outcome = fetcher.fetch(f"http://{HOST}:8080/")
 
     assert isinstance(outcome, o.Fetched), outcome
-    (asked,) = proxy.seen
-    assert (asked.method, asked.target) == ("CONNECT", origin.address)
-    assert asked.header("Proxy-Authorization") == "Basic dXNlcjpwdw=="
+    (request,) = proxy.seen
+    assert (request.method, request.target) == ("CONNECT", origin.address)
+    assert request.header("Proxy-Authorization") == "Basic dXNlcjpwdw=="
     (seen,) = origin.seen
     assert (seen.target, seen.header("Host")) == ("/", f"{HOST}:8080")
     assert seen.header("Proxy-Authorization") is None
@@ -68,8 +68,8 @@ def test_the_proxy_never_gets_the_name_so_it_cannot_look_it_up_again(proxy, fetc
         outcome = fetcher.fetch(f"{scheme}://{HOST}:8080/")
         assert "allow CONNECT" in outcome.reason
 
-    assert [HOST in str(asked) for asked in proxy.seen] == [False, False]
-    assert {asked.target for asked in proxy.seen} == {"127.0.0.1:8080"}
+    assert [HOST in str(request) for request in proxy.seen] == [False, False]
+    assert {request.target for request in proxy.seen} == {"127.0.0.1:8080"}
 
 
 def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with):

@@ -79,8 +79,8 @@ def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_pri
         record = client.get(URL, ["title"], apache.types.ReadOptions())
         proxy.delay_s = 0
 
-    assert [one.json["from_standby"] for one in during] == [True, True]
-    assert [one.json["fields"] for one in before + during] == [{"title": "one"}] * 4
+    assert [response.json["from_standby"] for response in during] == [True, True]
+    assert [response.json["fields"] for response in before + during] == [{"title": "one"}] * 4
     assert (record.fields, record.from_standby) == ({"title": b"one"}, True)
     assert hedged.policy.won - won == 3
 

@@ -46,14 +46,14 @@ def rows(all_hbase_tables):
 
 @pytest.fixture
 def proxy(hbase_server):
-    with TcpProxy(hbase_server.gateways[0]) as made:
-        yield made
+    with TcpProxy(hbase_server.gateways[0]) as a_proxy:
+        yield a_proxy
 
 
 @pytest.fixture
 def second(hbase_server):
-    with TcpProxy(hbase_server.gateways[1]) as made:
-        yield made
+    with TcpProxy(hbase_server.gateways[1]) as a_proxy:
+        yield a_proxy
 
 
 @pytest.fixture
@@ -64,15 +64,15 @@ def watch():
 @pytest.fixture
 def open_pool(watch):
     """A maker of pools, closed at the end."""
-    made = []
+    pools = []
 
     def make(*gateways, size=4, timeout_s=10.0):
         pool = HBasePool(gateways, size=size, timeout_s=timeout_s, now_s=watch)
-        made.append(pool)
+        pools.append(pool)
         return pool
 
     yield make
-    for pool in made:
+    for pool in pools:
         pool.close()
 
 

@@ -164,15 +164,17 @@ def test_many_rows_and_large_ones_pass_in_one_call_and_one_scan(fresh_hbase):
 
 def test_a_scan_holds_no_connection_while_the_caller_thinks(hbase_settings, all_hbase_tables):
     all_hbase_tables["h"].put_many([(b"scan-%04d" % n, {b"i:_": b""}, 1000) for n in range(300)])
-    one = HBaseTables(dataclasses.replace(hbase_settings, hbase_pool_size=1, hbase_timeout_ms=2000))
-    rows = one["h"].scan(b"scan-", b"scan-~")
+    tables = HBaseTables(
+        dataclasses.replace(hbase_settings, hbase_pool_size=1, hbase_timeout_ms=2000)
+    )
+    rows = tables["h"].scan(b"scan-", b"scan-~")
 
-    seen = [one["h"].get(row) for row, _ in rows]
+    seen = [tables["h"].get(row) for row, _ in rows]
 
     assert len(seen) == 300
-    next(one["h"].scan(b"scan-", None))
-    assert one["h"].get(b"scan-0001")
-    one.close()
+    next(tables["h"].scan(b"scan-", None))
+    assert tables["h"].get(b"scan-0001")
+    tables.close()
 
 
 def test_the_shell_commands_name_every_table_and_family():

@@ -23,22 +23,22 @@ def clock():
 @pytest.fixture
 def consuming(redis_client, clock):
     """A function that makes a consumer of some shards."""
-    made = []
+    consumers = []
 
     def make(shards):
         names = [RedisShard(redis_client, name=str(n), prefix=f"{n}:") for n in range(shards)]
         claims = ClaimRegistry(Cluster(names))
-        one = JobConsumer(claims, lambda *job: one.delivered.append(job), clock)
-        one.delivered = []
-        one.consume(["q"])
-        made.append(one)
-        return one
+        consumer = JobConsumer(claims, lambda *job: consumer.delivered.append(job), clock)
+        consumer.delivered = []
+        consumer.consume(["q"])
+        consumers.append(consumer)
+        return consumer
 
     yield make
     gates.put("q", None)
-    for one in made:
-        one.close()
-        one.claims.stop()
+    for consumer in consumers:
+        consumer.close()
+        consumer.claims.stop()
 
 
 @pytest.fixture
@@ -70,12 +70,12 @@ def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server
 
 
 def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(consumer, clock):
-    asked = []
-    gates.put("q", lambda: asked.append(1) or gates.NOTHING)
+    times = []
+    gates.put("q", lambda: times.append(1) or gates.NOTHING)
     put(consumer, 5)
 
     assert [consumer.take(10) for _ in range(100)] == [0] * 100
-    assert len(asked) == 1
+    assert len(times) == 1
     assert consumer.next_look_s - clock.monotonic_s() >= gates.ASK_EVERY_S
 
 

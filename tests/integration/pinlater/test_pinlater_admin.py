@@ -20,26 +20,26 @@ pytestmark = pytest.mark.redis
 
 
 @dataclass
-class Here:
+class TwoShards:
     broker_url: str
     shards: tuple[str, ...] = ()
 
 
 @pytest.fixture
-def here(redis_server, redis_url):
+def two_shards(redis_server, redis_url):
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as second:
-        yield Here(of_socket(redis_server.socket), (second.url,))
+        yield TwoShards(of_socket(redis_server.socket), (second.url,))
 
 
 @pytest.fixture
-def admin(here):
-    return Admin.connect(here.broker_url, here.shards)
+def admin(two_shards):
+    return Admin.connect(two_shards.broker_url, two_shards.shards)
 
 
 @pytest.fixture
-def run(here):
+def run(two_shards):
     def run(*args):
-        result = CliRunner().invoke(queue, args, obj=here, catch_exceptions=False)
+        result = CliRunner().invoke(queue, args, obj=two_shards, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -140,9 +140,9 @@ def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
         admin.release("host")
 
 
-def test_a_lost_shard_is_named_and_the_rest_is_reported(admin, here):
+def test_a_lost_shard_is_named_and_the_rest_is_reported(admin, two_shards):
     fill(admin)
-    lost = Admin.connect(here.broker_url, ("redis://127.0.0.1:1",))
+    lost = Admin.connect(two_shards.broker_url, ("redis://127.0.0.1:1",))
 
     status = lost.status("q")
 

@@ -26,7 +26,7 @@ def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
         tokens += spool.put_many([bytes(49_000)])
         clock.advance_ms(200)
     limits.append(limit())
-    assert [one.lowest for one in limits] == [ALL, URGENT, NONE, NONE]
+    assert [limit.lowest for limit in limits] == [ALL, URGENT, NONE, NONE]
 
     spool.free(tokens)
     clock.advance_ms(200)

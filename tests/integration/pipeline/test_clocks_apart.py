@@ -47,14 +47,14 @@ def worker(redis_url, punctual_origin):
                 allowed_ports=(punctual_origin.port,),
             ),
         )
-        made = []
+        workers = []
 
         def make(off_ms):
-            made.append(connect(settings, Sent(), clock=WrongClock(off_ms)))
-            return made[-1]
+            workers.append(connect(settings, Sent(), clock=WrongClock(off_ms)))
+            return workers[-1]
 
         yield make
-        for pipeline in made:
+        for pipeline in workers:
             pipeline.close()
 
 
@@ -97,8 +97,8 @@ def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
     runs = crawl(worker(off_ms), punctual_origin.port)
 
     assert runs <= 2 * URLS
-    asked = [path for _, _, path in punctual_origin.arrivals() if path != "/robots.txt"]
-    assert sorted(asked) == sorted(f"/{n}" for n in range(URLS))
+    paths = [path for _, _, path in punctual_origin.arrivals() if path != "/robots.txt"]
+    assert sorted(paths) == sorted(f"/{n}" for n in range(URLS))
 
 
 def test_a_pause_lasts_as_long_as_requested_by_a_worker_with_a_wrong_clock(worker):

@@ -31,11 +31,11 @@ def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(crawl_stand):
     stand.crawl([INDEX], sitemap)
 
     assert [r.facts["outcome"] for r in stand.urls.get_many(PLACES)] == ["Fetched"] * len(PLACES)
-    asked = [r.path for r in stand.origin.seen]
+    paths = [r.path for r in stand.origin.seen]
     assert all(
-        asked.count(f"/{place[0]}") == first.count(f"/{place[0]}") == 1 for place in sites.PLACES
+        paths.count(f"/{place[0]}") == first.count(f"/{place[0]}") == 1 for place in sites.PLACES
     )
-    assert asked.count("/sitemap.xml") == 2
+    assert paths.count("/sitemap.xml") == 2
     assert stand.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")
 
 
@@ -49,8 +49,8 @@ def test_links_and_sitemap_entries_that_the_filter_of_the_crawl_refuses_are_not_
     stand.crawl([INDEX], EnqueueOptions(sitemap=True, depth=1, refresh=True, url_filter=places))
     stand.crawl(["http://www.shop.test/"], EnqueueOptions(depth=3, url_filter=lamp))
 
-    asked = {r.path for r in stand.origin.seen if r.path != "/robots.txt"}
-    assert asked == {
+    paths = {r.path for r in stand.origin.seen if r.path != "/robots.txt"}
+    assert paths == {
         "/sitemap.xml", "/sitemaps/places.xml", "/harbour-baths", "/", "/p/brass-lamp",
     }  # fmt: skip
 

@@ -248,7 +248,7 @@ def test_a_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_p
     rows = {
         row["url"]: row
         for page_ in stream.pages(b"0", 1 << 50)
-        for row in (orjson.loads(one) for _, one in page_)
+        for row in (orjson.loads(data) for _, data in page_)
     }
     present, missing = rows["http://x.test/a"], rows["http://x.test/missing"]
     assert (present["outcome"], present["status"], present["stored"]) == ("Fetched", 200, True)

@@ -66,10 +66,10 @@ def stage(pipeline_stand, tmp_path):
     first.store.write_pages(pages)
     first.store.close()
     (folder / "00.db").write_bytes(b"not a database" * 10_000)
-    made = Stage(pipeline_stand, folder, content)
-    made.tables.create()
-    yield made
-    made.store.close()
+    a_stage = Stage(pipeline_stand, folder, content)
+    a_stage.tables.create()
+    yield a_stage
+    a_stage.store.close()
 
 
 def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage):
@@ -124,7 +124,7 @@ def test_repair_replaces_the_file_and_fetches_again_what_was_lost(stage):
     assert len(report.salvaged) == 1
     assert all(stage.store.serves(url) for url in URLS)
     stage.stand.clock.advance_ms(1000)
-    due = {one.url for one in stage.store.schedule.claim_due(stage.stand.clock.now_ms(), 100, 60)}
+    due = {page.url for page in stage.store.schedule.claim_due(stage.stand.clock.now_ms(), 100, 60)}
     assert set(LOST) <= due
     assert [stage.content.get(content_key(url)) for url in LOST] == [None] * len(LOST)
     assert stage.pipeline.write(stage.batch(LOST, NOW_MS + 5000)) == []

@@ -44,12 +44,12 @@ def stand(crawl_stand):
         ("Vary", "a"),
         ("Vary", "b"),
     )
-    made = crawl_stand(
+    a_stand = crawl_stand(
         {"/old": moved, "/new": page(b"<title>New</title>", headers=more), "/404": answer(404)},
         qps=1000,
     )
-    made.know_rules("site.test")
-    return made
+    a_stand.know_rules("site.test")
+    return a_stand
 
 
 def test_all_headers_and_the_redirect_chain_reach_the_store(stand):

@@ -22,7 +22,7 @@ HTML = b"<html><head><title>New</title></head></html>"
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def a_store(tmp_path, monkeypatch):
     """A store with one page that changed, and one that did not."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     # Written long ago, so that the feed has settled.
@@ -30,8 +30,8 @@ def here(tmp_path, monkeypatch):
     for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + 9, b'"4"')):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         content = ContentWrite(compress(HTML), length_bytes=len(HTML), meta={"url": A})
-        given = {"fields": {"product.price": price}, "facts": {"page_type": "product"}}
-        store.write_pages([page(A, at_ms, seen=seen, content=content, **given)])
+        parts = {"fields": {"product.price": price}, "facts": {"page_type": "product"}}
+        store.write_pages([page(A, at_ms, seen=seen, content=content, **parts)])
         store.write_pages([page(B, at_ms, seen=seen, fields={"product.price": b'"1"'})])
     yield store
     store.close()
@@ -43,7 +43,7 @@ def run(*arguments, code=0):
     return reported.output
 
 
-def test_changes_are_shown_and_their_cursor_goes_on(here):
+def test_changes_are_shown_and_their_cursor_goes_on(a_store):
     reported = json.loads(run("changes", "--json"))
 
     assert reported["url"] == A
@@ -52,17 +52,17 @@ def test_changes_are_shown_and_their_cursor_goes_on(here):
     assert run("changes", "--host", "b.example") == ""
 
 
-def test_changes_of_a_host_are_found_behind_many_of_others(here):
+def test_changes_of_a_host_are_found_behind_many_of_others(a_store):
     others = [Change(B, NOW_MS, "changed")] * 10_001
     mine = Change("http://c.example/", NOW_MS, "changed")
-    here.zen.mutate([changes_put(here.zen.log, others, NOW_MS + 20)])
-    here.zen.mutate([changes_put(here.zen.log, [mine], NOW_MS + 30)])
+    a_store.zen.mutate([changes_put(a_store.zen.log, others, NOW_MS + 20)])
+    a_store.zen.mutate([changes_put(a_store.zen.log, [mine], NOW_MS + 30)])
 
     assert "http://c.example/" in run("changes", "--host", "c.example")
 
 
-def test_due_tells_why(here):
-    here.schedule.watch(A, "shop")
+def test_due_tells_why(a_store):
+    a_store.schedule.watch(A, "shop")
     reported = run("due", A)
 
     assert "watched by" in reported
@@ -71,14 +71,14 @@ def test_due_tells_why(here):
     assert "has been due for" in run("due")
 
 
-def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(here):
+def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(a_store):
     assert "must buy" not in run("due", A)
-    here.schedule.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
+    a_store.schedule.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
 
     assert "a fetch must gain 2 h 30 min of freshness" in run("due", A)
 
 
-def test_webhooks_are_added_listed_and_removed(here):
+def test_webhooks_are_added_listed_and_removed(a_store):
     name = run("webhooks", "add", "https://example.com/hook", "--owner", "shop").split()[0]
 
     assert f"{name}  https://example.com/hook  owner=shop" in run("webhooks", "list")
@@ -87,7 +87,9 @@ def test_webhooks_are_added_listed_and_removed(here):
     run("webhooks", "remove", name, code=4)
 
 
-def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(here, monkeypatch):
+def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(
+    a_store, monkeypatch
+):
     hook = ("webhooks", "add", "http://127.0.0.1/hook", "--secret", "s")
 
     assert "webhooks.allowed_hosts" in run(*hook)
@@ -96,9 +98,9 @@ def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(
     assert "webhooks.allowed_hosts" not in run(*hook)
 
 
-def test_pages_are_read_again_once(here):
+def test_pages_are_read_again_once(a_store):
     assert "1 changed" in run("reextract")
-    assert here.get(A, ["page.title"]).fields["page.title"] == b'"New"'
+    assert a_store.get(A, ["page.title"]).fields["page.title"] == b'"New"'
     assert "nothing to extract again" in run("reextract")
     assert "nothing to extract again" in run("reextract", "--host", "a.example", "--afresh")
     assert "1 unchanged" in run("reextract", "--all")

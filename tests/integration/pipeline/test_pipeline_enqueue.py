@@ -22,8 +22,8 @@ pytestmark = pytest.mark.redis
 
 @pytest.fixture
 def home():
-    with producer_home() as made:
-        yield made
+    with producer_home() as home_folder:
+        yield home_folder
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_all_urls_of_a_call_get_one_request_id_and_another_call_another_one(clie
 
     ids = [{job["request_id"] for job in message["urls"]} for message in home.messages()]
 
-    assert [len(one) for one in ids] == [1, 1, 1]
+    assert [len(jobs) for jobs in ids] == [1, 1, 1]
     assert ids[0] == ids[1] != ids[2]
 
 

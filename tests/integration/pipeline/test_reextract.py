@@ -109,10 +109,10 @@ def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
     for n in range(20):
         at_ms = NOW_MS - n * hour_ms
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
-        given = {"product.price": b"1"}
+        fields = {"product.price": b"1"}
         facts = {"page_type": "product"}
         pipeline_stand.store.write_pages(
-            [page(f"http://a.example/{n}", at_ms, seen=seen, fields=given, facts=facts)]
+            [page(f"http://a.example/{n}", at_ms, seen=seen, fields=fields, facts=facts)]
         )
     freshness = pipeline_stand.store.maintenance.freshness()["product"]
 
@@ -125,9 +125,9 @@ def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
 def test_a_page_that_was_put_off_is_late_by_what_was_planned(pipeline_stand):
     at_ms = NOW_MS - 10 * 3_600_000
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
-    given = {"product.price": b"1"}
+    fields = {"product.price": b"1"}
     facts = {"page_type": "product"}
-    pipeline_stand.store.write_pages([page(A, at_ms, seen=seen, fields=given, facts=facts)])
+    pipeline_stand.store.write_pages([page(A, at_ms, seen=seen, fields=fields, facts=facts)])
     pipeline_stand.store.schedule.plan(A, NOW_MS + 10**9)
 
     assert pipeline_stand.store.maintenance.freshness()["product"].on_time == 0

@@ -117,7 +117,7 @@ def test_ordinary_fetches_leave_room_for_urgent_ones(redis_client):
         assert spool.state().closed
         urgent = stack.enter_context(room.reserved(4, urgent=True))
 
-    assert [one.bodies if one else 0 for one in ordinary] == [8, 4, 0]
+    assert [room.bodies if room else 0 for room in ordinary] == [8, 4, 0]
     assert urgent.bodies == 4
 
 

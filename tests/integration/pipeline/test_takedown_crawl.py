@@ -91,9 +91,9 @@ def origin():
 
 @pytest.fixture
 def crawl(tmp_path, own_redis, origin):
-    made = Crawl(tmp_path, own_redis.url, origin)
-    yield made
-    made.pipeline.close()
+    a_crawl = Crawl(tmp_path, own_redis.url, origin)
+    yield a_crawl
+    a_crawl.pipeline.close()
 
 
 def files_with(folder: Path, text: str) -> list[str]:

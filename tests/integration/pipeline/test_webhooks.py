@@ -205,14 +205,14 @@ def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
 
 
 def test_a_removed_webhook_gets_nothing_more(stand, receiver):
-    made = webhook(stand, receiver.url)
+    registered = webhook(stand, receiver.url)
     change(stand, A)
     stand.webhooks.deal()
-    assert stand.store.feed.webhooks.remove(made.name, NOW_MS + 99_999)
+    assert stand.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
     run(stand)
 
     assert receiver.got == []
-    assert not stand.store.feed.webhooks.remove(made.name, NOW_MS + 99_999)
+    assert not stand.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
     assert list(stand.store.feed.webhooks.all()) == []
 
 
@@ -227,11 +227,11 @@ def test_adding_a_hook_twice_keeps_its_place(stand, receiver):
 
 def test_nobody_answers_and_the_secret_is_not_shown(stand, receiver):
     dead = f"http://127.0.0.1:{receiver.port}1/" if receiver.port < 6553 else "http://127.0.0.1:1/"
-    made = webhook(stand, dead)
+    registered = webhook(stand, dead)
     change(stand, A)
     run(stand)
 
-    assert "secret" not in repr(made)
+    assert "secret" not in repr(registered)
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def test_a_429_of_robots_txt_pauses_the_domain(crawl_stand):
 
     limiter = stand.limiter
     report = limiter.describe([limiter.key_for("http://b.busy.test/")])
-    assert all(one.backlog_ms > 15_000 for one in report.values())
+    assert all(state.backlog_ms > 15_000 for state in report.values())
 
 
 def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_stand):

@@ -23,15 +23,15 @@ def clock():
 @pytest.fixture
 def new_cache(redis_url, clock):
     """Makes caches as different processes have them."""
-    made = []
+    caches = []
 
     def make(**more):
-        made.append(RobotsCache(redis_url, PolitenessSettings(), clock=clock, **more))
-        return made[-1]
+        caches.append(RobotsCache(redis_url, PolitenessSettings(), clock=clock, **more))
+        return caches[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for cache in caches:
+        cache.close()
 
 
 @pytest.fixture
@@ -167,12 +167,12 @@ def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_clie
 
 def test_equal_rules_of_many_origins_are_parsed_once(cache, clock):
     origins = [f"https://site-{n}.example" for n in range(50)]
-    for one in origins:
-        cache.put(one, 200, PRIVATE, clock.now_ms())
+    for origin in origins:
+        cache.put(origin, 200, PRIVATE, clock.now_ms())
 
     cached = cache.get_many(origins)
 
-    assert len({id(one.rules) for one in cached.values()}) == 1
+    assert len({id(rules.rules) for rules in cached.values()}) == 1
 
 
 def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
@@ -197,8 +197,8 @@ def test_the_results_of_many_origins_are_stored_together(cache, clock):
     cache.put_many(results)
 
     cached = cache.get_many(origins)
-    assert [one.status for one in cached.values()] == 10 * statuses
-    assert [one.unreachable for one in cached.values()] == 10 * [False, False, True]
+    assert [rules.status for rules in cached.values()] == 10 * statuses
+    assert [rules.unreachable for rules in cached.values()] == 10 * [False, False, True]
     assert not cached[origins[0]].rules.allows("a", "http://site-0.example/private/x")
     assert cache.refreshes.claim(origins) == origins
 
@@ -228,8 +228,8 @@ def test_a_claim_can_be_given_back(cache):
 
 def test_rules_in_use_are_refreshed_before_they_expire_and_others_are_left(cache, clock):
     used, unused = "https://used.example", "https://unused.example"
-    for one in (used, unused):
-        cache.put(one, 200, PRIVATE, clock.now_ms())
+    for origin in (used, unused):
+        cache.put(origin, 200, PRIVATE, clock.now_ms())
     cache.get(used)
 
     assert cache.refreshes.expiring(clock.now_ms() + DAY_MS - 1) == []
@@ -248,8 +248,8 @@ def test_use_counts_from_the_last_fetch(cache, clock):
 
 def test_the_soonest_expire_first_and_no_more_than_asked_for(cache, clock):
     origins = [f"https://site-{n}.example" for n in range(7)]
-    for n, one in enumerate(origins):
-        cache.put(one, 200, PRIVATE, clock.now_ms() + n)
+    for n, origin in enumerate(origins):
+        cache.put(origin, 200, PRIVATE, clock.now_ms() + n)
     cache.get_many(origins)
 
     assert cache.refreshes.expiring(clock.now_ms() + 2 * DAY_MS, limit=3) == origins[:3]
@@ -276,17 +276,17 @@ def test_a_process_keeps_a_bounded_number_of_rules(new_cache, clock, bound):
     memory = RobotsMemory(max_origins=8, **bound)
     cache = new_cache(memory=memory)
     origins = [f"https://site-{n}.example" for n in range(30)]
-    for n, one in enumerate(origins):
-        cache.put(one, 200, PRIVATE + b"Disallow: /%d\n" % n, clock.now_ms())
+    for n, origin in enumerate(origins):
+        cache.put(origin, 200, PRIVATE + b"Disallow: /%d\n" % n, clock.now_ms())
 
-    for one in (cached := cache.get_many(origins)):
-        assert not cached[one].rules.allows("aragog", f"{one}/private")
+    for origin in (cached := cache.get_many(origins)):
+        assert not cached[origin].rules.allows("aragog", f"{origin}/private")
     clock.advance_ms(5001)
     again = cache.get_many(origins[::-1])
 
-    assert not any(again[one].rules.allows("aragog", f"{one}/private") for one in origins)
+    assert not any(again[origin].rules.allows("aragog", f"{origin}/private") for origin in origins)
     assert len(memory) <= 5
-    assert all(one.state is RulesState.FRESH for one in [*cached.values(), *again.values()])
+    assert all(rules.state is RulesState.FRESH for rules in [*cached.values(), *again.values()])
 
 
 def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):

@@ -33,11 +33,11 @@ def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
 
     answers = stand.run(sends(urls), limit_s=60)
 
-    asked = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
-    assert set(asked) == set(hosts)
-    assert max(asked.values()) == 1
-    assert sorted(one.job.url for one in answers) == sorted(urls)
-    assert {one.outcome for one in answers} == {"Refused"}
+    requests = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
+    assert set(requests) == set(hosts)
+    assert max(requests.values()) == 1
+    assert sorted(answer.job.url for answer in answers) == sorted(urls)
+    assert {answer.outcome for answer in answers} == {"Refused"}
 
 
 def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):
@@ -52,10 +52,10 @@ def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog
         limiter.reserve([SlotRequest("many.test")] * 60)
         clock.sleep_s(max((send.delay_ms or 0 for send in waiting), default=0) / 1000)
         waiting = [
-            one
+            message
             for send in waiting
-            for one in stand.step(send)
-            if one.destination == Destination.ROBOTS
+            for message in stand.step(send)
+            if message.destination == Destination.ROBOTS
         ]
 
     assert len(stand.origin.of(path="/robots.txt")) == 5
@@ -70,7 +70,9 @@ def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
     stand = crawl_stand({"//s0.many.test/robots.txt": slow, "/robots.txt": RULES}, qps=0.5)
     (to_robots,) = stand.step(*sends([f"http://s{n}.many.test/private" for n in range(2)]))
 
-    (later,) = [one for one in stand.step(to_robots) if one.destination == Destination.ROBOTS]
+    (later,) = [
+        message for message in stand.step(to_robots) if message.destination == Destination.ROBOTS
+    ]
 
     # It comes back at its slot, not as much later as the first took to answer.
     assert stand.clock.now_ms() + later.delay_ms < later.message.slots["http://s1.many.test"] + 1000
@@ -152,8 +154,8 @@ def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_s
 
     stand.run(sends([f"http://{host}/private" for host in hosts]), limit_s=60)
 
-    asked = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
-    assert set(asked) == set(hosts)
+    requests = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
+    assert set(requests) == set(hosts)
 
 
 def test_a_tick_refreshes_all_rules_that_are_due_and_each_once(crawl_stand):

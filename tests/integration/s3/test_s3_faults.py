@@ -78,9 +78,9 @@ class FaultyFront:
 
 @pytest.fixture
 def front(s3_server):
-    made = FaultyFront(s3_server.endpoint)
-    yield made
-    made.close()
+    a_front = FaultyFront(s3_server.endpoint)
+    yield a_front
+    a_front.close()
 
 
 @pytest.fixture

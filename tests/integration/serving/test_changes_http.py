@@ -17,21 +17,21 @@ from tests.support.waiting import WITHIN_S
 A, B = "http://a.example/", "http://b.example/"
 
 
-def change(here, url, *prices):
+def change(a_stand, url, *prices):
     """Fetches of a page that bring one price after another."""
     for price in prices:
-        here.clock.advance_ms(10)
-        at_ms = here.clock.now_ms()
+        a_stand.clock.advance_ms(10)
+        at_ms = a_stand.clock.now_ms()
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": b"%d" % price}
-        here.store.write_pages([page(url, at_ms, seen=seen, fields=fields)])
-    here.clock.advance_ms(SETTLE_MS + 1000)
+        a_stand.store.write_pages([page(url, at_ms, seen=seen, fields=fields)])
+    a_stand.clock.advance_ms(SETTLE_MS + 1000)
 
 
 @asynccontextmanager
-async def serving(here, **settings):
+async def serving(a_stand, **settings):
     """The API on loopback; the port."""
-    with running(here.store, **settings) as api:
+    with running(a_stand.store, **settings) as api:
         yield api.port
 
 
@@ -73,17 +73,17 @@ async def until_refused(port):
 
 
 @pytest.fixture
-def here():
+def a_stand():
     return stand(MemoryTables())
 
 
-def test_changes_are_given_with_a_cursor_that_goes_on(here):
-    change(here, A, 1, 2)
+def test_changes_are_given_with_a_cursor_that_goes_on(a_stand):
+    change(a_stand, A, 1, 2)
 
     async def play():
-        async with serving(here) as port:
+        async with serving(a_stand) as port:
             first = await get(port, "/v1/changes")
-            change(here, B, 1, 2)
+            change(a_stand, B, 1, 2)
             return first, await get(port, f"/v1/changes?cursor={first[1]['cursor']}")
 
     (status, reported), (_, more) = asyncio.run(play())
@@ -93,16 +93,16 @@ def test_changes_are_given_with_a_cursor_that_goes_on(here):
     assert [c["url"] for c in more["changes"]] == [B]
 
 
-def test_values_that_differ_read_differently_in_the_feed(here):
+def test_values_that_differ_read_differently_in_the_feed(a_stand):
     digits = b"12345678901234567890123"
     for fields in ({"team.a": b"7x", "page.n": b"1"}, {"team.a": b'"7x"', "page.n": digits}):
-        here.clock.advance_ms(10)
-        at_ms = here.clock.now_ms()
+        a_stand.clock.advance_ms(10)
+        at_ms = a_stand.clock.now_ms()
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")
-        here.store.write_pages([page(A, at_ms, seen=seen, fields=fields)])
-    here.clock.advance_ms(SETTLE_MS + 1000)
+        a_stand.store.write_pages([page(A, at_ms, seen=seen, fields=fields)])
+    a_stand.clock.advance_ms(SETTLE_MS + 1000)
 
-    with running(here.store) as api:
+    with running(a_stand.store) as api:
         body = api.get("/v1/changes").body
 
     reported = json.loads(body)["changes"][0]["fields"]
@@ -110,13 +110,13 @@ def test_values_that_differ_read_differently_in_the_feed(here):
     assert reported["page.n"] == {"before": 1, "now": int(digits)}
 
 
-def test_only_a_host_or_an_owner(here):
-    here.store.schedule.watch(A, "shop")
-    change(here, A, 1, 2)
-    change(here, B, 1, 2)
+def test_only_a_host_or_an_owner(a_stand):
+    a_stand.store.schedule.watch(A, "shop")
+    change(a_stand, A, 1, 2)
+    change(a_stand, B, 1, 2)
 
     async def play():
-        async with serving(here) as port:
+        async with serving(a_stand) as port:
             return [
                 await get(port, f"/v1/changes?{which}")
                 for which in (
@@ -131,41 +131,41 @@ def test_only_a_host_or_an_owner(here):
     assert status == 400
 
 
-def test_a_long_poll_is_answered_when_something_changes(here):
-    change(here, A, 1)
+def test_a_long_poll_is_answered_when_something_changes(a_stand):
+    change(a_stand, A, 1)
 
     async def play():
-        async with serving(here, max_in_flight=1) as port:
+        async with serving(a_stand, max_in_flight=1) as port:
             # A cursor from before the change: the poll may be admitted long before it looks.
             _, now = await get(port, "/v1/changes?cursor=now")
             path = f"/v1/changes?cursor={now['cursor']}&wait_ms=60000"
             poll = asyncio.create_task(admitted(port, path))
             await until_refused(port)
-            change(here, A, 2)
+            change(a_stand, A, 2)
             return await poll
 
     _, reported = asyncio.run(play())
     assert [c["kind"] for c in reported["changes"]] == ["changed"]
 
 
-def test_a_long_poll_ends_without_a_change(here):
+def test_a_long_poll_ends_without_a_change(a_stand):
     async def play():
-        async with serving(here) as port:
+        async with serving(a_stand) as port:
             return await get(port, "/v1/changes?wait_ms=1")
 
     assert asyncio.run(play())[1]["changes"] == []
 
 
-def test_events_come_as_they_happen_and_go_on_where_they_were(here):
-    change(here, A, 1, 2)
+def test_events_come_as_they_happen_and_go_on_where_they_were(a_stand):
+    change(a_stand, A, 1, 2)
 
     async def play():
-        async with serving(here) as port:
+        async with serving(a_stand) as port:
             accept = "Accept: text/event-stream"
             reader, writer = await ask(port, "/v1/changes", accept)
             head = await reader.readuntil(b"\r\n\r\n")
             first = await event(reader)
-            change(here, B, 1, 2)
+            change(a_stand, B, 1, 2)
             second = await event(reader)
             writer.close()
             cursor = first.split(b"\n")[0].removeprefix(b"id: ").decode()
@@ -186,9 +186,9 @@ def test_events_come_as_they_happen_and_go_on_where_they_were(here):
 @pytest.mark.parametrize(
     "query", ["cursor=nonsense", "limit=0", "limit=x", "wait_ms=-1", "limit=99999999999999"]
 )
-def test_what_cannot_be_read_is_reported(here, query):
+def test_what_cannot_be_read_is_reported(a_stand, query):
     async def play():
-        async with serving(here) as port:
+        async with serving(a_stand) as port:
             return await get(port, f"/v1/changes?{query}")
 
     status, reported = asyncio.run(play())
@@ -196,9 +196,9 @@ def test_what_cannot_be_read_is_reported(here, query):
     assert reported["detail"]
 
 
-def test_too_many_readers_are_turned_away(here):
+def test_too_many_readers_are_turned_away(a_stand):
     async def play():
-        async with serving(here, max_in_flight=1) as port:
+        async with serving(a_stand, max_in_flight=1) as port:
             poll = asyncio.create_task(admitted(port, "/v1/changes?wait_ms=1500"))
             refused = await until_refused(port)
             await poll

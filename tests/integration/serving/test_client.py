@@ -107,17 +107,17 @@ class Part:
 
 
 @contextmanager
-def thrift(part, **given):
+def thrift(part, **options):
     with thrift_server.running(
-        part.store, enqueue=part.producer.enqueue, fetching=part.fetching, **given
+        part.store, enqueue=part.producer.enqueue, fetching=part.fetching, **options
     ) as server:
         yield f"thrift://127.0.0.1:{server.port}"
 
 
 @contextmanager
-def http(part, **given):
+def http(part, **options):
     services = Services(enqueue=part.producer.enqueue, fetching=part.fetching)
-    with api_server.running(part.store, services, **given) as server:
+    with api_server.running(part.store, services, **options) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 
@@ -166,11 +166,11 @@ def test_many_are_read_in_order_with_none_for_unknown_ones(client):
     urls = [f"http://h{n}.example/" for n in range(30)]
     for n, url in enumerate(urls):
         client.put(url, {"n": b"%d" % n})
-    asked = [*urls, "http://unknown.example/", urls[3]]
+    requested = [*urls, "http://unknown.example/", urls[3]]
 
-    records = client.get_many(asked, ["n"])
+    records = client.get_many(requested, ["n"])
 
-    values = [one and one.fields["n"] for one in records]
+    values = [record and record.fields["n"] for record in records]
     assert values == [*(b"%d" % n for n in range(30)), None, b"3"]
     assert client.get_many([]) == []
 
@@ -182,8 +182,8 @@ def test_a_batch_of_any_size_is_read(part, client):
 
     records = client.get_many(urls, ["big"])
 
-    assert [one.url for one in records] == urls
-    assert {len(one.fields["big"]) for one in records} == {400_000}
+    assert [record.url for record in records] == urls
+    assert {len(record.fields["big"]) for record in records} == {400_000}
 
 
 def test_more_urls_than_a_request_takes_are_read(part, client):
@@ -207,15 +207,17 @@ def test_facts_come_when_they_are_asked_for(part, client):
 @pytest.mark.parametrize("fields", [["title"], None])
 def test_facts_say_what_is_stored_and_when_it_is_fetched_again(part, client, fields):
     alias, body = "http://shop.example/old", ContentWrite(b"packed", length_bytes=11)
-    given = {"fields": {"title": b"T"}, "content": body, "due_at_ms": NOW_MS + 5}
-    part.store.write_pages([page(URL, also=(alias,), **given)])
+    parts = {"fields": {"title": b"T"}, "content": body, "due_at_ms": NOW_MS + 5}
+    part.store.write_pages([page(URL, also=(alias,), **parts)])
 
     records = client.get_many([URL, alias], fields, facts=True)
 
     stored = part.store.get(URL)
     assert len(stored.content_hash) == 64
     expected = [(stored.content_hash, 11, NOW_MS + 5)] * 2
-    assert [(one.content_hash, one.content_bytes, one.due_at_ms) for one in records] == expected
+    assert [
+        (record.content_hash, record.content_bytes, record.due_at_ms) for record in records
+    ] == expected
     client.put("http://other.example/", {"title": b"T"})
     bare = client.get("http://other.example/", fields, facts=True)
     assert (bare.content_hash, bare.content_bytes, bare.due_at_ms) == (None, None, None)
@@ -279,7 +281,7 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
     )  # fmt: skip
 
     assert results[0] == EnqueueResult("x0", EnqueueStatus.INVALID, None, "not a URL")
-    assert [one.input for one in results] == [f"x{n}" for n in range(1500)]
+    assert [result.input for result in results] == [f"x{n}" for n in range(1500)]
     assert [len(urls) for urls, _ in part.producer.asked] == [1000, 500]
     assert [options for _, options in part.producer.asked] == 2 * [
         {
@@ -296,9 +298,9 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
 def test_a_url_is_fetched_now_and_reported_hop_by_hop(part, client):
     response = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
 
-    [asked] = part.fetching.asked
-    assert asked.request_id == "order-4711"
-    assert (asked.url, asked.max_wait_ms, asked.max_age_s) == (URL, 500, 3.0)
+    [request] = part.fetching.asked
+    assert request.request_id == "order-4711"
+    assert (request.url, request.max_wait_ms, request.max_age_s) == (URL, 500, 3.0)
     assert (response.url, response.state, response.fetching, response.age_s) == (
         URL,
         "fresh",
@@ -508,7 +510,7 @@ def test_the_async_client_makes_the_same_calls(part, served):
             urls = [f"http://h{n}.example/" for n in range(20)]
             await asyncio.gather(*(client.put(url, {"u": url.encode()}) for url in urls))
             record = await asyncio.gather(*(client.get(url, ["u"]) for url in urls))
-            assert [one.fields["u"].decode() for one in record] == urls
+            assert [each_record.fields["u"].decode() for each_record in record] == urls
             assert len(await client.get_many(urls)) == 20
             assert (await client.fetch(URL)).state == "fresh"
             assert await client.content(URL) is None
@@ -544,7 +546,7 @@ def test_the_example_counts(part, served):
             for _ in range(2)
         ]
 
-    assert [one.stdout for one in runs] == [f"{URL} {{'team.score': '{n}'}}\n" for n in (1, 2)]
+    assert [run.stdout for run in runs] == [f"{URL} {{'team.score': '{n}'}}\n" for n in (1, 2)]
 
 
 def test_the_example_of_the_documentation_does_what_it_says(part, served):
@@ -554,7 +556,7 @@ def test_the_example_of_the_documentation_does_what_it_says(part, served):
     with served(part) as address:
         exec(code.replace("thrift://127.0.0.1:8101", address), names)
 
-    assert [one and one.url for one in names["records"]] == [None, None]
+    assert [record and record.url for record in names["records"]] == [None, None]
     assert part.store.get(URL).fields["team.score"] == b"7"
     assert names["found"].state == "fresh"
 

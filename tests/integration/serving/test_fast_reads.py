@@ -23,26 +23,26 @@ WRITER, WRITE_ENTRY = make("writer", ["write"])
 
 @pytest.fixture(scope="module")
 def store():
-    made = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     facts = {"outcome": "Fetched", "latency_ms": 1.5, "final_url": A}
-    given = {"facts": facts, "content": ContentWrite(b"packed"), "due_at_ms": NOW_MS}
-    made.store.write_pages([page(A, fields={"page.description": b'"D"'}, **given)])
-    made.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
-    made.store.put(LONG, {"team.long": b"x" * 3000})
-    made.store.aliases.merge("http://a.example/alias", A)
-    return made.store
+    parts = {"facts": facts, "content": ContentWrite(b"packed"), "due_at_ms": NOW_MS}
+    a_stand.store.write_pages([page(A, fields={"page.description": b'"D"'}, **parts)])
+    a_stand.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
+    a_stand.store.put(LONG, {"team.long": b"x" * 3000})
+    a_stand.store.aliases.merge("http://a.example/alias", A)
+    return a_stand.store
 
 
 @pytest.fixture(scope="module")
 def api(store):
-    with running(store, allowed_hosts=("api.example.com",)) as one:
-        yield one
+    with running(store, allowed_hosts=("api.example.com",)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def closed(store):
-    with running(store, tokens=(ENTRY, WRITE_ENTRY)) as one:
-        yield one
+    with running(store, tokens=(ENTRY, WRITE_ENTRY)) as server:
+        yield server
 
 
 def both(api, path, **headers):
@@ -136,11 +136,11 @@ def test_tokens_are_checked_the_same(closed, scheme):
 
 
 def test_pipelined_reads_are_answered_in_order(api):
-    asked = [A, "http://no.example/", "nonsense", LONG, A]
+    requested = [A, "http://no.example/", "nonsense", LONG, A]
     lines = [
         f"GET /v1/urls?url={url}&include= HTTP/1.1\r\nHost: localhost\r\n"
         f"{'Connection: close' if last else 'X-More: 1'}\r\n\r\n"
-        for url, last in zip(asked, [False] * 4 + [True], strict=True)
+        for url, last in zip(requested, [False] * 4 + [True], strict=True)
     ]
     data = api.raw("".join(lines).encode())
 
@@ -149,11 +149,11 @@ def test_pipelined_reads_are_answered_in_order(api):
 
 
 def test_many_clients_at_once_get_each_their_own_record():
-    made = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     for number in range(50):
-        made.store.put(f"http://a.example/{number}", {"team.n": b"%d" % number})
+        a_stand.store.put(f"http://a.example/{number}", {"team.n": b"%d" % number})
 
-    with running(made.store) as api, ThreadPoolExecutor(16) as pool:
+    with running(a_stand.store) as api, ThreadPoolExecutor(16) as pool:
 
         def read(number):
             response = api.get_fast(f"/v1/urls?url=http://a.example/{number % 50}&include=")
@@ -163,19 +163,19 @@ def test_many_clients_at_once_get_each_their_own_record():
 
 
 def test_one_row_that_cannot_be_read_harms_no_other_request():
-    made = stand(MemoryTables())
-    made.store.put(A, {"team.a": b"1"})
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"team.a": b"1"})
 
     class Part:
         """A store whose rows of one host are in a damaged file."""
 
         def __getattr__(self, name):
-            return getattr(made.store, name)
+            return getattr(a_stand.store, name)
 
         def get(self, url, fields=None):
             if "broken" in url:
                 raise StoreUnavailable("store", "damaged")
-            return made.store.get(url, fields)
+            return a_stand.store.get(url, fields)
 
         def get_many(self, urls, fields=None):
             return [self.get(url, fields) for url in urls]
@@ -190,17 +190,17 @@ def test_one_row_that_cannot_be_read_harms_no_other_request():
 
 
 def test_a_store_that_hangs_gives_504_and_then_503_and_others_go_on():
-    made = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     release = threading.Event()
 
     class Hung:
         def __getattr__(self, name):
-            return getattr(made.store, name)
+            return getattr(a_stand.store, name)
 
         def get(self, url, fields=None):
             if "slow" in url:
                 release.wait(60)
-            return made.store.get(url, fields)
+            return a_stand.store.get(url, fields)
 
         def get_many(self, urls, fields=None):
             return [self.get(url, fields) for url in urls]
@@ -232,18 +232,18 @@ def test_a_client_that_goes_away_harms_nobody(api):
 
 
 def test_a_draining_server_answers_what_it_has_begun():
-    made = stand(MemoryTables())
-    made.store.put(A, {"team.a": b"1"})
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"team.a": b"1"})
     reading, release = threading.Event(), threading.Event()
 
     class Slow:
         def __getattr__(self, name):
-            return getattr(made.store, name)
+            return getattr(a_stand.store, name)
 
         def get(self, url, fields=None):
             reading.set()
             release.wait(60)
-            return made.store.get(url, fields)
+            return a_stand.store.get(url, fields)
 
     with running(Slow()) as api, api.connect() as sock:
         sock.sendall(f"GET /v1/urls?url={A}&include= HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())

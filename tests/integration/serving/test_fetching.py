@@ -21,9 +21,9 @@ LONG_MS = 60_000
 
 @pytest.fixture
 def completions(redis_client):
-    made = Completions(redis_client, prefix="t:")
-    yield made
-    made.close()
+    a_listener = Completions(redis_client, prefix="t:")
+    yield a_listener
+    a_listener.close()
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ def fetching(pipeline_stand, completions, enqueued):
     )
 
 
-def store_page(stand, url=URL, at_ms=NOW_MS, **given):
-    given.setdefault("facts", {"outcome": "Fetched"})
+def store_page(stand, url=URL, at_ms=NOW_MS, **parts):
+    parts.setdefault("facts", {"outcome": "Fetched"})
     fields = {"page.title": b'"Title"'}
-    stand.store.write_pages([page(url, at_ms, fields=fields, **given)])
+    stand.store.write_pages([page(url, at_ms, fields=fields, **parts)])
 
 
 def finish(stand, *urls):
@@ -73,15 +73,15 @@ def test_a_url_that_was_taken_down_is_not_fetched_and_the_answer_says_so(
 def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetching, completions):
     stand = pipeline_stand
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(
+        future = pool.submit(
             fetching.fetch_now, FetchRequest(url="http://A.test:80/p", max_wait_ms=LONG_MS)
         )
         wait_until(lambda: stand.sent.urls() == [URL])
-        assert not asked.done()
+        assert not future.done()
         store_page(stand, at_ms=SystemClock().now_ms())
         finish(stand)
 
-        response = asked.result(60)
+        response = future.result(60)
 
     assert response.record.fields == {"page.title": b'"Title"'}
     assert (response.url, response.state, response.fetching) == (URL, FetchState.FRESH, False)
@@ -105,7 +105,7 @@ def test_an_id_that_would_break_a_log_line_is_refused(pipeline_stand, fetching, 
 
 def test_many_callers_cause_one_fetch(pipeline_stand, fetching, enqueued):
     with ThreadPoolExecutor(20) as pool:
-        asked = [
+        futures = [
             pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
             for _ in range(20)
         ]
@@ -113,7 +113,7 @@ def test_many_callers_cause_one_fetch(pipeline_stand, fetching, enqueued):
         store_page(pipeline_stand, at_ms=SystemClock().now_ms())
         finish(pipeline_stand)
 
-        states = {one.result(60).state for one in asked}
+        states = {future.result(60).state for future in futures}
 
     assert states == {FetchState.FRESH}
     assert pipeline_stand.sent.urls() == [URL]
@@ -153,7 +153,7 @@ def test_a_limit_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetch
     """Also when it is read longer after its fetch than the old page was."""
     store_page(pipeline_stand, at_ms=SystemClock().now_ms())
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(
+        future = pool.submit(
             fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=0)
         )
         wait_until(lambda: pipeline_stand.sent.urls() == [URL])
@@ -162,7 +162,7 @@ def test_a_limit_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetch
         wait_until(lambda: SystemClock().now_ms() > fetched_at_ms + 500)
         finish(pipeline_stand)
 
-        assert asked.result(60).state is FetchState.FRESH
+        assert future.result(60).state is FetchState.FRESH
 
 
 def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
@@ -217,14 +217,14 @@ def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_do
     list(pipeline_stand.enqueuer.enqueue([URL], EnqueueOptions()))
     with ThreadPoolExecutor(1) as pool:
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
-        asked = pool.submit(fetching.fetch_now, request)
+        future = pool.submit(fetching.fetch_now, request)
         wait_until(lambda: fetching.completions.count == 1)
         finish(pipeline_stand)
         wait_until(lambda: pipeline_stand.sent.urls() == [URL, URL])
         store_page(pipeline_stand, at_ms=SystemClock().now_ms())
         finish(pipeline_stand)
 
-        assert asked.result(60).state is FetchState.FRESH
+        assert future.result(60).state is FetchState.FRESH
 
 
 def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, completions):
@@ -245,12 +245,12 @@ def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, comp
     fetching = Fetching(stand.store, enqueue, completions)
     with ThreadPoolExecutor(1) as pool:
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
-        asked = pool.submit(fetching.fetch_now, request)
+        future = pool.submit(fetching.fetch_now, request)
         wait_until(lambda: len(heard) == 2)
         store_page(stand, at_ms=SystemClock().now_ms())
         finish(stand)
 
-        assert asked.result(60).state is FetchState.FRESH
+        assert future.result(60).state is FetchState.FRESH
     assert stand.sent.urls() == [URL, URL]
 
 
@@ -288,13 +288,13 @@ def test_a_lost_connection_to_redis_wakes_those_who_wait(
     redis_client, pipeline_stand, fetching, completions
 ):
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
+        future = pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
         wait_until(lambda: pipeline_stand.sent.urls() == [URL])
         store_page(pipeline_stand, at_ms=SystemClock().now_ms())
         redis_client.hdel("t:in_flight", *redis_client.hkeys("t:in_flight"))  # the message is lost
         redis_client.client_kill_filter(_type="pubsub")
 
-        assert asked.result(60).state is FetchState.FRESH
+        assert future.result(60).state is FetchState.FRESH
 
 
 def test_an_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued):
@@ -304,10 +304,10 @@ def test_an_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued
         return await asyncio.gather(*(fetching.fetch_now_async(request, run) for _ in range(40)))
 
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(asyncio.run, ask())
+        future = pool.submit(asyncio.run, ask())
         wait_until(lambda: len(enqueued) == 40)
         store_page(pipeline_stand, at_ms=SystemClock().now_ms())
         finish(pipeline_stand)
 
-        assert {one.state for one in asked.result(60)} == {FetchState.FRESH}
+        assert {response.state for response in future.result(60)} == {FetchState.FRESH}
     assert pipeline_stand.sent.urls() == [URL]

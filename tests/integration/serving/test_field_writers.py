@@ -23,10 +23,10 @@ GIVEN = {
 
 @pytest.fixture
 def store():
-    made = stand(MemoryTables(ManualClock())).store
-    made.put(A, {"team.a": b"1", "team.open.b": b"2", "free": b"3"})
-    made.put(B, {"free": b"3"})
-    return made
+    a_store = stand(MemoryTables(ManualClock())).store
+    a_store.put(A, {"team.a": b"1", "team.open.b": b"2", "free": b"3"})
+    a_store.put(B, {"free": b"3"})
+    return a_store
 
 
 @pytest.fixture

@@ -23,17 +23,17 @@ GET = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 @pytest.fixture(scope="module")
-def here():
-    made = stand(MemoryTables())
-    made.store.put(A, {"team.a": b"1"})
-    made.store.put_content(A, b"x" * 4_000_000, {"content_type": "text/plain"})
-    return made
+def a_stand():
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"team.a": b"1"})
+    a_stand.store.put_content(A, b"x" * 4_000_000, {"content_type": "text/plain"})
+    return a_stand
 
 
 @pytest.fixture(scope="module")
-def api(here):
-    with running(here.store, max_body_bytes=100_000) as made:
-        yield made
+def api(a_stand):
+    with running(a_stand.store, max_body_bytes=100_000) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -142,8 +142,8 @@ def test_an_early_error_with_an_unread_body_ends_the_connection(api):
     assert reply.count(b"HTTP/1.1 ") == 1
 
 
-def test_slow_clients_are_cut_off_and_the_rest_is_served(here):
-    with running(here.store, head_timeout_s=1, keep_alive_s=1, send_timeout_s=1) as api:
+def test_slow_clients_are_cut_off_and_the_rest_is_served(a_stand):
+    with running(a_stand.store, head_timeout_s=1, keep_alive_s=1, send_timeout_s=1) as api:
         silent, headless, bodiless, idle, deaf = (api.connect() for _ in range(5))
         headless.sendall(b"GET / HTTP/1.1\r\nHost: local")
         bodiless.sendall(
@@ -163,8 +163,8 @@ def test_slow_clients_are_cut_off_and_the_rest_is_served(here):
     assert [status(reply) for reply in replies] == [408, 408, 408, 200]
 
 
-def test_a_header_that_drips_is_cut_off(here):
-    with running(here.store, head_timeout_s=0.3) as api, api.connect() as sock:
+def test_a_header_that_drips_is_cut_off(a_stand):
+    with running(a_stand.store, head_timeout_s=0.3) as api, api.connect() as sock:
         sock.sendall(b"GET / HTTP/1.1\r\n")
         reply, sock_open = b"", True
         sock.settimeout(0.02)
@@ -181,8 +181,8 @@ def test_a_header_that_drips_is_cut_off(here):
     assert status(reply) in (408, None)
 
 
-def test_connections_beyond_the_cap_are_closed_and_room_is_made_again(here):
-    with running(here.store, max_connections=5) as api:
+def test_connections_beyond_the_cap_are_closed_and_room_is_made_again(a_stand):
+    with running(a_stand.store, max_connections=5) as api:
         held = [api.connect() for _ in range(5)]
         for sock in held:
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -214,8 +214,8 @@ def test_connections_beyond_the_cap_are_closed_and_room_is_made_again(here):
         ("", 421),
     ],
 )
-def test_a_name_that_was_rebound_to_this_machine_is_refused(here, host, expected):
-    with running(here.store, allowed_hosts=("api.example.com", ".team.example")) as api:
+def test_a_name_that_was_rebound_to_this_machine_is_refused(a_stand, host, expected):
+    with running(a_stand.store, allowed_hosts=("api.example.com", ".team.example")) as api:
         response = api.get(f"/v1/urls?url={A}", Host=host)
 
     assert response.status == expected
@@ -231,8 +231,8 @@ def test_a_port_in_use_is_an_error_also_where_the_other_shares_it():
             listen(ServingSettings(http_port=port))
 
 
-def test_a_request_in_hand_is_answered_while_the_server_stops(here):
-    with running(here.store) as api, api.connect() as poll:
+def test_a_request_in_hand_is_answered_while_the_server_stops(a_stand):
+    with running(a_stand.store) as api, api.connect() as poll:
         poll.sendall(
             b"GET /v1/changes?cursor=now&wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         )
@@ -246,14 +246,14 @@ def test_a_request_in_hand_is_answered_while_the_server_stops(here):
 
 def test_garbage_behind_a_queued_request_ends_the_one_in_progress_too(caplog):
     """The first one's application wrote to the closed connection, which was logged as a defect."""
-    made = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     entered, release = threading.Event(), threading.Event()
 
     class Slow:
         def __getattr__(self, name):
             entered.set()
             assert release.wait(60)
-            return getattr(made.store, name)
+            return getattr(a_stand.store, name)
 
     line = f"GET /v1/aliases?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with running(Slow()) as api, api.connect() as sock:

@@ -55,14 +55,14 @@ def finish(stand, at_ms=None):
 def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(5) as pool:
         body = {"url": "HTTP://a.test:80/p", "max_wait_ms": 60_000}
-        asked = [pool.submit(api.ask, "POST", "/v1/fetch", body) for _ in range(5)]
+        futures = [pool.submit(api.ask, "POST", "/v1/fetch", body) for _ in range(5)]
         wait_until(lambda: services.fetching.completions.count == 5, 60)
         wait_until(lambda: pipeline_stand.sent.urls() == [URL], 60)
         health = api.get("/healthz").status
         finish(pipeline_stand)
-        answers = [one.result(60) for one in asked]
+        answers = [future.result(60) for future in futures]
 
-    assert {one.status for one in answers} == {200}
+    assert {answer.status for answer in answers} == {200}
     assert answers[0].json["record"]["fields"] == {"page.title": "T"}
     assert (answers[0].json["state"], answers[0].json["fetching"]) == ("fresh", False)
     assert health == 200
@@ -83,10 +83,10 @@ def test_a_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services
     """Their connections were closed after 5 s without an answer."""
     method, body = ("GET", None) if "?" in path else ("POST", {"url": URL, "max_wait_ms": 60_000})
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(api.ask, method, path, body)
+        future = pool.submit(api.ask, method, path, body)
         wait_until(lambda: services.fetching.completions.count == 1)
         api.server.should_exit = True
-        answer = asked.result(60)
+        answer = future.result(60)
 
     assert answer.status == (404 if body is None else 202)
     assert answer.json["fetching"] is True
@@ -203,7 +203,7 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
     assert more["batch"] == batch
     assert (begun["total"], begun["done"], begun["in_flight"]) == (7, 0, 7)
     assert (later["total"], later["done"], later["in_flight"]) == (7, 3, 4)
-    assert [one["domain"] for one in later["slowest"]] == ["slow.test"]
+    assert [domain["domain"] for domain in later["slowest"]] == ["slow.test"]
     # Four URLs at two a second.
     now_ms = SystemClock().now_ms()
     assert later["estimated_finish_at_ms"] == later["slowest"][0]["finish_at_ms"]
@@ -221,7 +221,7 @@ def test_urls_that_are_to_be_fetched_later_make_the_estimate_later(pipeline_stan
         api.ask("POST", "/v1/enqueue", sent | {"batch": batch})
         progress = api.get(f"/v1/batches/{batch}").json
 
-    by_domain = {one["domain"]: one["finish_at_ms"] for one in progress["slowest"]}
+    by_domain = {domain["domain"]: domain["finish_at_ms"] for domain in progress["slowest"]}
     assert progress["estimated_finish_at_ms"] == by_domain["later.test"] == later_ms + 500
     assert by_domain["a.test"] < later_ms
 

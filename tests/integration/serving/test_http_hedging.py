@@ -17,9 +17,9 @@ A = "http://a.example/"
 
 
 def a_store(value):
-    made = stand(MemoryTables(ManualClock())).store
-    made.put(A, {"team.of": value})
-    return made
+    store = stand(MemoryTables(ManualClock())).store
+    store.put(A, {"team.of": value})
+    return store
 
 
 class Stalled:
@@ -39,12 +39,12 @@ class Stalled:
 def hedged(request):
     gate = threading.Event()
     primary = Stalled(a_store(b"primary"), gate, request.param)
-    made = HedgedReads(primary, a_store(b"standby"), threads=4)
+    reads = HedgedReads(primary, a_store(b"standby"), threads=4)
     for _ in range(500):  # reads save up what hedges spend
-        made.policy.begun()
-    yield made
+        reads.policy.begun()
+    yield reads
     gate.set()
-    made.close()
+    reads.close()
 
 
 @pytest.fixture

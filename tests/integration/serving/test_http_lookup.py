@@ -42,8 +42,8 @@ def api():
     with running(
         made(title=f'"{EVIL}"'.replace('">', '\\">').replace("\"'", "\\\"'")),
         Services(explain=explain),
-    ) as one:
-        yield one
+    ) as server:
+        yield server
 
 
 def test_without_a_url_the_page_is_a_form_and_programs_get_json(api):

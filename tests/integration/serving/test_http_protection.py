@@ -22,9 +22,9 @@ AT = f"/v1/urls?url={A}&include="
 
 @pytest.fixture(scope="module")
 def store():
-    made = stand(MemoryTables())
-    made.store.put(A, {"team.a": b"1"})
-    return made.store
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"team.a": b"1"})
+    return a_stand.store
 
 
 def test_a_bucket_allows_its_rate_and_a_burst_of_one_second():
@@ -69,9 +69,9 @@ def test_a_token_that_exceeds_its_rate_gets_429_on_both_ways(store, origin):
 
 @pytest.fixture
 def certificate(tmp_path):
-    made = authority().issue_cert("localhost")
+    cert = authority().issue_cert("localhost")
     path = tmp_path / "api.pem"
-    made.private_key_and_cert_chain_pem.write_to_path(path)
+    cert.private_key_and_cert_chain_pem.write_to_path(path)
     return path
 
 
@@ -120,14 +120,16 @@ def test_the_access_log_has_one_json_object_a_request(store, origin, caplog):
         api.get("/nowhere?x=1")
 
     lines = [
-        orjson.loads(one.getMessage()) for one in caplog.records if one.name == "aragog.access"
+        orjson.loads(record.getMessage())
+        for record in caplog.records
+        if record.name == "aragog.access"
     ]
-    assert [(one["method"], one["route"], one["status"], one["token"]) for one in lines] == [
+    assert [(line["method"], line["route"], line["status"], line["token"]) for line in lines] == [
         ("GET", "/v1/urls", 200, "reader"),
         ("GET", "none", 404, None),
     ]
-    assert [one["target"] for one in lines] == [AT, "/nowhere?x=1"]
-    assert all(one["ms"] > 0 and one["at"].endswith("Z") for one in lines)
+    assert [line["target"] for line in lines] == [AT, "/nowhere?x=1"]
+    assert all(line["ms"] > 0 and line["at"].endswith("Z") for line in lines)
     assert token not in caplog.text
 
 
@@ -146,6 +148,6 @@ def test_failures_are_in_the_access_log_even_if_no_other_is(caplog):
             api.get("/").status,
         ]
 
-    lines = [one for one in caplog.records if one.name == "aragog.access"]
+    lines = [record for record in caplog.records if record.name == "aragog.access"]
     assert codes == [500, 500, 200]
     assert len(lines) == 2

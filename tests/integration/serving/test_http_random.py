@@ -31,9 +31,9 @@ PIECES = (
 @pytest.mark.parametrize("seed", range(3))
 def test_no_bytes_harm_the_server_or_find_a_defect(seed, caplog):
     chance = random.Random(seed)
-    here = stand(MemoryTables())
-    here.store.put(A, {"team.a": b"1"})
-    with running(here.store, head_timeout_s=0.05, keep_alive_s=0.05) as api:
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"team.a": b"1"})
+    with running(a_stand.store, head_timeout_s=0.05, keep_alive_s=0.05) as api:
         for _ in range(100):
             with api.connect() as sock, contextlib.suppress(OSError):
                 data = edited(chance, [seed.encode() for seed in SEEDS], PIECES)

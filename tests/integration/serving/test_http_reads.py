@@ -25,18 +25,18 @@ A, B = "http://a.example/", "http://b.example/"
 
 
 @pytest.fixture(scope="module")
-def here():
-    made = stand(MemoryTables())
-    made.store.put(A, {"page.title": b'"A"', "team.note": b"7x", "team.quoted": b'"7x"'})
-    made.store.links.add(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
-    made.store.aliases.merge("http://a.example/alias", A)
-    return made
+def a_stand():
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"page.title": b'"A"', "team.note": b"7x", "team.quoted": b'"7x"'})
+    a_stand.store.links.add(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
+    a_stand.store.aliases.merge("http://a.example/alias", A)
+    return a_stand
 
 
 @pytest.fixture(scope="module")
-def api(here):
-    with running(here.store) as made:
-        yield made
+def api(a_stand):
+    with running(a_stand.store) as server:
+        yield server
 
 
 def test_a_record_is_read_by_any_spelling_with_aliases_and_inlinks(api):
@@ -67,9 +67,9 @@ def test_one_bad_url_harms_no_other_of_its_batch(api):
     response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]})
 
     assert response.status == 200
-    assert [one["status"] for one in response.json["results"]] == [200, 400, 404]
+    assert [result["status"] for result in response.json["results"]] == [200, 400, 404]
     assert response.json["results"][0]["record"]["fields"]["team.note"] == "7x"
-    assert [one["input"] for one in response.json["results"]] == [
+    assert [result["input"] for result in response.json["results"]] == [
         A,
         "nonsense",
         "http://no.example/",
@@ -81,7 +81,7 @@ def test_links_go_on_with_the_link_header(api):
     target = first.headers["link"].partition(">")[0].removeprefix("<")
     second = api.get(target)
 
-    assert [one["url"] for one in first.json["links"] + second.json["links"]] == [
+    assert [link["url"] for link in first.json["links"] + second.json["links"]] == [
         f"{B}{n}" for n in range(5)
     ]
     assert first.json["links"][0]["rel"] == ["nofollow", "ugc"]
@@ -173,9 +173,9 @@ def test_a_body_that_is_not_declared_json_is_refused(api):
     assert response.status == 415
 
 
-def test_an_error_nobody_foresaw_is_a_logged_500(here, caplog):
+def test_an_error_nobody_foresaw_is_a_logged_500(a_stand, caplog):
     class TransportError:
-        formats = here.store.formats
+        formats = a_stand.store.formats
 
         def get(self, *_args):
             raise ZeroDivisionError("of a bug")
@@ -215,15 +215,15 @@ def test_a_slow_content_store_delays_no_other_read_and_is_answered_504():
     finally:
         content.release.set()
 
-    assert [one.status for one in late] == [504, 504, 503]
+    assert [response.status for response in late] == [504, 504, 503]
     assert "retry-after" in late[2].headers
     assert meanwhile.status == 200
     assert ready.status == 200
 
 
-def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(here):
-    here.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
-    with running(here.store) as api:
+def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(a_stand):
+    a_stand.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
+    with running(a_stand.store) as api:
         response = api.get(f"/v1/content?url={B}")
 
     assert response.body == b"<script>1</script>"
@@ -247,9 +247,9 @@ def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(here):
         ("bytes=²-", 200, b"0123456789"),
     ],
 )
-def test_content_is_sent_in_part_where_one_range_is_asked_for(api, here, asked, status, body):
+def test_content_is_sent_in_part_where_one_range_is_asked_for(api, a_stand, asked, status, body):
     url = "http://range.example/"
-    here.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
+    a_stand.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
     response = api.get(f"/v1/content?url={url}", Range=asked)
 
     assert response.status == status
@@ -262,11 +262,11 @@ def test_content_is_sent_in_part_where_one_range_is_asked_for(api, here, asked, 
         assert response.headers["content-range"] == "bytes */10"
 
 
-def test_a_store_that_hangs_is_not_ready_yet_alive(here):
+def test_a_store_that_hangs_is_not_ready_yet_alive(a_stand):
     release = threading.Event()
 
     class Hung:
-        formats = here.store.formats
+        formats = a_stand.store.formats
 
         def get(self, *_args):
             release.wait(60)
@@ -287,8 +287,8 @@ def test_the_openapi_document_is_valid_and_names_every_path(api):
     document = api.get("/openapi.json").json
     validate(document)
 
-    operations = [one for path in document["paths"].values() for one in path.values()]
-    names = [one["operationId"] for one in operations]
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    names = [operation["operationId"] for operation in operations]
     assert len(set(names)) == len(names)
     assert set(api.get("/").json["paths"]) == set(document["paths"])
 
@@ -334,10 +334,10 @@ def test_the_docs_page_loads_nothing_from_elsewhere(api):
         assert word not in response.body
 
 
-def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(here):
+def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(a_stand):
     from prometheus_client import generate_latest
 
-    with running(here.store, Services(metrics=generate_latest)) as api:
+    with running(a_stand.store, Services(metrics=generate_latest)) as api:
         api.get("/nowhere/at/all")
         api.get(f"/v1/aliases?url={A}")
         text = api.get("/metrics").body.decode()
@@ -356,23 +356,23 @@ def test_head_has_no_body(api):
 
 
 def test_two_keep_alive_requests_are_answered_on_one_connection(api):
-    one = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n"
-    both = api.raw(f"{one}\r\n{one}Connection: close\r\n\r\n".encode())
+    one_request = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n"
+    both = api.raw(f"{one_request}\r\n{one_request}Connection: close\r\n\r\n".encode())
 
     assert both.count(b"HTTP/1.1 200 OK") == 2
     assert orjson.loads(both.rpartition(b"\r\n\r\n")[2])["canonical_url"] == A
 
 
 def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
-    here = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     urls = [f"http://big.example/{n}" for n in range(100)]
     for url in urls:
-        here.store.put(url, {"team.note": b"x" * 1_000_000})
+        a_stand.store.put(url, {"team.note": b"x" * 1_000_000})
 
-    with running(here.store) as made:
-        response = made.ask("POST", "/v1/urls:batchGet", {"urls": urls})
+    with running(a_stand.store) as server:
+        response = server.ask("POST", "/v1/urls:batchGet", {"urls": urls})
 
-    statuses = [one["status"] for one in response.json["results"]]
+    statuses = [result["status"] for result in response.json["results"]]
     assert response.status == 200
     assert len(response.body) < MOST_BYTES + 21_000_000
     assert 33 <= statuses.count(200) <= 52
@@ -382,15 +382,15 @@ def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
 
 
 def test_the_last_fetch_of_the_asked_url_is_returned_with_its_redirects():
-    made = stand(MemoryTables())
+    a_stand = stand(MemoryTables())
     hop = HopReport(url=A, status=301, target=B, latency_ms=2.5, headers=(("Location", B),))
     report = FetchReport(
         url=A, outcome="Fetched", status=200, fetched_at_ms=NOW_MS, final_url=B, hops=(hop,),
         headers=(("Server", "x"),), total_ms=12.0,
     )  # fmt: skip
-    made.store.write_pages([page(A, final_url=B, report=report)])
+    a_stand.store.write_pages([page(A, final_url=B, report=report)])
 
-    with running(made.store) as api:
+    with running(a_stand.store) as api:
         record = api.get(f"/v1/urls?url={A}&include=fetch").json
 
     assert record["fetch"]["hops"] == [

@@ -18,10 +18,10 @@ APP = "https://app.example.com"
 
 @pytest.fixture(scope="module")
 def api():
-    made = stand(MemoryTables())
-    made.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
-    made.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
-    with running(made.store, cors_origins=(APP,)) as running_api:
+    a_stand = stand(MemoryTables())
+    a_stand.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
+    a_stand.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
+    with running(a_stand.store, cors_origins=(APP,)) as running_api:
         yield running_api
 
 

@@ -28,8 +28,8 @@ def api(pipeline_stand, redis_client, redis_url):
     store, enqueue, fetching = served_page(pipeline_stand, redis_client, A)
     limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
     batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
-    with running(store, Services(enqueue=enqueue, fetching=fetching, batches=batches)) as made:
-        yield made
+    with running(store, Services(enqueue=enqueue, fetching=fetching, batches=batches)) as server:
+        yield server
     fetching.close()
     limiter.close()
 

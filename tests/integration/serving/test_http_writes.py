@@ -28,26 +28,26 @@ FORMATS = {
 
 
 @pytest.fixture
-def here():
+def a_stand():
     return stand(MemoryTables(), StoreSettings(field_formats=FORMATS))
 
 
 @pytest.fixture
-def api(here):
-    with running(here.store) as made:
-        yield made
+def api(a_stand):
+    with running(a_stand.store) as server:
+        yield server
 
 
-def tick(here):
-    here.clock.advance_ms(10)
+def tick(a_stand):
+    a_stand.clock.advance_ms(10)
 
 
-def test_put_replaces_all_fields_and_patch_some(api, here):
+def test_put_replaces_all_fields_and_patch_some(api, a_stand):
     assert api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}}).status == 200
-    tick(here)
+    tick(a_stand)
     assert api.ask("PATCH", AT, {"fields": {"team.b": None, "team.c": "3"}}).status == 200
     patched = api.get(AT).json["fields"]
-    tick(here)
+    tick(a_stand)
     assert api.ask("PUT", AT, {"fields": {"team.d": "4"}}).status == 200
 
     assert patched == {"team.a": "1", "team.c": "3"}
@@ -57,8 +57,8 @@ def test_put_replaces_all_fields_and_patch_some(api, here):
 class _Hurried(UrlStore):
     """A store in which another client writes as soon as it can know the new version."""
 
-    def put(self, url, fields, **given):
-        version = super().put(url, fields, **given)
+    def put(self, url, fields, **options):
+        version = super().put(url, fields, **options)
         if "team.mine" in fields:
             self.maintenance.clock.clock.advance_ms(1)
             super().put(url, {"team.a": b"theirs", "team.new": b"theirs"}, if_version=version)
@@ -81,39 +81,39 @@ def test_put_deletes_nothing_that_a_later_version_has_written():
 
 
 @pytest.mark.parametrize("name", ["_", "", "\ud800"])
-def test_what_is_no_field_is_neither_deleted_nor_anything_else_written(api, here, name):
-    here.store.put(A, {"team.a": b"1"})
-    tick(here)
+def test_what_is_no_field_is_neither_deleted_nor_anything_else_written(api, a_stand, name):
+    a_stand.store.put(A, {"team.a": b"1"})
+    tick(a_stand)
 
     body = json.dumps({"fields": {"team.a": "2", name: None}})
     refused = api.ask("PATCH", AT, body.encode())
 
     assert refused.status == 400
-    assert here.store.get(A).fields == {"team.a": b"1"}
+    assert a_stand.store.get(A).fields == {"team.a": b"1"}
     assert api.ask("DELETE", f"{AT}&fields=_").status == 400
     assert api.get(AT).json["fields"] == {"team.a": "1"}
 
 
-def test_delete_takes_single_fields_or_the_record(api, here):
+def test_delete_takes_single_fields_or_the_record(api, a_stand):
     api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}})
-    tick(here)
-    one = api.ask("DELETE", AT + "&fields=team.a")
+    tick(a_stand)
+    response = api.ask("DELETE", AT + "&fields=team.a")
     left = api.get(AT).json["fields"]
-    tick(here)
+    tick(a_stand)
     whole = api.ask("DELETE", AT)
 
-    assert (one.status, whole.status) == (204, 204)
+    assert (response.status, whole.status) == (204, 204)
     assert left == {"team.b": "2"}
     assert api.get(AT).status == 404
     assert api.ask("DELETE", AT + "&fields=").status == 400
 
 
-def test_a_write_for_another_version_changes_nothing(api, here):
+def test_a_write_for_another_version_changes_nothing(api, a_stand):
     api.ask("PUT", AT, {"fields": {"team.a": "1"}})
     tag = api.get(AT).headers["etag"]
-    tick(here)
+    tick(a_stand)
     taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match=tag)
-    tick(here)
+    tick(a_stand)
     refused = api.ask("PATCH", AT, {"fields": {"team.a": "3"}}, If_Match=tag)
     new_only = api.ask("PUT", AT, {"fields": {"team.a": "4"}}, If_None_Match="*")
 
@@ -121,13 +121,13 @@ def test_a_write_for_another_version_changes_nothing(api, here):
     assert api.get(AT).json["fields"] == {"team.a": "2"}
 
 
-def test_a_write_for_any_version_needs_a_record(api, here):
+def test_a_write_for_any_version_needs_a_record(api, a_stand):
     wanted = {"fields": {"team.a": "1"}}
     refused = [api.ask(m, AT, wanted, If_Match="*").status for m in ("PUT", "PATCH")]
     refused.append(api.ask("DELETE", AT, If_Match="*").status)
     unknown = api.get(AT).status
     api.ask("PUT", AT, wanted)
-    tick(here)
+    tick(a_stand)
     taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match="*").status
 
     assert (refused, unknown, taken) == ([412] * 3, 404, 200)
@@ -145,18 +145,18 @@ def test_a_write_for_any_version_needs_a_record(api, here):
         ("team.text", {"base64": "/w=="}, b"\xff"),
     ],
 )
-def test_a_value_comes_back_as_it_was_put(api, here, name, value, stored):
+def test_a_value_comes_back_as_it_was_put(api, a_stand, name, value, stored):
     import json
 
-    made = api.ask("PUT", AT, json.dumps({"fields": {name: value}}).encode())
+    response = api.ask("PUT", AT, json.dumps({"fields": {name: value}}).encode())
 
-    assert made.status == 200
-    assert here.store.get(A).fields[name] == stored
+    assert response.status == 200
+    assert a_stand.store.get(A).fields[name] == stored
     assert json.loads(api.get(AT).body)["fields"] == {name: value}
 
 
-def test_bytes_that_do_not_fit_their_format_read_as_base64(api, here):
-    here.store.put(A, {"team.count": b"many", "team.tree.x": b"{", "page.title": b'"J"'})
+def test_bytes_that_do_not_fit_their_format_read_as_base64(api, a_stand):
+    a_stand.store.put(A, {"team.count": b"many", "team.tree.x": b"{", "page.title": b'"J"'})
 
     assert api.get(AT).json["fields"] == {
         "team.count": {"base64": "bWFueQ=="},
@@ -191,24 +191,24 @@ def test_a_value_that_does_not_fit_is_refused_and_nothing_written(api, body, sta
     assert api.get(AT).status == 404
 
 
-def test_a_url_that_was_taken_down_is_refused(api, here):
-    here.store.put(A, {"team.a": b"1"})
-    tick(here)
-    here.store.takedowns.take_down(url=A)
-    tick(here)
+def test_a_url_that_was_taken_down_is_refused(api, a_stand):
+    a_stand.store.put(A, {"team.a": b"1"})
+    tick(a_stand)
+    a_stand.store.takedowns.take_down(url=A)
+    tick(a_stand)
 
     assert api.ask("PUT", AT, {"fields": {"team.a": "1"}}).status == 403
 
 
-def test_enqueue_gives_a_result_for_each_url(here):
-    asked = []
+def test_enqueue_gives_a_result_for_each_url(a_stand):
+    calls = []
 
     def enqueue(urls, **options):
-        asked.append((urls, options))
+        calls.append((urls, options))
         yield EnqueueResult(urls[0], EnqueueStatus.ACCEPTED, A)
         yield EnqueueResult(urls[1], EnqueueStatus.INVALID, None, "no host")
 
-    with running(here.store, Services(enqueue=enqueue)) as api:
+    with running(a_stand.store, Services(enqueue=enqueue)) as api:
         response = api.ask(
             "POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True}
         )
@@ -228,11 +228,11 @@ def test_enqueue_gives_a_result_for_each_url(here):
         {"input": A, "status": "accepted", "url": A, "reason": None},
         {"input": "x", "status": "invalid", "url": None, "reason": "no host"},
     ]
-    assert asked == [([A, "x"], {"priority": 0, "refresh": True})]
+    assert calls == [([A, "x"], {"priority": 0, "refresh": True})]
     assert wrong == [400] * 5
 
 
-def test_a_token_may_do_what_its_scopes_say(here):
+def test_a_token_may_do_what_its_scopes_say(a_stand):
     (reader, read), (writer, write) = make("r", ["read"]), make("w", ["write"])
     root, admin = make("a", ["admin"])
 
@@ -244,8 +244,8 @@ def test_a_token_may_do_what_its_scopes_say(here):
             api.get("/healthz", **bearer).status,
         ]
 
-    with running(here.store, tokens=(read, write, admin)) as api:
-        statuses = [codes(api, one) for one in (None, "guess", reader, writer, root)]
+    with running(a_stand.store, tokens=(read, write, admin)) as api:
+        statuses = [codes(api, token) for token in (None, "guess", reader, writer, root)]
         challenge = api.get(AT).headers["www-authenticate"]
 
     assert statuses == [
@@ -259,10 +259,10 @@ def test_a_token_may_do_what_its_scopes_say(here):
     assert reader not in read
 
 
-def test_a_token_that_is_not_known_is_not_called_missing(here):
+def test_a_token_that_is_not_known_is_not_called_missing(a_stand):
     _, entry = make("r", ["read"])
 
-    with running(here.store, tokens=(entry,)) as api:
+    with running(a_stand.store, tokens=(entry,)) as api:
         missing = api.get(AT)
         unknown = api.get(AT, Authorization="Bearer guess")
 
@@ -279,11 +279,11 @@ def test_off_loopback_the_api_does_not_start_without_a_token():
     listen(ServingSettings(host="0.0.0.0", http_port=0, tokens=(make("r", ["read"])[1],))).close()
 
 
-def test_numbers_within_json_keep_their_digits(api, here):
+def test_numbers_within_json_keep_their_digits(api, a_stand):
     api.ask(
         "PUT", AT, b'{"fields": {"team.tree.x": {"a": 1.10, "b": [1e2, 12345678901234567890123]}}}'
     )
 
     stored = b'{"a":1.10,"b":[1e2,12345678901234567890123]}'
-    assert here.store.get(A).fields["team.tree.x"] == stored
+    assert a_stand.store.get(A).fields["team.tree.x"] == stored
     assert stored in api.get(AT).body

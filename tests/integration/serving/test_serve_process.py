@@ -82,16 +82,16 @@ def test_it_answers_on_http_and_thrift_and_ends_by_sigterm_with_code_0(
 
 def it_enqueues_and_says_what_became_of_each_url(port):
     url = f"http://h{port}.example/"
-    asked = urllib.request.Request(
+    request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/enqueue",
         json.dumps({"urls": [url, url.upper(), "nonsense"], "priority": 1}).encode(),
         {"Content-Type": "application/json"},
     )
-    with OPENER.open(asked, timeout=120) as reply:
+    with OPENER.open(request, timeout=120) as reply:
         code, reported = reply.status, json.load(reply)
 
     assert code == 202
-    assert [one["status"] for one in reported["results"]] == [
+    assert [result["status"] for result in reported["results"]] == [
         "accepted",
         "already waiting",
         "invalid",

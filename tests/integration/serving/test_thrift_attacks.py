@@ -74,9 +74,9 @@ def refusal(reply):
 
 @pytest.fixture(scope="module")
 def store():
-    made = stand(MemoryTables(ManualClock())).store
-    made.put(URL, {"title": b"one"})
-    return made
+    a_store = stand(MemoryTables(ManualClock())).store
+    a_store.put(URL, {"title": b"one"})
+    return a_store
 
 
 @pytest.fixture(scope="module")
@@ -490,9 +490,9 @@ def test_calls_travel_over_tls(store, apache, tmp_path):
     from thrift.transport.TSSLSocket import TSSLSocket
 
     authority = trustme.CA()
-    one = authority.issue_cert("localhost", "127.0.0.1")
+    certificate = authority.issue_cert("localhost", "127.0.0.1")
     pem, trusted = tmp_path / "server.pem", tmp_path / "ca.pem"
-    one.private_key_and_cert_chain_pem.write_to_path(pem)
+    certificate.private_key_and_cert_chain_pem.write_to_path(pem)
     authority.cert_pem.write_to_path(trusted)
 
     with running(store, tls_cert_file=pem) as server:

@@ -26,10 +26,10 @@ URL = "http://shop.example/p/1"
 
 @pytest.fixture(params=[memory, sqlite])
 def a_stand(request):
-    made = stand(request.param(request), StoreSettings(history=("price",)))
-    made.tables.create()
-    yield made
-    made.store.close()
+    another_stand = stand(request.param(request), StoreSettings(history=("price",)))
+    another_stand.tables.create()
+    yield another_stand
+    another_stand.store.close()
 
 
 @pytest.fixture
@@ -58,22 +58,22 @@ def test_the_example_of_the_documentation_does_what_it_says(a_stand, tmp_path):
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "gen-py")}
     shell = Shell(environ, tmp_path)
 
-    made = shell.script(generate)
+    generated = shell.script(generate)
     with running(a_stand.store) as server:
         (tmp_path / "client.py").write_text(code.replace("8101", str(server.port)))
         done = shell.script("python client.py")
 
-    assert made.returncode == 0, made.stdout
+    assert generated.returncode == 0, generated.stdout
     assert done.stdout == "{'team.score': b'7'}\n"
 
 
 def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
     a_stand.store.write_pages([page(URL, facts={"status": 200, "why": None})])
     a_stand.store.put_content(URL, b"<p>hello</p>")
-    asked = apache.types.ReadOptions(facts=True)
+    options = apache.types.ReadOptions(facts=True)
 
-    record = client.get(URL, ["title"], asked)
-    [result] = client.getMany([URL], ["title"], asked)
+    record = client.get(URL, ["title"], options)
+    [result] = client.getMany([URL], ["title"], options)
 
     assert record.facts["status"] == "200"
     assert record.facts["why"] == "null"
@@ -97,9 +97,9 @@ def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
     urls = [f"http://h{n}.example/" for n in range(150)]
     for n, url in enumerate(urls):
         a_stand.store.put(url, {"n": b"%d" % n})
-    asked = [*urls[:60], "nonsense", "http://unknown.example/", *urls[60:]]
+    requested = [*urls[:60], "nonsense", "http://unknown.example/", *urls[60:]]
 
-    results = client.getMany(asked, fields, apache.types.ReadOptions())
+    results = client.getMany(requested, fields, apache.types.ReadOptions())
 
     status = apache.types.ItemStatus
     assert [r.status for r in results[60:62]] == [status.BAD_INPUT, status.NOT_FOUND]
@@ -141,12 +141,12 @@ def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
         ("http://h2.example/", ["n"], facts),
         ("http://damaged.example/", ["n"], plain),
     ]
-    given = [idl.UrlStore.get_args(*one) for one in calls]
+    arguments = [idl.UrlStore.get_args(*arguments) for arguments in calls]
     service = UrlStoreService(store)
 
-    together = service.get_together(given[:20])
+    together = service.get_together(arguments[:20])
     reads = store.reads
-    together += service.get_together(given[20:])
+    together += service.get_together(arguments[20:])
 
     def alone(call):
         try:
@@ -154,10 +154,10 @@ def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
         except Exception as error:
             return error
 
-    shown = [repr(one) for one in together]
-    assert shown == [repr(alone(call)) for call in given]
+    shown = [repr(value) for value in together]
+    assert shown == [repr(alone(call)) for call in arguments]
     assert reads == 1
-    assert [type(one).__name__ for one in together[22:26]] == [
+    assert [type(value).__name__ for value in together[22:26]] == [
         "Missing",
         "InvalidUrl",
         "BadInput",
@@ -173,7 +173,7 @@ def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache
     for n, url in enumerate(urls):
         store.put(url, {"n": b"%d" % n})
     waiting = UrlStoreService(store)
-    waiting.countInlinks = lambda given: gate.wait(60)
+    waiting.countInlinks = lambda args: gate.wait(60)
     with running(store, service=waiting, threads=1) as server, ThreadPoolExecutor(14) as pool:
 
         def read(url):
@@ -189,7 +189,7 @@ def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache
         futures = [pool.submit(read, url) for url in urls]
         wait_until(lambda: server.server.running_calls == 13, otherwise="the calls wait")
         gate.set()
-        assert [one.result(60) for one in futures] == [b"%d" % n for n in range(12)]
+        assert [future.result(60) for future in futures] == [b"%d" % n for n in range(12)]
         still.result(60)
 
 
@@ -306,7 +306,7 @@ def test_a_history_is_reported_newest_first(a_stand, client, apache):
 
     past = client.history(URL, "price", apache.types.CallOptions())
 
-    assert [one.value for one in past] == [b"2", b"1"]
+    assert [entry.value for entry in past] == [b"2", b"1"]
     assert past[0].at_ms == past[1].at_ms + 1000
 
 
@@ -324,10 +324,10 @@ def test_a_watch_is_kept_until_its_owner_ends_it(a_stand, client, apache):
 
 
 def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
-    asked = []
+    calls = []
 
     def enqueue(urls, **options):
-        asked.append((list(urls), options))
+        calls.append((list(urls), options))
         return [EnqueueResult("x", EnqueueStatus.INVALID, None, "not a URL")]
 
     with (
@@ -353,7 +353,7 @@ def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
         "sitemap": False,
         "request_id": "order-4711",
     }
-    assert asked == [(["x"], options)]
+    assert calls == [(["x"], options)]
     assert (result.input, result.status, result.url, result.reason) == (
         "x",
         "invalid",
@@ -412,7 +412,7 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
         """Plays the workers: the page is stored when the wait is over."""
 
         def steps(self, request):
-            asked.append(request)
+            requests.append(request)
             done = Future()
             done.set_result(True)
             yield Wait(done, 60)
@@ -424,7 +424,7 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
             record = store.get(request.url, request.fields)
             return FetchResponse(url=request.url, record=record, state=FetchState.FRESH, age_s=0.25)
 
-    asked = []
+    requests = []
     options = apache.types.FetchOptions(max_wait_ms=500, fields=["title"], content=True)
     with (
         running(store, fetching=Fetching()) as server,
@@ -434,7 +434,11 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
         with pytest.raises(apache.types.BadInput, match="max_wait_ms"):
             client.fetch(URL, apache.types.FetchOptions(max_wait_ms=60_001))
 
-    assert (asked[0].max_wait_ms, asked[0].max_age_s, asked[0].fields) == (500, 0.0, ("title",))
+    assert (requests[0].max_wait_ms, requests[0].max_age_s, requests[0].fields) == (
+        500,
+        0.0,
+        ("title",),
+    )
     assert response.state == apache.types.FetchState.FRESH
     assert (response.age_ms, response.fetching, response.record.fields) == (
         250,
@@ -468,13 +472,13 @@ def jobs(a_stand, apache, redis_url):
 @pytest.mark.redis
 def test_jobs_are_delivered_once_with_their_bytes_and_acknowledged(jobs, apache):
     bodies = [bytes(range(256)), b"", b"1|2|3|"]
-    made = jobs.enqueue(
+    enqueued = jobs.enqueue(
         "mine", [apache.types.NewJob(body) for body in bodies], apache.types.CallOptions()
     )
 
     taken = jobs.dequeue("mine", 10, apache.types.DequeueOptions(worker="w"))
     assert {job.job_id: job.body for job in taken} == {
-        m.job_id: b for m, b in zip(made, bodies, strict=True)
+        m.job_id: b for m, b in zip(enqueued, bodies, strict=True)
     }
     assert [job.attempt for job in taken] == [1, 1, 1]
     assert jobs.dequeue("mine", 10, apache.types.DequeueOptions()) == []

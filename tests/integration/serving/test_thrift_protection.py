@@ -18,9 +18,9 @@ URL = "http://a.example/"
 
 @pytest.fixture
 def store():
-    made = stand(MemoryTables(ManualClock())).store
-    made.put(URL, {"team.a": b"1"})
-    return made
+    a_store = stand(MemoryTables(ManualClock())).store
+    a_store.put(URL, {"team.a": b"1"})
+    return a_store
 
 
 def get(client, apache):
@@ -58,7 +58,11 @@ def test_http_and_thrift_share_the_rate_of_a_token(store, apache):
 
 
 def lines(caplog):
-    return [orjson.loads(one.getMessage()) for one in caplog.records if one.name == "aragog.access"]
+    return [
+        orjson.loads(record.getMessage())
+        for record in caplog.records
+        if record.name == "aragog.access"
+    ]
 
 
 def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
@@ -78,14 +82,16 @@ def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
             client.get("http://no.example/", [], apache.types.ReadOptions())
 
     entries = lines(caplog)
-    assert [(one["service"], one["method"], one["status"], one["token"]) for one in entries] == [
+    assert [
+        (entry["service"], entry["method"], entry["status"], entry["token"]) for entry in entries
+    ] == [
         ("UrlStore", "get", "ok", "reader"),
         ("UrlStore", "getMany", "ok", "reader"),
         ("UrlStore", "put", "refused", None),
         ("UrlStore", "get", "NotFound", "reader"),
     ]
-    assert [one["target"] for one in entries] == [URL, "", URL, "http://no.example/"]
-    assert all(one["ms"] >= 0 and one["at"].endswith("Z") for one in entries)
+    assert [entry["target"] for entry in entries] == [URL, "", URL, "http://no.example/"]
+    assert all(entry["ms"] >= 0 and entry["at"].endswith("Z") for entry in entries)
     assert reader not in caplog.text
 
 
@@ -104,7 +110,7 @@ def test_failures_are_in_the_access_log_even_if_no_other_call_is(store, apache, 
     ):
         client.get(URL, [], apache.types.ReadOptions())
 
-    assert [one["status"] for one in lines(caplog)] == ["Unavailable"]
+    assert [line["status"] for line in lines(caplog)] == ["Unavailable"]
 
 
 def test_a_token_may_write_only_with_its_scope(store, apache):

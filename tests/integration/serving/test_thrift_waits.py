@@ -56,19 +56,19 @@ class Worker:
         return [job.body for job in self.jobs]
 
 
-def workers(apache, server, count, **given):
+def workers(apache, server, count, **options):
     """Workers that wait."""
-    made = []
+    clients = []
     for _ in range(count):
         before = server.server.waiting_calls
-        made.append(Worker(apache, server.port, **given))
+        clients.append(Worker(apache, server.port, **options))
         wait_until(lambda n=before + 1: server.server.waiting_calls == n, otherwise="it waits")
-    return made
+    return clients
 
 
-def add(apache, server, *bodies, **given):
+def add(apache, server, *bodies, **options):
     with apache.client(server.port, "PinLater") as client:
-        jobs = [apache.types.NewJob(body, **given) for body in bodies]
+        jobs = [apache.types.NewJob(body, **options) for body in bodies]
         client.enqueue("mine", jobs, apache.types.CallOptions())
 
 
@@ -80,7 +80,7 @@ def test_workers_that_wait_get_a_job_each_and_occupy_no_thread(server, apache):
 
     add(apache, server, b"1", b"2", b"3", b"4", b"5")
 
-    assert sorted(body for one in waiting for body in one.bodies()) == [
+    assert sorted(body for waiter in waiting for body in waiter.bodies()) == [
         b"1",
         b"2",
         b"3",
@@ -145,7 +145,7 @@ def test_a_drain_answers_those_who_wait(server, apache):
 
     server.drain()
 
-    assert [one.bodies() for one in waiting] == [[], [], []]
+    assert [waiter.bodies() for waiter in waiting] == [[], [], []]
 
 
 @pytest.mark.redis
@@ -226,7 +226,7 @@ def test_fetches_that_wait_occupy_no_thread_and_end_together(store, apache):
         futures = [pool.submit(fetch, apache, server, LONG_MS) for _ in range(20)]
         wait_until(lambda: server.server.waiting_calls == 20, otherwise="all wait")
         fetching.done.set_result(True)
-        assert [one.result(60).fetching for one in futures] == [False] * 20
+        assert [future.result(60).fetching for future in futures] == [False] * 20
     assert fetching.ended == 20
 
 

@@ -62,7 +62,9 @@ def of_the_job(series):
 def case(series, alerts, firing):
     return {
         "interval": "1m",
-        "input_series": [{"series": of_the_job(one), "values": v} for one, v in series.items()],
+        "input_series": [
+            {"series": of_the_job(labels), "values": v} for labels, v in series.items()
+        ],
         "promql_expr_test": [
             {
                 "expr": f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) or vector(0)',

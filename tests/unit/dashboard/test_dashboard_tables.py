@@ -16,27 +16,27 @@ def admin(*shards):
 
 
 def test_a_queue_is_shown_by_state_and_priority():
-    one = admin()
-    one.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", priority=5, delay_ms=60_000)])
-    one.limit("fetch", 3)
-    one.pause("fetch")
+    an_admin = admin()
+    an_admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", priority=5, delay_ms=60_000)])
+    an_admin.limit("fetch", 3)
+    an_admin.pause("fetch")
 
-    (row,) = queue_rows(one)
+    (row,) = queue_rows(an_admin)
 
     assert (row.due, row.later, row.pending, row.running) == (1, 1, 2, 0)
     assert (row.priorities, row.rate, row.paused) == ("0: 1, 5: 1", "3/s", True)
 
 
 def test_a_failed_job_is_reported_with_its_problem():
-    one = admin()
-    one.cluster.enqueue("fetch", [NewJob(b"a", name="aragog.fetch", key="id-1")])
-    (shard,) = one.cluster.shards
+    an_admin = admin()
+    an_admin.cluster.enqueue("fetch", [NewJob(b"a", name="aragog.fetch", key="id-1")])
+    (shard,) = an_admin.cluster.shards
     claim = shard.claim("fetch", ClaimRequest(limit=1, timeout_ms=1000, worker="w\x1b[1m")).claims[
         0
     ]
     shard.nack("fetch", [Nack(claim.job_id, claim.token, "fail", 0, "no\nroom")])
 
-    (job,) = one.jobs("fetch", JobState.FAILED)
+    (job,) = an_admin.jobs("fetch", JobState.FAILED)
     row = job_row(job, job.at_ms + 5000)
 
     assert (row.name, row.task_id, row.attempts) == ("aragog.fetch", "id-1", "1")
@@ -47,13 +47,13 @@ def test_a_failed_job_is_reported_with_its_problem():
 
 def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
     clock = ManualClock()
-    one = admin(MemoryShard(clock=clock))
-    one.cluster.enqueue("fetch", [NewJob(b"a")])
-    (well,) = queue_rows(one)
+    an_admin = admin(MemoryShard(clock=clock))
+    an_admin.cluster.enqueue("fetch", [NewJob(b"a")])
+    (well,) = queue_rows(an_admin)
     clock.advance_ms(3_600_000)
-    (late,) = queue_rows(one)
-    one.pause("fetch")
-    (paused,) = queue_rows(one)
+    (late,) = queue_rows(an_admin)
+    an_admin.pause("fetch")
+    (paused,) = queue_rows(an_admin)
 
     assert concerns(well) == []
     assert concerns(late) == ["a job has been due for 1 h; does a worker with --queues fetch run?"]
@@ -61,12 +61,12 @@ def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
 
 
 def test_the_broker_page_lists_queues_that_no_worker_consumes():
-    one = admin()
-    one.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b"), NewJob(b"c", delay_ms=60_000)])
-    (shard,) = one.cluster.shards
+    an_admin = admin()
+    an_admin.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b"), NewJob(b"c", delay_ms=60_000)])
+    (shard,) = an_admin.cluster.shards
     shard.claim("orphan", ClaimRequest(limit=1, timeout_ms=1000, worker="w"))
 
-    queues = asyncio.run(PinLaterBroker(one).queues(["fetch"]))
+    queues = asyncio.run(PinLaterBroker(an_admin).queues(["fetch"]))
 
     assert queues == [
         {

@@ -22,7 +22,9 @@ EXPRESSIONS = [
 ]
 ENDINGS = {"counter": (), "gauge": (), "histogram": ("_bucket", "_sum", "_count")}
 METRICS = {
-    one.name + ending: one for one in metrics_of_the_code() for ending in ENDINGS[one.type] or ("",)
+    metric.name + ending: metric
+    for metric in metrics_of_the_code()
+    for ending in ENDINGS[metric.type] or ("",)
 }
 # Of Prometheus itself, and the bound of a histogram's bucket.
 LABELS = {"job", "le"}

@@ -16,12 +16,12 @@ PAGE, ALIAS = "http://example.com/page", "http://example.com/page?ref=home"
 
 
 @pytest.fixture
-def here(offline):
+def system(offline):
     return components(offline)
 
 
-def reported(here, url, title):
-    sections = {section.title: section for section in explain_url(url, here).sections}
+def reported(system, url, title):
+    sections = {section.title: section for section in explain_url(url, system).sections}
     return sections[title]
 
 
@@ -29,89 +29,89 @@ def texts(section):
     return {line.name: line.text for line in section.lines}
 
 
-def test_steps_of_normalizing_are_reported(here):
-    lines = texts(reported(here, "HTTP://EXAMPLE.com/page?utm_source=x", "spelling"))
+def test_steps_of_normalizing_are_reported(system):
+    lines = texts(reported(system, "HTTP://EXAMPLE.com/page?utm_source=x", "spelling"))
 
     assert lines["normalized"] == PAGE
     assert PAGE in lines.values()
     assert len(lines) > 2
 
 
-def test_a_part_that_does_not_answer_costs_its_section_alone(here):
-    here.store().put(PAGE, {"title": b"A page"})
+def test_a_part_that_does_not_answer_costs_its_section_alone(system):
+    system.store().put(PAGE, {"title": b"A page"})
 
-    explanation = explain_url(PAGE, here)
+    explanation = explain_url(PAGE, system)
 
     silent = {section.title for section in explanation.sections if section.problem}
     assert silent == {"robots.txt", "slot", "queue"}
-    assert texts(reported(here, PAGE, "fields")) == {"title": "A page"}
+    assert texts(reported(system, PAGE, "fields")) == {"title": "A page"}
 
 
-def test_the_ssrf_filter_says_why_not(here):
-    assert "127.0.0.1" in texts(reported(here, "http://127.0.0.1/", "SSRF filter"))["address"]
+def test_the_ssrf_filter_says_why_not(system):
+    assert "127.0.0.1" in texts(reported(system, "http://127.0.0.1/", "SSRF filter"))["address"]
 
 
 def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
     politeness = replace(offline.politeness, blocked_hosts=("blocked.test",))
-    here = components(replace(offline, politeness=politeness))
-    here.store().takedowns.take_down(url=PAGE)
+    system = components(replace(offline, politeness=politeness))
+    system.store().takedowns.take_down(url=PAGE)
 
-    gone = texts(reported(here, PAGE, "operator"))
-    blocked = texts(reported(here, "http://www.blocked.test/", "operator"))
+    gone = texts(reported(system, PAGE, "operator"))
+    blocked = texts(reported(system, "http://www.blocked.test/", "operator"))
 
     assert gone["taken down"].startswith("yes")
     assert gone["blocked"] == "no"
     assert blocked == {"taken down": "no", "blocked": "politeness.blocked_hosts has blocked.test"}
 
 
-def test_a_field_is_shown_with_its_age_and_its_source(here):
-    now_ms = here.clock.now_ms()
+def test_a_field_is_shown_with_its_age_and_its_source(system):
+    now_ms = system.clock.now_ms()
     fields = {"title": b"\x1b[31mred\n\xff"}
-    here.store().put(PAGE, fields, at_ms=now_ms - 120_000, provenance={"title": "og:title"})
+    system.store().put(PAGE, fields, at_ms=now_ms - 120_000, provenance={"title": "og:title"})
 
-    (line,) = reported(here, PAGE, "fields").lines
+    (line,) = reported(system, PAGE, "fields").lines
 
     assert line.text == " [31mred �"
     assert line.note.startswith("2 min")
     assert line.note.endswith("old, from og:title")
 
 
-def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(here):
-    store = here.store()
+def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(system):
+    store = system.store()
     store.put(PAGE, {"title": b"A page"})
     store.links.add(PAGE, [OutLink("http://example.com/a"), OutLink("http://example.com/b")])
     store.aliases.merge("http://example.com/old", PAGE, reasons=["permanent redirect"])
 
-    assert texts(reported(here, "http://example.com/old", "store"))["canonical"] == PAGE
-    links = texts(reported(here, PAGE, "links"))
+    assert texts(reported(system, "http://example.com/old", "store"))["canonical"] == PAGE
+    links = texts(reported(system, PAGE, "links"))
     assert links == {"outlinks": "2", "inlinks": "0", "alias": "http://example.com/old"}
 
 
-def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(here):
+def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(system):
     decision = decide(Evidence(url=ALIAS, final_url=ALIAS, link_canonical=(PAGE,)))
     brought = {"fields": {"title": b"A page"}, "canonical_reasons": decision.reasons}
-    here.store().write_pages([page(ALIAS, canonical_url=PAGE, provisional=True, **brought)])
+    system.store().write_pages([page(ALIAS, canonical_url=PAGE, provisional=True, **brought)])
 
     def reasons():
         return [
-            line.text for line in reported(here, ALIAS, "store").lines if line.name == "because"
+            line.text for line in reported(system, ALIAS, "store").lines if line.name == "because"
         ]
 
     named = f"<link rel=canonical> names {PAGE}"
     before = reasons()
-    here.store().write_pages([page(PAGE, fields={"title": b"A page"})])
+    system.store().write_pages([page(PAGE, fields={"title": b"A page"})])
 
     assert before == [named, f"provisional until {PAGE} is fetched"]
     assert reasons() == [named]
 
 
-def test_an_unknown_url_has_an_explanation_too(here):
-    assert texts(reported(here, PAGE, "store")) == {"stored": "nothing is known of it"}
-    assert reported(here, PAGE, "fields").lines == ()
+def test_an_unknown_url_has_an_explanation_too(system):
+    assert texts(reported(system, PAGE, "store")) == {"stored": "nothing is known of it"}
+    assert reported(system, PAGE, "fields").lines == ()
 
 
-def test_the_explanation_is_json(here):
-    explanation = explain_url(PAGE, here).as_dict()
+def test_the_explanation_is_json(system):
+    explanation = explain_url(PAGE, system).as_dict()
 
     assert explanation["url"] == PAGE
     assert explanation["sections"][0]["lines"][0] == {
@@ -121,17 +121,17 @@ def test_the_explanation_is_json(here):
     }
 
 
-def test_nonsense_has_no_explanation(here):
+def test_nonsense_has_no_explanation(system):
     with pytest.raises(InvalidUrl):
-        explain_url("nonsense", here)
+        explain_url("nonsense", system)
 
 
 @pytest.mark.redis
 def test_a_pause_is_explained(offline, redis_url):
-    here = components(replace(offline, redis=RedisSettings(url=redis_url)))
-    here.limiter().pause("example.com", 600)
+    system = components(replace(offline, redis=RedisSettings(url=redis_url)))
+    system.limiter().pause("example.com", 600)
 
-    assert texts(reported(here, PAGE, "slot"))["paused"].endswith(
+    assert texts(reported(system, PAGE, "slot"))["paused"].endswith(
         "more: its server answered 429 or 503"
     )
 
@@ -146,9 +146,9 @@ def test_a_pause_is_explained(offline, redis_url):
     ],
 )
 def test_the_rate_in_force_is_reported(offline, redis_url, robots, rate, note):
-    here = components(replace(offline, redis=RedisSettings(url=redis_url)))
-    here.robots.put("http://example.com", 200, robots, here.clock.now_ms())
+    system = components(replace(offline, redis=RedisSettings(url=redis_url)))
+    system.robots.put("http://example.com", 200, robots, system.clock.now_ms())
 
-    (line,) = [line for line in reported(here, PAGE, "slot").lines if line.name == "rate now"]
+    (line,) = [line for line in reported(system, PAGE, "slot").lines if line.name == "rate now"]
 
     assert (line.text, line.note) == (rate, note)

@@ -31,13 +31,13 @@ from tests.support.cases import missing
 
 
 @pytest.fixture
-def here(offline):
+def system(offline):
     return replace(components(offline), admin=Admin(Cluster((MemoryShard(),))))
 
 
-def scrape(here, **options):
+def scrape(system, **options):
     registry = CollectorRegistry(auto_describe=True)
-    figures = MetricsCollector(here, **options)
+    figures = MetricsCollector(system, **options)
     registry.register(figures)
     try:
         return generate_latest(registry).decode()
@@ -45,10 +45,10 @@ def scrape(here, **options):
         figures.close()
 
 
-def test_what_answers_is_reported_and_what_does_not_is_down(here):
-    here.admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", delay_ms=60_000)])
+def test_what_answers_is_reported_and_what_does_not_is_down(system):
+    system.admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", delay_ms=60_000)])
 
-    text = scrape(here, wait_s=10)
+    text = scrape(system, wait_s=10)
 
     expected = """
         aragog_jobs{queue="fetch",state="pending"} 2.0
@@ -61,26 +61,26 @@ def test_what_answers_is_reported_and_what_does_not_is_down(here):
     assert missing(expected, text) == []
 
 
-def test_every_metric_of_a_scrape_is_in_the_reference(here):
-    here.admin.cluster.enqueue("fetch", [NewJob(b"a")])
-    families = text_string_to_metric_families(scrape(here, wait_s=10))
+def test_every_metric_of_a_scrape_is_in_the_reference(system):
+    system.admin.cluster.enqueue("fetch", [NewJob(b"a")])
+    families = text_string_to_metric_families(scrape(system, wait_s=10))
 
-    known = {one.name.removesuffix("_total") for one in metrics_of_the_code()}
+    known = {metric.name.removesuffix("_total") for metric in metrics_of_the_code()}
     assert {family.name for family in families} <= known
 
 
-def test_a_counter_begins_at_zero(here):
+def test_a_counter_begins_at_zero(system):
     """Prometheus sees no increase in a series that begins at 1: the first failure would be missed."""
-    here.admin.cluster.enqueue("fetch", [NewJob(b"a")])
-    text = scrape(here, wait_s=10)
+    system.admin.cluster.enqueue("fetch", [NewJob(b"a")])
+    text = scrape(system, wait_s=10)
 
     for event in ("failed", "expired", "retried", "stale", "succeeded"):
         assert f'aragog_queue_events_total{{event="{event}",queue="fetch"}} 0.0' in text
 
 
-def test_the_counters_of_all_processes_begin_at_zero(here):
-    here = replace(here, totals=NothingMeasured())
-    text = scrape(here, wait_s=10)
+def test_the_counters_of_all_processes_begin_at_zero(system):
+    system = replace(system, totals=NothingMeasured())
+    text = scrape(system, wait_s=10)
 
     for event in ("reserved", "used", "missed"):
         assert f'aragog_slots_total{{event="{event}"}} 0.0' in text
@@ -97,18 +97,18 @@ class NothingMeasured:
         return {}
 
 
-def test_what_urls_come_to_begins_at_zero_and_is_missing_while_redis_is_down(here):
+def test_what_urls_come_to_begins_at_zero_and_is_missing_while_redis_is_down(system):
     class Counted:
         counts: ClassVar = {}
 
         def read(self):
             return self.counts
 
-    here = replace(here, counters=Counted(), in_flight=InFlight())
-    assert "aragog_urls_total{" not in scrape(here, wait_s=10)
+    system = replace(system, counters=Counted(), in_flight=InFlight())
+    assert "aragog_urls_total{" not in scrape(system, wait_s=10)
 
     Counted.counts = {"enqueued": 7}
-    text = scrape(here, wait_s=10)
+    text = scrape(system, wait_s=10)
     assert 'aragog_urls_total{event="enqueued"} 7.0' in text
     for event in ("fetched", "failed", "refused"):
         assert f'aragog_urls_total{{event="{event}"}} 0.0' in text
@@ -129,14 +129,14 @@ def test_every_event_that_a_queue_counts_is_known():
 
 
 @pytest.fixture
-def slow(here):
+def slow(system):
     """A system whose limiter answers when it is let, and the way to let it."""
 
     class Slow:
         def __init__(self):
             self.asked, self.free, self.clock = 0, threading.Semaphore(0), ManualClock()
             self.error = None
-            self.components = replace(here, limiter=self.limiter, clock=self.clock)
+            self.components = replace(system, limiter=self.limiter, clock=self.clock)
 
         def limiter(self):
             self.asked += 1
@@ -154,10 +154,10 @@ def slow(here):
 @pytest.fixture
 def registry(slow):
     figures = MetricsCollector(slow.components, wait_s=0.05, window_s=60)
-    made = CollectorRegistry(auto_describe=True)
-    made.register(figures)
-    made.figures = figures
-    yield made
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(figures)
+    registry.figures = figures
+    yield registry
     for _ in range(10):
         slow.free.release()
     figures.close()
@@ -230,8 +230,8 @@ def test_a_timeout_of_a_busy_server_is_no_outage(slow, registry):
     assert 'aragog_part_up{part="domains"} 1.0' in generate_latest(registry).decode()
 
 
-def test_registering_reads_nothing(here):
+def test_registering_reads_nothing(system):
     def never():
         pytest.fail("was read")
 
-    CollectorRegistry(auto_describe=True).register(MetricsCollector(replace(here, limiter=never)))
+    CollectorRegistry(auto_describe=True).register(MetricsCollector(replace(system, limiter=never)))

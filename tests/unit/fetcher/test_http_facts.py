@@ -231,13 +231,15 @@ def test_a_proxy_url_carries_its_credentials():
 
 
 def _defaults(**settings) -> RequestDefaults:
-    made = FetchSettings(**settings)
-    ssrf_filter = SsrfFilter(made)
-    return RequestDefaults(made, ssrf_filter, PinnedAdapter(made, ssrf_filter), ManualClock())
+    fetch_settings = FetchSettings(**settings)
+    ssrf_filter = SsrfFilter(fetch_settings)
+    return RequestDefaults(
+        fetch_settings, ssrf_filter, PinnedAdapter(fetch_settings, ssrf_filter), ManualClock()
+    )
 
 
 @pytest.mark.parametrize(
-    ("url", "asked", "sent"),
+    ("url", "requested", "sent"),
     [
         ("https://a.test/x", [], True),
         ("https://a.test/x", ["https://a.test/"], True),
@@ -251,14 +253,16 @@ def _defaults(**settings) -> RequestDefaults:
     ],
 )
 @pytest.mark.parametrize("key", ["https://a.test", "a.test", "HTTPS://A.test:443/"])
-def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(url, asked, sent, key):
+def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(
+    url, requested, sent, key
+):
     plan = _defaults(
         headers={"X-Team": "t"},
         basic_auth={key: "user:pw"},
         origin_headers={key: "X-Api-Key: k\nX-Other: o"},
     )
 
-    headers = plan.headers_for(url, asked)
+    headers = plan.headers_for(url, requested)
 
     assert ("Authorization" in headers, "X-Api-Key" in headers, "X-Other" in headers) == (sent,) * 3
     assert headers["X-Team"] == "t"

@@ -18,9 +18,9 @@ THERE = Peer("http", "b.test", 80)
 @pytest.fixture
 def ends():
     """The far ends of the connections made by `connection`."""
-    made: list[socket.socket] = []
-    yield made
-    for sock in made:
+    sockets: list[socket.socket] = []
+    yield sockets
+    for sock in sockets:
         sock.close()
 
 
@@ -38,8 +38,8 @@ def test_the_last_one_given_is_the_first_one_taken(ends):
 
     assert pool.take(THERE) is None
     assert [pool.take(HERE), pool.take(HERE), pool.take(HERE)] == [second, first, None]
-    for one in (first, second):
-        one.close()
+    for item in (first, second):
+        item.close()
 
 
 def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):

@@ -29,8 +29,8 @@ def fails(page: ExtractorPage) -> Extracted:
     raise ZeroDivisionError
 
 
-def read(body, **given):
-    return read_page(html_result(URL), body, max_links=9, extractors=given)
+def read(body, **extractors):
+    return read_page(html_result(URL), body, max_links=9, extractors=extractors)
 
 
 def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():

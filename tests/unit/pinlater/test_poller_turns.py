@@ -48,10 +48,10 @@ def hub():
 
 @pytest.fixture
 def poller(hub):
-    made = Poller()
-    made.attach(hub)
-    yield made
-    made.detach()
+    a_poller = Poller()
+    a_poller.attach(hub)
+    yield a_poller
+    a_poller.detach()
 
 
 def test_a_turn_that_delivered_jobs_is_followed_by_another(poller, hub):

@@ -9,10 +9,10 @@ TIMEOUT_MS = 60_000
 
 @pytest.fixture
 def reaper(cluster, guards, clock):
-    made = Reaper(cluster, guards, clock=clock, renew=lambda: None)
-    made.watch("q")
-    made.reap()  # learns the server's time, by which claims are judged
-    return made
+    a_reaper = Reaper(cluster, guards, clock=clock, renew=lambda: None)
+    a_reaper.watch("q")
+    a_reaper.reap()  # learns the server's time, by which claims are judged
+    return a_reaper
 
 
 def test_an_expired_claim_of_a_watched_queue_is_given_back(reaper, claimed, shard, clock):

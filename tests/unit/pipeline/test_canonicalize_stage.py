@@ -37,14 +37,14 @@ def updates(ports, message):
 
 def test_a_batch_becomes_one_message_to_store(stage, ports):
     links = b'<link rel=canonical href="/c"><a href="/x">x</a>'
-    one, gone = result(ports, A, links), result(ports, B, None, OutcomeKind.GONE)
+    present, gone = result(ports, A, links), result(ports, B, None, OutcomeKind.GONE)
 
-    (message,) = stage.run(ResultBatch((one, gone)))
+    (message,) = stage.run(ResultBatch((present, gone)))
 
     planned = updates(ports, message)
     assert planned[A].write.canonical_url == "http://a.example/c"
     assert [link.url for link in planned[A].write.links] == ["http://a.example/x"]
-    assert planned[A].token == one.token
+    assert planned[A].token == present.token
     assert planned[B].write.facts["outcome"] == "Gone"
     assert ports.marks.begun == {}
 
@@ -79,7 +79,7 @@ def test_an_expired_body_is_fetched_again_and_the_others_are_stored(stage, ports
 
 def test_a_batch_that_lost_a_run_is_cut_into_its_pages(stage, ports):
     batch = ResultBatch((result(ports, A), result(ports, B), result(ports, A + "n", None)))
-    ports.marks.begin([one.token for one in batch.results if one.token])
+    ports.marks.begin([some_result.token for some_result in batch.results if some_result.token])
 
     messages = stage.run(batch)
 
@@ -88,20 +88,20 @@ def test_a_batch_that_lost_a_run_is_cut_into_its_pages(stage, ports):
 
 
 def test_a_page_that_lost_two_runs_alone_is_stored_unread(stage, ports):
-    one = result(ports, A)
+    fetched = result(ports, A)
     for _ in range(2):
-        ports.marks.begin([one.token])
+        ports.marks.begin([fetched.token])
 
-    (message,) = stage.run(ResultBatch((one,)))
+    (message,) = stage.run(ResultBatch((fetched,)))
 
     assert updates(ports, message)[A].write.facts["outcome"] == "Unreadable"
 
 
 def test_a_page_that_was_taken_down_meanwhile_is_dropped_with_its_body(stage, ports):
-    one = result(ports, A)
+    fetched = result(ports, A)
     ports.in_flight.mark([A])
     ports.store.takedowns.take_down(url=A)
 
-    assert stage.run(ResultBatch((one,))) == []
+    assert stage.run(ResultBatch((fetched,))) == []
     assert ports.spool.blobs == {}
     assert ports.in_flight.urls == set()

@@ -12,8 +12,8 @@ URL = "http://a.example/"
 PAGE = b"<!doctype html><title>T</title><p>words"
 
 
-def read(body=PAGE, **given):
-    reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **given}
+def read(body=PAGE, **facts):
+    reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
     result = FetchResult(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
     reading = read_page(result, body, max_links=10)
     planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
@@ -25,7 +25,7 @@ def test_a_page_that_was_read_to_its_end_is_whole():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "facts",
     [
         {"truncated": True},
         {"status": 203},
@@ -35,5 +35,5 @@ def test_a_page_that_was_read_to_its_end_is_whole():
     ],
     ids=["cut short", "another status", "no HTML", "unreadable JSON-LD", "too many tags"],
 )
-def test_a_page_that_may_have_more_is_not(given):
-    assert not read(**given).complete
+def test_a_page_that_may_have_more_is_not(facts):
+    assert not read(**facts).complete

@@ -36,12 +36,12 @@ def test_a_table_has_the_types_of_the_columns():
 
 
 def test_a_file_replaces_one_of_its_name_and_what_killed_writers_left(tmp_path):
-    files, made = FolderFiles(tmp_path / "log"), tmp_path / "made"
+    files, source = FolderFiles(tmp_path / "log"), tmp_path / "made"
     for text in (b"first", b"second"):
-        made.write_bytes(text)
-        files.put("2024/a.parquet", made)
+        source.write_bytes(text)
+        files.put("2024/a.parquet", source)
         (tmp_path / "log" / "2024" / ".a.parquet.7").write_bytes(b"half")
-    files.put("2024/a.parquet", made)
+    files.put("2024/a.parquet", source)
 
     (left,) = (tmp_path / "log" / "2024").iterdir()
     assert (left.name, left.read_bytes()) == ("a.parquet", b"second")

@@ -55,8 +55,10 @@ def results(messages):
 def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
     outcomes = results(run(stage, A, B))
 
-    assert [one.outcome for one in outcomes] == [OutcomeKind.FETCHED] * 2
-    bodies = [decompress(blob) for blob in ports.spool.get_many([one.token for one in outcomes])]
+    assert [outcome.outcome for outcome in outcomes] == [OutcomeKind.FETCHED] * 2
+    bodies = [
+        decompress(blob) for blob in ports.spool.get_many([outcome.token for outcome in outcomes])
+    ]
     assert bodies == [f"<title>{url}</title>".encode() for url in (A, B)]
     assert ports.counters.counts[counters.FETCHED] == 2
 
@@ -81,7 +83,7 @@ def test_a_batch_of_huge_bodies_is_not_in_memory_all_at_once(stage, ports):
     finally:
         tracemalloc.stop()
 
-    assert [one.body_bytes for one in outcomes] == [size] * 25
+    assert [outcome.body_bytes for outcome in outcomes] == [size] * 25
     assert peak_bytes < 5 * size
 
 
@@ -253,7 +255,7 @@ def test_a_defect_on_one_response_fails_no_other_url(stage, ports):
 
     messages = run(stage, A, B)
 
-    assert [one.job.url for one in results(messages)] == [B]
+    assert [a_result.job.url for a_result in results(messages)] == [B]
     assert [job.url for job in messages[Destination.FETCH].message.jobs] == [A]
 
 
@@ -300,7 +302,7 @@ def test_where_a_batch_does_not_fit_the_spool_a_part_of_it_is_fetched(stage, por
     ports.spool.most = 1
     messages = run(stage, A, B)
 
-    assert [one.job.url for one in results(messages)] == [A]
+    assert [a_result.job.url for a_result in results(messages)] == [A]
     assert [job.url for job in messages[Destination.FETCH].message.jobs] == [B]
 
 

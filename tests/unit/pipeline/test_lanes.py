@@ -23,7 +23,7 @@ def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_onc
     _, back = Lanes(10.0, ManualClock()).split(of("big.example", 200_000))
 
     # 20,000 s of work at ten a second.
-    due_s = [one.delay_ms / 1000 for one in back]
+    due_s = [job.delay_ms / 1000 for job in back]
     assert due_s == sorted(due_s)
     assert max(Counter(int(due) for due in due_s if due < 60).values()) <= 41
     served_s = [(200_000 - len(back) + n) / 10 for n in range(len(back))]
@@ -35,7 +35,7 @@ def test_a_backlog_of_one_domain_delays_no_other():
     front, back = Lanes(10.0).split([*of("big.example", 500), *of("small.example", 50)])
 
     assert set(of("small.example", 50)) <= set(front)
-    assert {one.url for one in back} < set(of("big.example", 500))
+    assert {job.url for job in back} < set(of("big.example", 500))
 
 
 def test_other_domains_go_in_front_of_any_backlog():
@@ -45,7 +45,7 @@ def test_other_domains_go_in_front_of_any_backlog():
     front, back = some.split([*of("big.example", 5), *of("small.example", 5)])
 
     assert front == of("small.example", 5)
-    assert [one.url for one in back] == of("big.example", 5)
+    assert [job.url for job in back] == of("big.example", 5)
 
 
 def test_a_backlog_passes_with_time():

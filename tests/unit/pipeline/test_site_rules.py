@@ -51,7 +51,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "other"),
+    ("spelling", "other"),
     [
         ("http://a.test/p", None),
         ("HTTP://a.test:80/%70#f", None),  # rules are compared without escapes
@@ -59,8 +59,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         ("http://a.test/p?utm_source=x", "http://a.test/p?utm_source=x"),
     ],
 )
-def test_robots_is_asked_about_spellings_that_normalizing_changed(given, other):
-    assert other_spelling(given, normalize(given)) == other
+def test_robots_is_asked_about_spellings_that_normalizing_changed(spelling, other):
+    assert other_spelling(spelling, normalize(spelling)) == other
 
 
 def test_a_relative_spelling_is_made_absolute():

@@ -42,10 +42,10 @@ def test_pages_are_stored_with_their_bodies_and_everything_is_released(stage, po
 
 
 def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, ports):
-    one = batch(ports, A, B)
-    ports.spool.free(one.bodies[:1])
+    a_batch = batch(ports, A, B)
+    ports.spool.free(a_batch.bodies[:1])
 
-    (message,) = stage.run(one)
+    (message,) = stage.run(a_batch)
 
     assert message.destination is Destination.FETCH
     (job,) = message.message.jobs
@@ -55,11 +55,11 @@ def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, p
 
 @pytest.mark.parametrize("links", [[], [[B, "", ""]], [[B, "", ""]] * 2, [1, 99]])
 def test_page_updates_of_another_version_are_fetched_again(stage, ports, links):
-    one = batch(ports, A)
-    (update,) = orjson.loads(ports.spool.blobs[one.token].partition(b"\n")[0])
-    ports.spool.blobs[one.token] = orjson.dumps([update | {"links": links}])
+    a_batch = batch(ports, A)
+    (update,) = orjson.loads(ports.spool.blobs[a_batch.token].partition(b"\n")[0])
+    ports.spool.blobs[a_batch.token] = orjson.dumps([update | {"links": links}])
 
-    (message,) = stage.run(one)
+    (message,) = stage.run(a_batch)
 
     assert [job.url for job in message.message.jobs] == [A]
     assert ports.in_flight.urls == {A}
@@ -67,19 +67,19 @@ def test_page_updates_of_another_version_are_fetched_again(stage, ports, links):
 
 
 def test_a_batch_that_runs_after_its_end_fetches_its_urls_again(stage, ports):
-    one = batch(ports, A)
-    stage.run(one)
+    a_batch = batch(ports, A)
+    stage.run(a_batch)
 
-    (message,) = stage.run(one)
+    (message,) = stage.run(a_batch)
 
     assert [job.url for job in message.message.jobs] == [A]
 
 
 def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
-    one = batch(ports, A, attempt=ports.settings.pipeline.max_attempts - 1)
-    ports.spool.free([one.token])
+    a_batch = batch(ports, A, attempt=ports.settings.pipeline.max_attempts - 1)
+    ports.spool.free([a_batch.token])
 
-    (message,) = stage.run(one)
+    (message,) = stage.run(a_batch)
 
     assert message.destination is Destination.CANONICALIZE
     assert [result.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
@@ -90,10 +90,10 @@ def test_a_custom_task_gets_the_stored_pages_and_no_other(ports):
     stage = StoreStage(
         ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling, own
     )
-    one = batch(ports, A, B)
-    ports.spool.free(one.bodies[:1])
+    a_batch = batch(ports, A, B)
+    ports.spool.free(a_batch.bodies[:1])
 
-    again, ready = stage.run(one)
+    again, ready = stage.run(a_batch)
 
     assert again.destination is Destination.FETCH
     assert (ready.destination, ready.even_when_full) == (own, True)

@@ -24,7 +24,7 @@ def test_due_urls_are_enqueued_as_refreshes_and_the_tick_is_noted(stage, ports):
     assert stage.run().enqueued == len(URLS)
 
     assert sorted(ports.sent.urls()) == URLS
-    assert all(job.refresh for one in ports.sent.messages for job in one.message.jobs)
+    assert all(job.refresh for message in ports.sent.messages for job in message.message.jobs)
     assert ports.counters.ticks == 1
 
 

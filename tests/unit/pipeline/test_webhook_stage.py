@@ -48,7 +48,9 @@ def test_each_webhook_is_sent_the_changes_that_it_asked_for(stage, ports):
 
     assert stage.deal() == 2
 
-    urls = {one.webhook: {each["url"] for each in one.changes} for one in dealt(ports)}
+    urls = {
+        delivery.webhook: {each["url"] for each in delivery.changes} for delivery in dealt(ports)
+    }
     assert urls == {every.name: {A, B}, some.name: {B}}
 
 
@@ -82,9 +84,9 @@ def test_a_delivery_that_was_not_taken_comes_back_later_and_later_with_its_id(st
 
 
 def test_a_delivery_is_given_up_after_the_last_attempt(stage, ports, caplog):
-    made = webhook(ports)
+    registered = webhook(ports)
 
-    assert stage.deliver(Delivery(made.name, "c", ({"url": A},), attempt=2)) == []
+    assert stage.deliver(Delivery(registered.name, "c", ({"url": A},), attempt=2)) == []
     assert "given up after 3 attempts" in caplog.text
 
 
@@ -93,9 +95,9 @@ def test_a_delivery_to_a_webhook_that_was_removed_ends(stage):
 
 
 def test_changes_of_pages_that_were_taken_down_meanwhile_are_not_delivered(stage, ports):
-    made = webhook(ports)
+    registered = webhook(ports)
     ports.store.takedowns.take_down(url=A)
 
-    assert stage.deliver(Delivery(made.name, "c", ({"url": A},))) == []
-    (again,) = stage.deliver(Delivery(made.name, "c", ({"url": A}, {"url": B})))
+    assert stage.deliver(Delivery(registered.name, "c", ({"url": A},))) == []
+    (again,) = stage.deliver(Delivery(registered.name, "c", ({"url": A}, {"url": B})))
     assert [each["url"] for each in again.message.changes] == [B]

@@ -146,8 +146,8 @@ WHOLE_RULES = SPELLINGS.map(lambda text: re.sub(r"[%$ ][0-9A-Fa-f]?$", "", text.
 def test_what_is_closed_in_one_spelling_is_closed_in_the_normalized_one(path: str, rule: str):
     rules = RobotsRules.parse(f"User-agent: *\nDisallow: {rule}\n".encode())
 
-    asked = normalize("https://site.test" + path)
+    url = normalize("https://site.test" + path)
 
     if path.startswith(rule) and rule[-1:] not in ("", "$", "%"):
-        assert not rules.allows("aragog", asked)
-    assert rules.allows("aragog", asked) == rules.allows("aragog", path.rstrip(" "))
+        assert not rules.allows("aragog", url)
+    assert rules.allows("aragog", url) == rules.allows("aragog", path.rstrip(" "))

@@ -104,9 +104,9 @@ class Gated:
 
 @pytest.fixture
 def gate():
-    made = threading.Event()
-    yield made
-    made.set()
+    event = threading.Event()
+    yield event
+    event.set()
 
 
 def a_store(**fields):
@@ -157,7 +157,7 @@ def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate
     for each in reads:
         each.join(60)
 
-    assert sorted(one.from_standby for one in answers) == [False, False, True]
+    assert sorted(answer.from_standby for answer in answers) == [False, False, True]
     assert standby.reads == 1
     hedged.close()
 
@@ -182,7 +182,7 @@ def test_an_outage_of_the_primary_is_hidden_whatever_the_budget():
 
     record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
-    assert all(one.from_standby and one.value.fields["of"] == b"standby" for one in record)
+    assert all(answer.from_standby and answer.value.fields["of"] == b"standby" for answer in record)
     with pytest.raises(StoreUnavailable, match="is away"):
         hedged.read(lambda store: store.get("http://unknown.example/"))
     hedged.close()

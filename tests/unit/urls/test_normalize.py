@@ -161,10 +161,10 @@ pieces = st.sampled_from(
      "a", "A.b", "xn--", "xn--fa-hia", "0x7f", "127", "1", "utm_source=x", "sid=", "PHPSESSID=", ";jsessionid=", "sessionid=",
      "(S(4hqa0555fwsecu455xqckv45))", "example.com", "www.", "co.uk", "a=1", "b", "%C3%A9", "%ff", "~", "-"]
 )  # fmt: skip
-made = st.lists(pieces, max_size=14).map("".join)
-web = st.tuples(st.sampled_from(["http://", "https://"]), made).map("".join)
+joined = st.lists(pieces, max_size=14).map("".join)
+web = st.tuples(st.sampled_from(["http://", "https://"]), joined).map("".join)
 anything = st.one_of(
-    made,
+    joined,
     web,
     st.text(max_size=60),
     st.text(st.characters(), max_size=20).map("http://a.test/".__add__),

@@ -40,16 +40,16 @@ def fetches(draw, number):
 histories = st.integers(0, 4).flatmap(lambda n: st.tuples(*[fetches(i) for i in range(n)]))
 
 
-def shown(here, url):
-    record, content = here.store.get(url), here.store.content(url)
+def shown(a_stand, url):
+    record, content = a_stand.store.get(url), a_stand.store.content(url)
     return (
         record and (record.canonical_url, record.fields, record.facts, record.content_hash),
         # An undone alias is due some minutes from the writing, which the singles reach later.
         record and record.due_at_ms and record.due_at_ms // 1000,
         content and content.body,
-        [link.url for link in here.store.links.outlinks(url).items],
-        here.sources(url),
-        sorted(here.store.aliases.of(url)),
+        [link.url for link in a_stand.store.links.outlinks(url).items],
+        a_stand.sources(url),
+        sorted(a_stand.store.aliases.of(url)),
     )
 
 
@@ -58,71 +58,71 @@ def shown(here, url):
 def test_a_batch_leaves_what_its_pages_would_leave_alone(before, pages):
     pages = [replace(p, fetched_at_ms=p.fetched_at_ms + 10_000) for p in pages]
     together, alone = stand(MemoryTables()), stand(MemoryTables())
-    for here in (together, alone):
-        for one in before:
-            here.store.write_pages([one])
-        here.clock.advance_ms(20_000)
+    for a_stand in (together, alone):
+        for earlier in before:
+            a_stand.store.write_pages([earlier])
+        a_stand.clock.advance_ms(20_000)
 
     together.store.write_pages(pages)
-    for one in pages:
-        alone.store.write_pages([one])
+    for earlier in pages:
+        alone.store.write_pages([earlier])
 
-    for here in (together, alone):
-        here.compact()
+    for a_stand in (together, alone):
+        a_stand.compact()
     for url in URLS:
         assert shown(together, url) == shown(alone, url)
 
 
 def test_a_failure_of_an_alias_in_the_batch_loses_nothing_of_its_page():
-    here = stand(MemoryTables())
-    here.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("old"))])
+    a_stand = stand(MemoryTables())
+    a_stand.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("old"))])
     at_ms = NOW_MS + 1000
 
-    here.store.write_pages(
+    a_stand.store.write_pages(
         [
             page(B, at_ms, fields={"t": b"2"}, content=body("new"), links=[C]),
             page(A, at_ms + 1, facts={"status": 500}),
         ]
     )
 
-    assert here.store.get(A).fields == {"t": b"2"}
-    assert here.store.content(A).body == b"new"
-    assert [link.url for link in here.store.links.outlinks(B).items] == [C]
+    assert a_stand.store.get(A).fields == {"t": b"2"}
+    assert a_stand.store.content(A).body == b"new"
+    assert [link.url for link in a_stand.store.links.outlinks(B).items] == [C]
 
 
 def test_a_page_that_stands_for_itself_again_leaves_no_double_at_its_former_home():
-    here = stand(MemoryTables())
-    here.store.write_pages(
+    a_stand = stand(MemoryTables())
+    a_stand.store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
     )
 
-    here.clock.advance_ms(5000)
-    here.store.write_pages([page(A, NOW_MS + 1000, fields={"t": b"2"}, content=body("y"))])
+    a_stand.clock.advance_ms(5000)
+    a_stand.store.write_pages([page(A, NOW_MS + 1000, fields={"t": b"2"}, content=body("y"))])
 
-    assert here.store.get(A).fields == {"t": b"2"}
-    assert here.store.get(B) is None
-    assert here.store.aliases.of(B) == []
+    assert a_stand.store.get(A).fields == {"t": b"2"}
+    assert a_stand.store.get(B) is None
+    assert a_stand.store.aliases.of(B) == []
 
 
 def test_a_page_that_goes_to_another_home_takes_along_what_it_brought():
-    here = stand(MemoryTables())
-    here.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, links=[C])])
-    here.clock.advance_ms(5000)
+    a_stand = stand(MemoryTables())
+    a_stand.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, links=[C])])
+    a_stand.clock.advance_ms(5000)
 
-    here.store.write_pages([page(A, NOW_MS + 1000, canonical_url=C, fields={"t": b"2"})])
+    a_stand.store.write_pages([page(A, NOW_MS + 1000, canonical_url=C, fields={"t": b"2"})])
 
-    assert here.store.resolve(A) == C
-    assert here.store.get(B) is None
-    assert here.store.links.outlinks(B).items == []
+    assert a_stand.store.resolve(A) == C
+    assert a_stand.store.get(B) is None
+    assert a_stand.store.links.outlinks(B).items == []
 
 
 def test_a_home_that_was_fetched_itself_keeps_its_page():
-    here = stand(MemoryTables())
-    here.store.write_pages([page(B, fields={"t": b"b"})])
-    here.store.write_pages([page(A, NOW_MS + 1, canonical_url=B, fields={"t": b"a"})])
-    here.clock.advance_ms(5000)
+    a_stand = stand(MemoryTables())
+    a_stand.store.write_pages([page(B, fields={"t": b"b"})])
+    a_stand.store.write_pages([page(A, NOW_MS + 1, canonical_url=B, fields={"t": b"a"})])
+    a_stand.clock.advance_ms(5000)
 
-    here.store.write_pages([page(A, NOW_MS + 1000, fields={"t": b"2"})])
+    a_stand.store.write_pages([page(A, NOW_MS + 1000, fields={"t": b"2"})])
 
-    assert here.store.get(A).fields == {"t": b"2"}
-    assert here.store.get(B).fields == {"t": b"a"}
+    assert a_stand.store.get(A).fields == {"t": b"2"}
+    assert a_stand.store.get(B).fields == {"t": b"a"}

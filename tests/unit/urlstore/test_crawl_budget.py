@@ -25,10 +25,10 @@ from bench.refresh import fixed as fixed_interval
 T0 = 1_700_000_000_000
 
 
-def known(every_s, age_s, *, sure=50.0, **given):
+def known(every_s, age_s, *, sure=50.0, **values):
     """A page that is believed to change so often, compared so long ago."""
     looked = T0 - int(age_s * 1000)
-    reported = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **given}
+    reported = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **values}
     return RefreshState(a=sure, b_s=sure * every_s, **reported)
 
 
@@ -37,7 +37,7 @@ def due(*states):
 
 
 def numbers(urls):
-    return [int(one.url.rpartition("/")[2]) for one in urls]
+    return [int(due.url.rpartition("/")[2]) for due in urls]
 
 
 def test_what_fits_goes_and_nothing_is_remembered():
@@ -84,7 +84,7 @@ def test_who_is_not_worth_the_price_is_looked_at_when_he_is():
     price = Budget(price_s=2 * DAY_S, age_s=30 * DAY_S)
     states = (known(900 * DAY_S, 40 * DAY_S), known(HOUR_S, DAY_S), known(6 * DAY_S, 9 * DAY_S))
     done = ration(due(*states), price, rate_per_s=0.2, now_ms=T0, tick_s=5)
-    wait_s = {int(one.url[-1]): (at_ms - T0) / 1000 for one, at_ms in done.later}
+    wait_s = {int(page.url[-1]): (at_ms - T0) / 1000 for page, at_ms in done.later}
 
     assert marginal_freshness_s(states[0], Budget(), T0 + int(wait_s[0] * 1000)) == pytest.approx(
         2 * DAY_S, rel=0.01
@@ -131,8 +131,8 @@ def test_a_price_falls_when_the_domain_has_time_again():
     budget = Budget(price_s=DAY_S, age_s=DAY_S, at_ms=T0 - 5000)
     for n in range(400):
         now_ms = T0 + n * 600_000
-        one = known(DAY_S, DAY_S, compared_at_ms=now_ms - 86_400_000)
-        done = ration(due(one), budget, rate_per_s=5, now_ms=now_ms, tick_s=5)
+        state = known(DAY_S, DAY_S, compared_at_ms=now_ms - 86_400_000)
+        done = ration(due(state), budget, rate_per_s=5, now_ms=now_ms, tick_s=5)
         budget = done.budget
         assert numbers(done.go) == [0], "what may go is never left unused"
 
@@ -160,16 +160,16 @@ budgets = st.builds(
 
 @given(st.lists(states, max_size=40), budgets, st.floats(1e-4, 100), st.floats(1, 60))
 def test_each_goes_or_is_put_off_for_a_while_and_the_rate_is_kept(some, budget, rate, tick_s):
-    asked = due(*some)
-    done = ration(asked, budget, rate_per_s=rate, now_ms=T0, tick_s=tick_s)
+    pages = due(*some)
+    done = ration(pages, budget, rate_per_s=rate, now_ms=T0, tick_s=tick_s)
 
-    assert sorted(numbers([*done.go, *(one for one, _ in done.later)])) == list(range(len(some)))
+    assert sorted(numbers([*done.go, *(page for page, _ in done.later)])) == list(range(len(some)))
     assert len(done.go) <= rate * tick_s + 1
     assert 0 <= done.budget.price_s <= MOST_PRICE_S
-    for one, at_ms in done.later:
+    for page, at_ms in done.later:
         assert at_ms > T0
         behind = done.budget.booked_ms
-        assert at_ms <= max(behind, T0 + max(LONGEST_WAIT_S, tick_s) * 1000 + 1), one
+        assert at_ms <= max(behind, T0 + max(LONGEST_WAIT_S, tick_s) * 1000 + 1), page
 
 
 def test_an_overloaded_domain_is_fresher_than_by_turns_and_nobody_is_forgotten():

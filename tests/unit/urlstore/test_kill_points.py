@@ -11,9 +11,9 @@ A, B, C, D, E = (f"http://{x}.example/" for x in "abcde")
 URLS = [A, B, C, D, E]
 
 
-def before(here):
+def before(a_stand):
     """What was there before anything was killed."""
-    here.store.write_pages(
+    a_stand.store.write_pages(
         [
             page(A, fields={"t": b"a0"}, content=body("a0"), links=[B, C], due_at_ms=NOW_MS + 7),
             alias_page(D, E, "d0", [A]),
@@ -26,13 +26,13 @@ def before(here):
             ),
         ]
     )
-    here.compact()
-    here.clock.advance_ms(100_000)
+    a_stand.compact()
+    a_stand.clock.advance_ms(100_000)
 
 
-def write_a_batch(here):
+def write_a_batch(a_stand):
     at = NOW_MS + 50_000
-    here.store.write_pages(
+    a_stand.store.write_pages(
         [
             page(
                 A,
@@ -49,40 +49,40 @@ def write_a_batch(here):
     )
 
 
-def compact_all(here):
-    here.store.maintenance.compact_links(1000)
+def compact_all(a_stand):
+    a_stand.store.maintenance.compact_links(1000)
 
 
-def merge(here):
-    here.store.aliases.merge(A, C, at_ms=NOW_MS + 60_000)
-    here.store.aliases.merge(C, B, at_ms=NOW_MS + 60_001)
+def merge(a_stand):
+    a_stand.store.aliases.merge(A, C, at_ms=NOW_MS + 60_000)
+    a_stand.store.aliases.merge(C, B, at_ms=NOW_MS + 60_001)
 
 
-def undo(here):
-    here.store.aliases.undo(D)
+def undo(a_stand):
+    a_stand.store.aliases.undo(D)
 
 
-def remove(here):
-    here.store.remove(A)
-    here.store.takedowns.take_down(url=D)
+def remove(a_stand):
+    a_stand.store.remove(A)
+    a_stand.store.takedowns.take_down(url=D)
 
 
-def edit(here):
-    here.store.put(A, {"x": b"1", "product.price": b"1"}, at_ms=NOW_MS + 50_000)
-    here.store.put_content(A, b"new", at_ms=NOW_MS + 50_000)
-    here.store.schedule.plan(A, NOW_MS + 99)
-    here.store.links.add(A, [OutLink(E)])
-    here.store.links.remove(A, [B])
+def edit(a_stand):
+    a_stand.store.put(A, {"x": b"1", "product.price": b"1"}, at_ms=NOW_MS + 50_000)
+    a_stand.store.put_content(A, b"new", at_ms=NOW_MS + 50_000)
+    a_stand.store.schedule.plan(A, NOW_MS + 99)
+    a_stand.store.links.add(A, [OutLink(E)])
+    a_stand.store.links.remove(A, [B])
 
 
-def repair(here):
-    here.store.maintenance.repair(grace_s=1)
+def repair(a_stand):
+    a_stand.store.maintenance.repair(grace_s=1)
 
 
-def leave(here):
+def leave(a_stand):
     """Twice of one page in a batch: it leaves the home that it had, then fails."""
     at = NOW_MS + 60_000
-    here.store.write_pages(
+    a_stand.store.write_pages(
         [
             page(D, at, fields={"t": b"d2"}, content=body("d2"), links=[B]),
             page(D, at + 5, facts={"status": 500}),
@@ -93,44 +93,44 @@ def leave(here):
 STEPS = (write_a_batch, merge, undo, remove, edit, leave)
 
 
-def shown(here):
+def shown(a_stand):
     """All that a reader can see, but versions."""
     seen = {}
     for url in URLS:
-        record = here.store.get(url, info=True)
-        content = here.store.content(url)
+        record = a_stand.store.get(url, info=True)
+        content = a_stand.store.content(url)
         seen[url] = (
             record
             and (record.canonical_url, record.fields, record.info, record.facts, record.due_at_ms),
             content and content.body,
-            sorted(here.store.aliases.of(url)),
-            here.sources(url),
-            here.store.links.count_inlinks(url),
-            [link.url for link in here.store.links.outlinks(url).items],
+            sorted(a_stand.store.aliases.of(url)),
+            a_stand.sources(url),
+            a_stand.store.links.count_inlinks(url),
+            [link.url for link in a_stand.store.links.outlinks(url).items],
         )
     return seen
 
 
-def settled(here):
+def settled(a_stand):
     """What is shown when all upkeep has run, long after."""
-    here.clock.advance_ms(2 * compaction.GRACE_MS)
-    here.compact()
-    here.store.maintenance.repair()
-    here.compact()
-    return shown(here)
+    a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
+    a_stand.compact()
+    a_stand.store.maintenance.repair()
+    a_stand.compact()
+    return shown(a_stand)
 
 
-def consistent(here):
+def consistent(a_stand):
     """What must hold however little of the last write was done."""
     for url in URLS:
-        record = here.store.get(url)
-        content = here.store.content(url)
+        record = a_stand.store.get(url)
+        content = a_stand.store.content(url)
         assert content is None or record is not None
-        assert here.store.links.count_inlinks(url) == len(here.sources(url))
-        for alias in here.store.aliases.of(url):
-            assert here.store.resolve(alias) == here.store.resolve(url)
-        for link in here.store.links.inlinks(url).items:
-            targets = {out.url for out in here.store.links.outlinks(link.url).items}
+        assert a_stand.store.links.count_inlinks(url) == len(a_stand.sources(url))
+        for alias in a_stand.store.aliases.of(url):
+            assert a_stand.store.resolve(alias) == a_stand.store.resolve(url)
+        for link in a_stand.store.links.inlinks(url).items:
+            targets = {out.url for out in a_stand.store.links.outlinks(link.url).items}
             assert link.target in targets
 
 
@@ -139,28 +139,28 @@ def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(step):
     expected = settled(unharmed(before, step))
 
     points = 0
-    for point, here in every_kill_point(before, step=step):
+    for point, a_stand in every_kill_point(before, step=step):
         points += 1
-        step(here)
-        assert settled(here) == expected, f"killed before write {point}"
+        step(a_stand)
+        assert settled(a_stand) == expected, f"killed before write {point}"
     assert points > 3
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
-    for _, here in every_kill_point(before, step=step):
-        here.clock.advance_ms(2 * compaction.GRACE_MS)
-        here.compact()
-        here.store.maintenance.repair()
-        here.compact()
-        consistent(here)
-        here.clock.advance_ms(2 * compaction.GRACE_MS)
-        assert here.store.maintenance.repair().repaired == {}
+    for _, a_stand in every_kill_point(before, step=step):
+        a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
+        a_stand.compact()
+        a_stand.store.maintenance.repair()
+        a_stand.compact()
+        consistent(a_stand)
+        a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
+        assert a_stand.store.maintenance.repair().repaired == {}
 
 
 @pytest.mark.parametrize("step", [compact_all, repair])
 def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
     expected = settled(unharmed(before, write_a_batch, step))
 
-    for point, here in every_kill_point(before, write_a_batch, step=step):
-        assert settled(here) == expected, f"killed before write {point}"
+    for point, a_stand in every_kill_point(before, write_a_batch, step=step):
+        assert settled(a_stand) == expected, f"killed before write {point}"

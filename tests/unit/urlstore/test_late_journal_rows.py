@@ -35,16 +35,16 @@ class InterruptedJournal:
 def test_a_removal_found_behind_its_addition_waits_for_it():
     """The addition was written into a bucket that had been read, the removal into one that had not."""
     tables = InterruptedTables()
-    here = stand(tables, lists=ListLimits(many_deltas=1))
+    a_stand = stand(tables, lists=ListLimits(many_deltas=1))
 
     def add_and_remove():
-        write_into_bucket(here, 0, page(A, NOW_MS, links=[B]))
-        write_into_bucket(here, 15, page(A, NOW_MS + 1, links=[]))
+        write_into_bucket(a_stand, 0, page(A, NOW_MS, links=[B]))
+        write_into_bucket(a_stand, 15, page(A, NOW_MS + 1, links=[]))
 
     tables.between = add_and_remove
     for _ in range(3):
-        here.store.maintenance.compact_links(10)
+        a_stand.store.maintenance.compact_links(10)
 
     assert tables.between is None
-    assert here.sources(B) == []
-    assert here.store.links.count_inlinks(B) == 0
+    assert a_stand.sources(B) == []
+    assert a_stand.store.links.count_inlinks(B) == 0

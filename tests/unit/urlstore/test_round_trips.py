@@ -32,46 +32,46 @@ class _CountingTable:
 
 
 @pytest.fixture
-def here():
-    made = stand(Counting())
-    made.store.write_pages(
+def a_stand():
+    a_stand = stand(Counting())
+    a_stand.store.write_pages(
         [page(A, canonical_url=B, fields={"t": b"1"}), page(C, fields={"t": b"2"})]
     )
-    made.tables.calls.clear()
-    return made
+    a_stand.tables.calls.clear()
+    return a_stand
 
 
-def test_a_url_that_is_no_alias_costs_one(here):
-    assert here.store.get(C).fields == {"t": b"2"}
-    assert here.tables.calls == ["n.get"]
+def test_a_url_that_is_no_alias_costs_one(a_stand):
+    assert a_stand.store.get(C).fields == {"t": b"2"}
+    assert a_stand.tables.calls == ["n.get"]
 
 
-def test_an_alias_costs_two(here):
-    assert here.store.get(A).canonical_url == B
-    assert len(here.tables.calls) == 2
+def test_an_alias_costs_two(a_stand):
+    assert a_stand.store.get(A).canonical_url == B
+    assert len(a_stand.tables.calls) == 2
 
 
-def test_many_cost_one_and_with_aliases_two(here):
-    here.store.get_many([C, "http://nobody.example/"])
-    assert len(here.tables.calls) == 1
-    here.tables.calls.clear()
-    here.store.get_many([A, C, B])
-    assert len(here.tables.calls) <= 2
+def test_many_cost_one_and_with_aliases_two(a_stand):
+    a_stand.store.get_many([C, "http://nobody.example/"])
+    assert len(a_stand.tables.calls) == 1
+    a_stand.tables.calls.clear()
+    a_stand.store.get_many([A, C, B])
+    assert len(a_stand.tables.calls) <= 2
 
 
 @pytest.mark.parametrize("read", ["inlinks", "count_inlinks"])
-def test_inlinks_of_a_page_without_aliases_cost_two(here, read):
-    assert getattr(here.store.links, read)(C) is not None
-    assert len(here.tables.calls) == 2
+def test_inlinks_of_a_page_without_aliases_cost_two(a_stand, read):
+    assert getattr(a_stand.store.links, read)(C) is not None
+    assert len(a_stand.tables.calls) == 2
 
 
-def test_a_batch_costs_the_same_however_many_pages_it_has(here):
+def test_a_batch_costs_the_same_however_many_pages_it_has(a_stand):
     def cost(start, count):
-        here.tables.calls.clear()
+        a_stand.tables.calls.clear()
         urls = [f"http://p{number}.example/" for number in range(start, start + count)]
-        here.store.write_pages(
+        a_stand.store.write_pages(
             [page(u, NOW_MS, fields={"t": b"1"}, links=[A], due_at_ms=NOW_MS + 5) for u in urls]
         )
-        return len(here.tables.calls)
+        return len(a_stand.tables.calls)
 
     assert cost(0, 25) == cost(100, 1) <= 12

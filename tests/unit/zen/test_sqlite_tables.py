@@ -24,9 +24,9 @@ FORK = multiprocessing.get_context("fork")
 
 @pytest.fixture
 def tables(tmp_path):
-    made = SqliteTables(tmp_path / "t", shards=2)
-    yield made
-    made.close()
+    opened = SqliteTables(tmp_path / "t", shards=2)
+    yield opened
+    opened.close()
 
 
 def test_rows_are_there_after_closing_and_opening(tmp_path):
@@ -90,12 +90,12 @@ def test_files_may_be_made_by_several_processes_at_once(tmp_path):
 
     for round_ in range(4):
         reported, sent = FORK.Pipe(duplex=False)
-        made = [FORK.Process(target=child, args=(round_, sent)) for _ in range(4)]
-        for process in made:
+        processes = [FORK.Process(target=child, args=(round_, sent)) for _ in range(4)]
+        for process in processes:
             process.start()
-        for process in made:
+        for process in processes:
             process.join(120)
-        assert [p.exitcode for p in made] == [0] * 4, reported.recv()
+        assert [p.exitcode for p in processes] == [0] * 4, reported.recv()
 
 
 def test_a_folder_that_is_gone_is_a_store_that_does_not_answer(tables, tmp_path):
@@ -188,15 +188,15 @@ def test_every_error_of_the_library_is_ours_afterwards(tables):
 @pytest.fixture
 def with_checkpoints(tmp_path):
     """Tables whose checkpoints have these times."""
-    made = []
+    opened = []
 
     def of(**times):
         checkpoints = CheckpointTimes(every_s=0.01, **times)
-        made.append(SqliteTables(tmp_path / "t", shards=2, checkpoints=checkpoints))
-        return made[-1]
+        opened.append(SqliteTables(tmp_path / "t", shards=2, checkpoints=checkpoints))
+        return opened[-1]
 
     yield of
-    for each in made:
+    for each in opened:
         each.close()
 
 

@@ -77,8 +77,8 @@ def test_a_packed_row_is_read_back_whole_and_in_part(row, more):
     data = pack(row)
 
     assert unpack(data) == row
-    asked = [*list(row)[:3], *more]
-    assert unpack(data, asked) == {c: row[c] for c in asked if c in row}
+    columns = [*list(row)[:3], *more]
+    assert unpack(data, columns) == {c: row[c] for c in columns if c in row}
 
 
 @given(ROWS, st.dictionaries(st.binary(max_size=2), st.binary(max_size=3)), st.integers(0, 9))
