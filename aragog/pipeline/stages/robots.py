@@ -35,7 +35,7 @@ from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cache import RobotsCache
-from aragog.politeness.robots.cached_rules import RobotsResult, RulesState
+from aragog.politeness.robots.cached_rules import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots.parse import MAX_BYTES
 from aragog.settings import Settings
 from aragog.urls.domain import origin
@@ -88,7 +88,7 @@ class RobotsStage:
         origins = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
         origins = self._without_refused(batch, origins)
         claimed = origins if batch.claimed else self.robots.refreshes.claim(origins)
-        near, later = self._slots(claimed, batch.slots)
+        near, later = self._slots(claimed, batch.slots, self._crawl_delays(cached))
         later |= self._fetch(near)
         self.counters.add({counters.ROBOTS: len(near)})
         later = {of: self._from_now(of, wait) for of, wait in later.items()}
@@ -131,18 +131,29 @@ class RobotsStage:
         key = self.limiter.key_for(of + "/")
         return wait._replace(wait_ms=self.limiter.wait_ms(key, wait.slot_at_ms))
 
+    def _crawl_delays(self, cached: Mapping[str, CachedRules]) -> dict[str, float | None]:
+        """The Crawl-delay (s) of the origins whose rules are known: it is for every request."""
+        agent = self.settings.fetch.user_agent
+        return {of: its.rules.crawl_delay_s(agent) for of, its in cached.items() if its.rules}
+
     def _slots(
-        self, origins: Sequence[str], reserved: Mapping[str, int]
+        self,
+        origins: Sequence[str],
+        reserved: Mapping[str, int],
+        delays_s: Mapping[str, float | None],
     ) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
         """Origins that may be asked within this task, and when the others may be."""
         limiter = self.limiter
         keys = {of: limiter.key_for(of + "/") for of in origins}
         # A reserved slot is kept even when its message comes late: its permit decides.
         slots: dict[str, Slot | RateExceeded] = {
-            of: limiter.resume(keys[of], reserved[of]) for of in origins if of in reserved
+            of: limiter.resume(keys[of], reserved[of], delays_s.get(of))
+            for of in origins
+            if of in reserved
         }
         new = [of for of in origins if of not in reserved]
-        slots |= zip(new, limiter.reserve([SlotRequest(keys[of]) for of in new]), strict=True)
+        requests = [SlotRequest(keys[of], delays_s.get(of)) for of in new]
+        slots |= zip(new, limiter.reserve(requests), strict=True)
         near: list[tuple[str, Slot]] = []
         later: dict[str, _Wait] = {}
         for of, slot in slots.items():

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from aragog.fetcher.admission import Go, Later
-from aragog.pipeline.messages import UrlJob, into_batches
+from aragog.pipeline.messages import RobotsBatch, UrlJob, into_batches
 from aragog.pipeline.permission.polite_gate import RobotsGate
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.ratelimit.slots import SlotRequest
@@ -77,6 +77,19 @@ def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
     # It comes back at its slot, not as much later as the first took to answer.
     assert stand.clock.now_ms() + later.delay_ms < later.message.slots["http://s1.many.test"] + 1000
     assert len(stand.origin.of(path="/robots.txt")) == 1
+
+
+def test_a_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_stand):
+    # What was seen: a page, and a tenth of a second later the daily refresh of its robots.txt.
+    stand = crawl_stand({"/robots.txt": RULES, "*": page(b"hello")})
+    stand.know_rules("site.test", body=b"User-agent: *\nCrawl-delay: 10\n")
+    stand.step(*sends(["http://site.test/"]))
+    refresh = RobotsBatch(("http://site.test",), claimed=True)
+
+    (later,) = stand.step(OutgoingMessage(Destination.ROBOTS, refresh))
+
+    assert later.delay_ms > 9000
+    assert [request.path for request in stand.origin.seen] == ["/"]
 
 
 def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
