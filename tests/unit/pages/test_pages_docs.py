@@ -72,7 +72,7 @@ BOUNDS = [
     ),
     (
         f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements; itemrefs lead to"
-        f" {microdata_rdfa.MAX_REFERENCED:,} |"
+        f" {microdata_rdfa.MAX_REFERENCED:,}; {microdata_rdfa.MAX_VALUE_CHARS:,} characters of values |"
     ),
     f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
     f"| headings; lists without one | {sections._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.document import normalize_space
-from aragog.pages.plain_text import lines_of
+from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of
 from aragog.pages.richpins.syntax.graph import Graph, Node, local_name
 
 MICRODATA = "microdata"
@@ -26,6 +26,9 @@ MAX_REFERENCES = 200
 """Maximum number of ids that one item may name in `itemref`."""
 MAX_REFERENCED = 5_000
 """Maximum number of elements that all itemrefs of a page may reach."""
+
+MAX_VALUE_CHARS = 8_000_000
+"""Maximum markup of all values together; properties inside properties read it repeatedly."""
 
 _MAX_NAME_CHARS = 200
 
@@ -107,6 +110,7 @@ class _MarkupWalk:
         self.items: dict[int, _Mark] = {}
         self.owners: dict[int, _Mark | None] = {}
         self.count = 0
+        self.room = MAX_VALUE_CHARS
         self.inside: dict[int, list[LexborNode]] = {}
         """The property elements in the targets of itemrefs, which many items may share."""
 
@@ -249,6 +253,16 @@ class _MarkupWalk:
             for value in self._values(mark, name):
                 node.add(name, value)
 
+    def _has_room(self, element: LexborNode) -> bool:
+        """Return True if the element's markup may be read too."""
+        if _is_text(element):
+            return True
+        if self.room > 0:
+            self.room -= min(len(element.inner_html or ""), 4 * MAX_TEXT_CHARS)
+            if self.room <= 0:
+                self.graph.problems.append(f"more than {MAX_VALUE_CHARS} characters of values")
+        return self.room > 0
+
     def _values(self, mark: _Mark, name: str) -> Sequence[str | Node]:
         attributes = mark.attributes
         content = attributes.get("content")
@@ -267,12 +281,20 @@ class _MarkupWalk:
         if tag in {"img", "source"}:
             lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
             return [value for value in lazy if value][:1]
+        if not self._has_room(mark.element):
+            return []
         if name in _INGREDIENTS and not _holds_list(mark.element):
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
         text = normalize_space(mark.element.text())
         return [text] if text else []
+
+
+def _is_text(element: LexborNode) -> bool:
+    """Return True for an element without elements in it."""
+    child = element.child
+    return child is None or (child.tag == "-text" and child.next is None)
 
 
 def _holds_list(element: LexborNode) -> bool:

@@ -46,6 +46,9 @@ PAGES = {
     + b"&amp;amp;" * 200_000 + b"'>",
     "meta tags": b"".join(b"<meta property=og:image content=/%d.png>" % n for n in range(5_000)),
     "headings": b"<div><h2>Ingredients</h2>" * 400 + b"<li>x" * 5_000,
+    "nested ingredients": b"<div itemprop=recipeIngredient>1 cup" * 4_000,
+    "nested steps": b"<div itemscope itemtype=http://schema.org/Recipe>"
+    + b"<div itemprop=recipeInstructions>Mix. " * 4_000,
     "bylines": b"<i class=author>Aa Bb Cc</i>" * 5_000,
     "wrong charset": "<title>привет</title>".encode("utf-16-be"),
     "binary": bytes(range(256)) * 2_000,
@@ -64,6 +67,7 @@ def test_a_hostile_page_gives_a_pin(name):
 
 def test_what_was_cut_is_reported():
     assert "nested too deep" in extract(PAGES["deep objects"], "https://a.test/x").problems[0]
+    assert "characters of values" in extract(PAGES["nested steps"], "https://a.test/x").problems[0]
     assert "the rest unread" in extract(PAGES["meta tags"], "https://a.test/x").problems[0]
     assert (
         "characters read"
