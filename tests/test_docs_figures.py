@@ -83,7 +83,7 @@ FIGURES = {
     ],
     "cli.md": [
         f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
-        f"| {reading.NOTHING} | `show`, `content`: nothing is known",
+        f"| {reading.NOTHING} | `show`, `content`: the URL has no record",
     ],
     "client.md": [
         f"send {store_client.MOST_URLS:,} URLs in a request",

@@ -95,7 +95,7 @@ def problem_of(error: Exception) -> Problem:
 
 def unknown_url() -> Problem:
     """404: the store has nothing of the URL."""
-    return Problem(404, "nothing is known of this URL")
+    return Problem(404, "there is no record of this URL")
 
 
 def unavailable(detail: str) -> Problem:

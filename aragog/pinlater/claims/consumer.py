@@ -179,7 +179,7 @@ class JobConsumer:
             while waiting:
                 self._deliver(shard, queue, waiting.popleft())
         finally:
-            # A delivery met a lost connection: nobody would know of these until they expire.
+            # The connection was lost during delivery: these would otherwise wait until they expire.
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(answer.claims)
 

@@ -1,4 +1,4 @@
-"""The owners of fields, who alone may write them (`serving.field_writers`)."""
+"""The owners of fields: only they may write them (`serving.field_writers`)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def raised_for(error: BaseException) -> Raised:
     """The exception that a client gets for an error of a call."""
     match error:
         case Missing():
-            return Raised(2, idl.NotFound(message="nothing is known of this URL"))
+            return Raised(2, idl.NotFound(message="there is no record of this URL"))
         case BadInput():
             return Raised(1, idl.BadInput(message=str(error)))
         case VersionConflict():
