@@ -321,7 +321,7 @@ def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState)
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Any]:
-    """A progress bar on the error output, where there is a person and enough to do."""
+    """A progress bar on standard error, on a terminal and for longer operations."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -48,7 +48,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(7, idl.InternalError(message=str(error)))
         case _:
             log.error("a Thrift call raised", exc_info=error)
-            message = "an error of the server; its log has the details"
+            message = "internal error; the server's log has the details"
             return Raised(7, idl.InternalError(message=message))
 
 

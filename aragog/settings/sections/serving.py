@@ -77,7 +77,7 @@ class WebhookSettings:
     """Webhooks that report changes."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that the SSRF filter does not check, such as those of the own network."""
+    """Hosts that the SSRF filter does not check, such as those of your own network."""
     timeout_s: float = 10.0
     """Limit for one POST: connect, send, and the head of the response."""
     first_retry_s: float = 10.0
