@@ -1,7 +1,7 @@
 """
 The tasks that beat enqueues, and how often.
 
-Two beats at once do no harm: every task here claims its work before it does it, and `expires`
+Two beats at once are harmless: every task here claims its work before it does it, and `expires`
 keeps a queue without workers from filling with stale messages.
 """
 

@@ -95,7 +95,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a demand needs, and what breaks first."""
+    """What a demand needs, and its first bottleneck."""
 
     needs: tuple[Need, ...]
     limits: tuple[Limit, ...] = field(default=())

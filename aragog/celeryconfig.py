@@ -44,7 +44,7 @@ imports = (
 )
 task_routes = {name: {"queue": queue.value} for name, queue in QUEUE_OF.items()}
 
-# JSON only: a message from a stranger must not be able to run code.
+# JSON only: an untrusted message must not be able to run code.
 task_serializer = "json"
 accept_content = ["json"]
 result_serializer = "json"
@@ -54,7 +54,7 @@ task_acks_late = True
 task_reject_on_worker_lost = True
 task_acks_on_failure = False
 task_acks_on_timeout = False
-# Each stage sends its results to the next stage or the store; nobody waits for them.
+# Each stage sends its results to the next stage or the store; no caller waits for them.
 task_ignore_result = True
 # A batch is seconds of work: a worker prefetches one batch per process or thread.
 worker_prefetch_multiplier = 1
@@ -64,7 +64,7 @@ worker_cancel_long_running_tasks_on_connection_loss = False
 worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 
-# Flower enables events while it runs. Sent to nobody, they would take a tenth of the time of a
+# Flower enables events while it runs. Without a receiver, they would take a tenth of the time of a
 # worker's main thread.
 worker_send_task_events = False
 task_send_sent_event = False

@@ -1,7 +1,7 @@
 """
 The exceptions of aragog, grouped by remedy: who must act, and whether a retry can help.
 
-Failures of the web are no exceptions: they are outcomes (`aragog.fetcher.outcome`).
+Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
@@ -67,7 +67,7 @@ class ConfigError(AragogError):
 
 
 class BadInput(AragogError):
-    """An argument of the caller is invalid; a retry cannot help."""
+    """The caller passed an invalid argument; a retry cannot help."""
 
 
 @dataclass(eq=False, repr=False)
@@ -128,7 +128,7 @@ class VersionConflict(AragogError):
 
 
 class AccessDenied(AragogError):
-    """The token is missing or unknown, or has not the scope that the call requires."""
+    """The token is missing or unknown, or lacks the scope that the call requires."""
 
 
 @dataclass(eq=False, repr=False)

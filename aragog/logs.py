@@ -47,7 +47,7 @@ def format_handlers(logger: logging.Logger, settings: LogSettings) -> None:
 
 
 def configure(settings: LogSettings) -> None:
-    """Log to standard error, as the settings say, warnings of libraries included."""
+    """Log to standard error, according to the settings, including warnings of libraries."""
     logging.basicConfig(level=settings.level, format=TEXT)
     logging.captureWarnings(capture=True)
     format_handlers(logging.getLogger(), settings)

@@ -83,13 +83,13 @@ FIGURES = {
     ],
     "cli.md": [
         f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
-        f"| {reading.NOTHING} | `show`, `content`: nothing is known",
+        f"| {reading.NOTHING} | `show`, `content`: the URL has no record",
     ],
     "client.md": [
         f"send {store_client.MOST_URLS:,} URLs in a request",
-        f"`deadline_s` ({store_client.DEADLINE_S:g} s unless `connect` says otherwise)",
+        f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._FETCH_MARGIN_S:g} s",
-        f"`pool_size` connections ({POOL_SIZE} unless `connect` says otherwise)",
+        f"`pool_size` connections ({POOL_SIZE} by default)",
     ],
     "extending.md": [
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each, {extractors.MAX_FIELDS} a page",
@@ -157,7 +157,7 @@ FIGURES = {
         f"longer than {producing.LONGEST_LINE_BYTES // KIB} KiB",
     ],
     "refresh.md": [
-        f"priority {messages.PRIORITY_REFRESH}, behind new URLs ({messages.PRIORITY_DEFAULT})",
+        f"priority {messages.PRIORITY_REFRESH} in the queue, after new URLs ({messages.PRIORITY_DEFAULT})",
         f"due again after {refresh.CLAIM_S / 60:g} minutes",
         f"a sample of {freshness.SAMPLE:,} rows",
         f"at most {crawl_budget.LONGEST_WAIT_S / DAY_S:g} days",

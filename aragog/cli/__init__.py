@@ -71,7 +71,7 @@ COMMANDS = {
     "token": LazyCommand(
         "aragog.cli.processes.serving",
         "token_command",
-        "Create a bearer token NAME, shown once; its entry goes into serving.tokens.",
+        "Create the bearer token NAME; print it once, with its entry for serving.tokens.",
     ),
     "explain": LazyCommand(
         "aragog.cli.inspecting",
@@ -79,7 +79,9 @@ COMMANDS = {
         "Explain URL: spelling, SSRF filter, robots.txt, slot, canonical URL, fields, links.",
     ),
     "status": LazyCommand(
-        "aragog.cli.inspecting", "status", "Count URLs in flight, and the outcomes of the others."
+        "aragog.cli.inspecting",
+        "status",
+        "Show how many URLs are in flight, and the outcomes of the others.",
     ),
     "doctor": LazyCommand(
         "aragog.cli.doctor",
@@ -89,13 +91,13 @@ COMMANDS = {
     "plan": LazyCommand(
         "aragog.cli.planning",
         "plan",
-        "Compute what a crawl needs (machines, Redis, HBase, S3) and what breaks first.",
+        "Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.",
     ),
     "robots": LazyCommand("aragog.cli.robots", "robots", "Test URLs against robots.txt."),
     "domain": LazyCommand(
         "aragog.cli.domains",
         "domain",
-        "Show and change the rates of domains, and what holds each back.",
+        "Show why domains wait, and change their rates.",
     ),
     "store": LazyCommand(
         "aragog.cli.store", "store", "Create tables, repair, import, export and take down."

@@ -34,7 +34,7 @@ class FiniteRange(click.FloatRange):
     ) -> float:
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{number} is not a number that can be computed with", param, ctx)
+            self.fail(f"{number} is not a finite number", param, ctx)
         return number
 
 
@@ -157,7 +157,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
             return value
         names = tuple(name.strip() for name in value.split(",") if name.strip())
         if not names:
-            self.fail("names no field", param, ctx)
+            self.fail("contains no field name", param, ctx)
         if self._known:
             from aragog.urlstore.pages.field_formats import is_extracted  # noqa: PLC0415 - few commands
 

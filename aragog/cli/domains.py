@@ -24,7 +24,7 @@ REASON = click.option("--reason", default="", help="The reason, kept in the hist
 
 @click.group()
 def domain() -> None:
-    """Show and change the rates of domains, and what holds each back."""
+    """Show why domains wait, and change their rates."""
 
 
 def _components() -> Components:

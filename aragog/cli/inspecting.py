@@ -43,7 +43,7 @@ def explain(url: str, *, as_json: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def status(*, as_json: bool) -> None:
-    """Count URLs in flight, and the outcomes of the others."""
+    """Show how many URLs are in flight, and the outcomes of the others."""
     settings = load_settings()
     with Aragog(settings) as client:
         counts = {"in_flight": client.in_flight(), **client.counters()}

@@ -38,7 +38,7 @@ _SHARE = FiniteRange(0, 1, min_open=True)
 @as_json_option
 def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
     """
-    Compute what a crawl needs (machines, Redis, HBase, S3) and what breaks first.
+    Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.
 
     It uses measured costs and asks no server. docs/scale.md explains the figures.
     """
@@ -48,7 +48,7 @@ def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
         return
     console = SafeConsole()
     console.print(_needs(result))
-    echo("\nWhat breaks first (share of what one of it does):")
+    echo("\nBottlenecks (share of the capacity of one unit):")
     console.print(_limits(result))
     if costs:
         echo("\nMeasured:")

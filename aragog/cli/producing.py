@@ -104,7 +104,7 @@ def _waiter() -> Callable[[SlowDown], None]:
 
 def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
-    The lines unchanged, also those that are no URLs: their result reports them.
+    The lines unchanged, including invalid URLs, which their result reports.
 
     Raises:
         ConfigError: at the first URL that a crawler without a contact must not fetch.
@@ -147,10 +147,10 @@ def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
 
 class LineReader:
     """
-    The lines of all sources, and, one behind another, the places they came from.
+    The lines of all sources, and the place of each line, in the same order.
 
-    Blank lines and those that begin with `#` are skipped. A line longer than 64 KiB is cut, and
-    so is no URL: bytes without an end cannot fill the memory.
+    Blank lines and those that begin with `#` are skipped. A line longer than 64 KiB is cut,
+    which makes it invalid: endless input cannot fill the memory.
 
     Raises:
         BadInput: a source is neither a URL nor a file that can be read; nothing was read yet.
@@ -216,7 +216,7 @@ def _unreadable(source: str) -> str | None:
     if source == "-" or "://" in source:
         return None
     if "\0" in source or not os.access(path, os.F_OK):
-        return f"{source}: no such file, and no URL (those begin with http:// or https://)"
+        return f"{source}: neither a file nor a URL (a URL begins with http:// or https://)"
     if path.is_dir():
         return f"{source}: is a folder; give a file with one URL a line"
     return None if os.access(path, os.R_OK) else f"{source}: cannot be read; check its permissions"

@@ -1,4 +1,4 @@
-"""The progress of a command that takes long, for somebody who watches."""
+"""The progress display of long commands, on a terminal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from aragog.terminal import SafeConsole
 
 
 def progress_display(*columns: ProgressColumn) -> Progress:
-    """A display on standard error; it shows nothing where that is no terminal but a log."""
+    """A display on standard error; it shows nothing if that is not a terminal."""
     console = SafeConsole(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)

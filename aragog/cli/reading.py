@@ -22,7 +22,7 @@ from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
-"""Exit code when nothing is known of the URL, or no content is stored of it."""
+"""Exit code when there is no record of the URL, or no stored content."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def store() -> Iterator[UrlStore]:
 
 
 def _unknown(url: str) -> None:
-    echo(f"aragog: nothing is known of {url}", err=True)
+    echo(f"aragog: no record of {url}", err=True)
     sys.exit(NOTHING)
 
 

@@ -38,7 +38,7 @@ def connect(
         deadline_s: limit of each call, its retries included.
         pool_size: connections that are kept open.
         tls: for `thrifts`: which certificates to trust; None: the system's.
-        field_formats: for HTTP: the server's `store.field_formats`, which say how values in JSON
+        field_formats: for HTTP: the server's `store.field_formats`, which define how values in JSON
             become bytes.
 
     Raises:

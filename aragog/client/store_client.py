@@ -257,7 +257,7 @@ class Client(AbstractContextManager["Client"]):
         self, urls: Iterable[str], **arguments: Unpack[EnqueueArguments]
     ) -> list[EnqueueResult]:
         """
-        Enqueue URLs and return the result of each, in order; a bad URL harms no other.
+        Enqueue URLs and return the result of each, in order; an invalid one does not affect others.
 
         Args:
             urls: in any spelling; 1,000 go in one request.

@@ -39,7 +39,7 @@ class DomainRow:
     backoff_factor: float
     max_concurrent: int | None
     override: str
-    """What the overrides say of the domain."""
+    """The overrides of the domain."""
     stopped: bool
     cause: str
     """The one cause that holds it back; empty if there is none."""

@@ -50,11 +50,11 @@ def find_domains(
     """
     A page of domains, and the cursor of the next one; None: this was the last.
 
-    A host or URL that is searched for comes first, also if nothing is known of it. The cost of a
+    A host or URL that is searched for comes first, even if there is no record of it. The cost of a
     page does not depend on the number of domains.
 
     Raises:
-        BadInput: there is no such sort order, or the cursor is of no list.
+        BadInput: unknown sort order, or a cursor that no list returned.
         TransientError: a part does not answer.
     """
     if sort not in SORTS:

@@ -203,7 +203,7 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
     record = store.get(url, ())
     if record is None:
-        yield Line("stored", "nothing is known of it")
+        yield Line("stored", "no record")
         return
     note = "provisional: not fetched itself yet" if record.provisional else ""
     yield Line("canonical", record.canonical_url, note)
@@ -224,7 +224,7 @@ def _redirect(url: str, components: Components) -> Iterator[Line]:
     if page and page.redirects_to and page.redirects_to != url:
         yield Line("redirects to", page.redirects_to)
     if page and page.gone:
-        yield Line("gone", "its origin says that there is no such page")
+        yield Line("gone", "its origin reports that the page does not exist")
 
 
 def _fact(name: str, value: object, now_ms: int) -> Line:

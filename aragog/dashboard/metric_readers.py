@@ -100,7 +100,7 @@ def _queues(components: Components) -> Iterator[Metric]:
         "How long the oldest due job has been due.",
         labels=["queue"],
     )
-    paused = GaugeMetricFamily("aragog_queue_paused", "1: nothing is handed out.", labels=["queue"])
+    paused = GaugeMetricFamily("aragog_queue_paused", "1: no jobs are delivered.", labels=["queue"])
     events = CounterMetricFamily(
         "aragog_queue_events", "What happened to jobs.", labels=["queue", "event"]
     )

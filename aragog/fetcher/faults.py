@@ -31,7 +31,7 @@ class LimitExceeded(Fault):
 
 
 class UnsupportedContent(Fault):
-    """The response is no page: its content type or its encoding is not supported."""
+    """The response is not a page: its content type or its encoding is not supported."""
 
 
 class TargetBlocked(Fault):

@@ -72,7 +72,7 @@ class UnreachableKind(StrEnum):
     REDIRECT = "redirect"
     """Too many redirects, a loop, or an invalid target."""
     STATUS = "status"
-    """A 5xx, or another status that is no answer to the request."""
+    """A 5xx, or another status that does not answer the request."""
     INTERNAL = "internal"
     """The pipeline's own code failed on the response."""
 
@@ -177,7 +177,7 @@ class Blocked(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(BaseOutcome):
-    """The origin states that there is no such page."""
+    """The origin reports that the page does not exist."""
 
     reason: str = ""
 
@@ -205,7 +205,7 @@ class TooLarge(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable(Failure):
-    """The response is no page: its content type or encoding is not supported."""
+    """The response is not a page: its content type or encoding is not supported."""
 
 
 Outcome = (

@@ -67,7 +67,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     The extractors of these names, imported.
 
     Raises:
-        ConfigError: a name that is no prefix, that no installed package declares, or whose import
+        ConfigError: not a prefix, a name that no installed package declares, or whose import
             fails.
     """
     declared = {point.name: point for point in points}

@@ -132,7 +132,7 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """Return True if 65,536 bytes behind a `<` contain no `>`: a tag, a script or text."""
+    """Return True if 65,536 bytes after a `<` contain no `>`: a tag, a script or text."""
     at = 0
     while at + MAX_TAG_BYTES < len(body):
         end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1

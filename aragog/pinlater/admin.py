@@ -19,9 +19,9 @@ from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shards.shard import MAX_BATCH, Shard
 
 SETTINGS: Mapping[str, str] = {
-    "paused": "1: nothing is handed out",
-    "rate": "jobs handed out a second, over all workers and shards",
-    "burst": "jobs handed out at once after a lull; default a quarter of a second's worth",
+    "paused": "1: no jobs are delivered",
+    "rate": "jobs delivered per second, over all workers and shards",
+    "burst": "jobs delivered at once after a pause; default a quarter of a second's worth",
     "keep_succeeded_ms": "how long a finished job is remembered; default a day",
     "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
     "keep_failed_ms": "how long a failed job is kept; default 7 days",
@@ -97,7 +97,7 @@ class Admin:
         _, missing = self._collect(what)
         if missing:
             raise BrokerUnavailable(
-                f"shards {', '.join(missing)}", "did not take over the change; the others did"
+                f"shards {', '.join(missing)}", "did not apply the change; the others did"
             )
 
     def queues(self) -> list[str]:
@@ -141,9 +141,7 @@ class Admin:
         unknown = changes.keys() - SETTINGS.keys()
         if unknown:
             names = ", ".join(SETTINGS)
-            raise BadInput(
-                f"{', '.join(sorted(unknown))}: no setting of a queue; there are {names}"
-            )
+            raise BadInput(f"{', '.join(sorted(unknown))}: not a setting of a queue; use {names}")
         self._change(lambda shard: shard.configure(queue, changes))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
@@ -160,7 +158,7 @@ class Admin:
 
     def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
         """
-        Return the job with this id or this key (a task's id); None when there is none.
+        Return the job with this id or this key (a task's id); None if there is none.
 
         The key search reads up to `look_at` jobs of each state, so it is too slow for programs.
         """

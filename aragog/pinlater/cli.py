@@ -54,9 +54,11 @@ def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> 
         return name
     close = difflib.get_close_matches(name, queues, n=1)
     hint = (
-        f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(queues)) or 'none'}"
+        f"did you mean {close[0]}?"
+        if close
+        else f"available: {', '.join(sorted(queues)) or 'none'}"
     )
-    raise click.BadParameter(f"there is no queue {name!r}; {hint}")
+    raise click.BadParameter(f"unknown queue {name!r}; {hint}")
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
@@ -208,7 +210,7 @@ def limit(
 
 @queue.command()
 @queue_name
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Confirm the action without prompting.")
 @as_json
 @click.pass_context
 def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> None:
@@ -302,7 +304,7 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
     """
     Return a dead worker's jobs to their queues, without waiting until its claims expire.
 
-    WORKER begins as `jobs QUEUE --state running` shows it: host:pid:…
+    WORKER is the beginning of a name that `jobs QUEUE --state running` shows: host:pid:…
     """
     count = _admin(context).release(worker)
     _done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
@@ -319,7 +321,7 @@ def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState)
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Any]:
-    """A progress bar on the error output, where there is a person and enough to do."""
+    """A progress bar on standard error, on a terminal and for longer operations."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

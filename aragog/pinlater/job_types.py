@@ -36,9 +36,9 @@ class JobType:
     max_attempts: int | None = None
     """Deliveries before a job is FAILED; default 10."""
     retry_step_s: float | None = None
-    """The second attempt waits so long; default 10."""
+    """Delay before the second attempt; default 10."""
     rate_per_s: float | None = None
-    """Jobs a second, over all workers of the queue; default as fast as they can."""
+    """Jobs a second, over all workers of the queue; default: unlimited."""
     time_limit_s: float | None = None
     """A run that takes longer is ended, and fails."""
 

@@ -1,8 +1,8 @@
 """
 Read fetch messages of any producer: one URL, a list, or a batch (`aragog.pipeline.messages`).
 
-Producers outside the pipeline send URLs in any spelling. An entry that is no URL or no job is
-reported; the others are read.
+Producers outside the pipeline send URLs in any spelling. An entry that is neither a URL nor a job
+is reported; the others are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     The batch that a message asks for, every URL normalized, and the problems of its other entries.
 
     Raises:
-        InvalidMessage: it is no batch at all, of another version, or none of its entries is usable.
+        InvalidMessage: not a batch, a batch of another version, or one without a usable entry.
     """
     jobs: list[UrlJob] = []
     problems: list[str] = []

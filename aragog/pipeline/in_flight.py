@@ -37,7 +37,7 @@ LONGEST_PAUSE_S = 0.5
 OURS, UNCLEAR = ord("1"), ord("?")
 # A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
 COUNTS_FOR_S = 172_800
-# With `insist`, the caller believes that the message was lost; a second fetch does no harm.
+# With `insist`, the caller believes that the message was lost; a second fetch is harmless.
 INSIST_AFTER_S = 3600
 
 

@@ -49,7 +49,7 @@ class UrlJob:
     slot_at_ms: int | None = None
     """The slot that was reserved for it, by the limiter's clock."""
     target: str | None = None
-    """Where to continue after a redirect that had to wait."""
+    """Where to continue after a postponed redirect."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
     url_filter: str = ""
@@ -78,7 +78,7 @@ class UrlJob:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
-        """The job of its JSON; InvalidMessage when it is none."""
+        """The job of its JSON; InvalidMessage if it is not a job."""
         try:
             fields = dict(wire)
             fields["hops"] = _hops(fields)
@@ -89,7 +89,7 @@ class UrlJob:
         return job
 
     def _check(self) -> None:
-        """A value of another type would raise in the middle of a batch, and harm the others."""
+        """A value of another type would raise in the middle of a batch, and fail the others."""
         for name, (kinds, least, most) in _JOB_TYPES.items():
             value: Any = getattr(self, name)
             bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
@@ -134,7 +134,7 @@ class FetchBatch:
 
     @staticmethod
     def entries(wire: Any) -> list[Any]:
-        """The jobs of its JSON, unread; InvalidMessage when it is no batch of this version."""
+        """The jobs as JSON, unread; InvalidMessage if it is not a batch of this version."""
         return list(_opened(wire, "urls"))
 
 

@@ -34,7 +34,7 @@ class BodyStore(Protocol):
 
 
 class BoundedBodyStore(BodyStore, Protocol):
-    """A spool as fetches meet it: there may be no room."""
+    """A spool as fetches use it: it may be full."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """A reservation for so many bodies; None: there is no room."""

@@ -50,7 +50,7 @@ class Rescheduling:
     rng: random.Random = field(default_factory=random.Random)
 
     def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
-        """The job's next attempt after a failed fetch; None: it had all its attempts."""
+        """The job's next attempt after a failed fetch; None: no attempts are left."""
         return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
 
     def delayed(
@@ -99,7 +99,7 @@ def next_attempt(
     rng: random.Random,
 ) -> Delayed | None:
     """
-    The job for its next attempt, or None when it had `pipeline.max_attempts`. Pure.
+    The job for its next attempt, or None after `pipeline.max_attempts`. Pure.
 
     Attempt n waits `retry_first_s`·2ⁿ, give or take a quarter, or `wait_at_least_ms` where the
     origin asked for that (at most a day). Redirects start again from the first URL.

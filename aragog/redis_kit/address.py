@@ -45,7 +45,7 @@ def parse_sentinel(url: str) -> SentinelAddress:
     Parse a `sentinel://` or `sentinels://` URL.
 
     Raises:
-        ValueError: there is no service, or a port or database is not a number.
+        ValueError: no service, or a port or database is not a number.
     """
     scheme, _, rest = reveal(url).partition("://")
     rest, _, query = rest.partition("?")

@@ -98,6 +98,6 @@ def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
 
 def _unusable(url: str, setting: str) -> ConfigError:
     return ConfigError(
-        f"{setting}: {without_password(url)!r} is no Redis URL; use redis://host:port, "
+        f"{setting}: {without_password(url)!r} is not a Redis URL; use redis://host:port, "
         "unix:///path or sentinel://host:port/service"
     )

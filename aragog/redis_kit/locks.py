@@ -2,7 +2,7 @@
 Locks that expire, many in one round trip.
 
 A lock belongs to a task, not to a process: the process that finishes the task releases the lock, on
-whichever machine received its message. A lock that nobody releases expires.
+whichever machine received its message. A lock that is not released expires.
 """
 
 from __future__ import annotations

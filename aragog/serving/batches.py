@@ -73,7 +73,7 @@ class Batches:
             run_after_ms: they are not fetched before this instant.
 
         Raises:
-            BadInput: it is no id, or the batch is full.
+            BadInput: not a valid id, or the batch is full.
             BrokerUnavailable: Redis does not answer.
         """
         limiter = self._limiter()

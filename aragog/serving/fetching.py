@@ -49,7 +49,7 @@ class FetchState(StrEnum):
     FRESH = "fresh"
     STALE = "stale"
     ABSENT = "absent"
-    """No page is stored; after a failed fetch there is a record, whose facts say what failed."""
+    """No page is stored; after a failed fetch the facts of the record give the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +81,13 @@ class FetchResponse:
     age_s: float | None = None
     """Since the page was last confirmed, by a fetch or a 304; None: never."""
     stale_fields: tuple[str, ...] = ()
-    """Fields of `field_max_age_s` that are older than asked."""
+    """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
     """The URL is in flight still: a later call may bring more."""
     reason: str | None = None
     """Why it is not fetched: its host was taken down, or the broker does not answer."""
     tried_at_ms: int = 0
-    """Of the last fetch, whatever came of it; 0: there was none."""
+    """Of the last fetch, whatever its outcome; 0: there was none."""
     confirmed_at_ms: int = 0
     """Of the last fetch that confirmed the page; 0: there was none."""
 
@@ -124,11 +124,11 @@ class Fetching:
         Return the stored data of a URL; first fetch it if it is unknown or too old.
 
         Blocks the thread for `max_wait_ms` at most, plus the time of the store and broker calls.
-        It costs one read of the store if what is there is fresh.
+        It costs one read of the store if the stored page is fresh.
 
         Raises:
-            InvalidUrl: it is no URL.
-            BadInput: the `request_id` is none.
+            InvalidUrl: not a URL.
+            BadInput: the `request_id` is invalid.
             StoreUnavailable: the store does not answer.
             TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
                 them). With a record the answer is that record and a `reason`.
@@ -167,7 +167,7 @@ class Fetching:
     def drain(self) -> None:
         """Answer all waiting callers with the stored data, and let no further caller wait."""
         self._draining = True
-        self.completions.wake_all()
+        self.completions.notify_all()
 
     def close(self) -> None:
         """Wake everybody who waits, and end the thread that listens to Redis."""
@@ -184,26 +184,26 @@ class Fetching:
         response = before = self._look(url, request)
         if not self._must_fetch(response, request):
             return response
-        if self.store.takedowns.refused([url]):  # producers know hosts and domains alone
+        if self.store.takedowns.refused([url]):  # producers know only hosts and domains
             return replace(response, reason=TAKEN_DOWN)
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
             return self._requested(response, request_id)[0]
         try:
-            with self.completions.waiting(url) as waiter:
+            with self.completions.subscribe(url) as subscription:
                 begun = 0
                 while True:
-                    waiter.again()
+                    subscription.renew()
                     response, accepted = self._requested(response, request_id)
                     begun += accepted
                     left_s = until_s - self.clock.monotonic_s()
                     if not response.fetching or left_s <= 0:
                         return response
                     if not self._draining:
-                        yield Wait(waiter.woken, left_s)
-                    if self._draining or not waiter.woken.done():
+                        yield Wait(subscription.notified, left_s)
+                    if self._draining or not subscription.notified.done():
                         return replace(self._look(url, request), fetching=True)
-                    done = waiter.woken.result()
+                    done = subscription.notified.result()
                     response = self._look(url, request)
                     # What ended may be a job that was in flight before, and fetched nothing.
                     if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
@@ -290,7 +290,7 @@ class Fetching:
         """
         Whether a fetch may bring something that the caller accepts.
 
-        A URL that was tried within the accepted age is not tried again, whatever came of it, so
+        A URL that was tried within the accepted age is not tried again, whatever the outcome, so
         that a dead page is not asked again by each of its readers.
         """
         if not response.tried_at_ms:

@@ -1,7 +1,7 @@
 """
 Hedged reads: a read that takes too long is sent to a standby store as well; the first answer wins.
 
-A store behind a network stalls now and then: a garbage collection, a region that moves. Asking a
+A store behind a network stalls occasionally: a garbage collection, a region that moves. Asking a
 second replica after a delay hides that for little additional load (J. Dean and L. Barroso, "The
 Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way). Writes are never
 hedged.

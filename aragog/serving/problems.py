@@ -90,12 +90,12 @@ def problem_of(error: Exception) -> Problem:
         case AragogError():
             return Problem(500, str(error))
         case _:
-            return Problem(500, "an error of the server; its log has the details")
+            return Problem(500, "internal error; the server's log has the details")
 
 
 def unknown_url() -> Problem:
-    """404: the store has nothing of the URL."""
-    return Problem(404, "nothing is known of this URL")
+    """404: there is no record of the URL."""
+    return Problem(404, "there is no record of this URL")
 
 
 def unavailable(detail: str) -> Problem:

@@ -85,7 +85,7 @@ struct ReadOptions {
 struct Record {
   /** The requested URL, normalized. */
   1: string url
-  /** The URL that stands for the page; `url` itself if it is no alias. */
+  /** The URL that stands for the page; `url` itself if it is not an alias. */
   2: string canonical_url
   /** Field to value, exactly as it was put. */
   3: map<string, binary> fields
@@ -323,7 +323,7 @@ enum FetchState {
   FRESH = 0
   /** Older: the fetch was not done in time, or failed. */
   STALE = 1
-  /** No page is stored; `report` says why the last fetch failed, if there was one. */
+  /** No page is stored; `report` gives the reason why the last fetch failed, if there was one. */
   ABSENT = 2
 }
 

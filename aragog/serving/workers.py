@@ -2,8 +2,8 @@
 Threads that run the calls of one kind.
 
 Waking a thread costs more than most calls: on an embedded store one thread therefore takes call
-after call while there are any, and another is woken only when it stands still. On a store behind a
-network every call wakes a thread, because threads spend their time waiting there.
+after call while there are any, and another is woken only when it makes no progress. On a store
+behind a network every call wakes a thread, because threads spend their time waiting there.
 
 The thread that was idle for the shortest time is woken: its connections and caches are warm.
 """

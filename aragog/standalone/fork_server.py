@@ -9,7 +9,7 @@ connections, so a fork copies nothing that is in use.
 
 A new process becomes a child of the supervisor: the fork server forks a process that forks again
 and exits, and the kernel gives the orphan to the supervisor (`adopt_orphans`). So a supervisor sees
-exit codes as if it had started the process itself, and a dead fork server takes no process along.
+exit codes as if it had started the process itself, and no process ends when the fork server dies.
 """
 
 from __future__ import annotations

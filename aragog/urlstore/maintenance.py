@@ -46,7 +46,7 @@ class Maintenance:
         """
         Walk everything and make indexes, aliases, content, counts and due rows agree with nodes.
 
-        May run beside the workers: rows younger than `grace_s` are left to their writers. Content
+        May run while workers run: rows younger than `grace_s` are left to their writers. Content
         that nothing points to is removed after another `grace_s`.
         """
         repair = Repair(

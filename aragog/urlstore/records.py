@@ -48,7 +48,7 @@ class ContentWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWrite:
-    """The result of one fetch. A failed fetch has facts alone."""
+    """The result of one fetch. A failed fetch has only facts."""
 
     url: str
     """The requested URL, normalized."""
@@ -84,7 +84,7 @@ class PageWrite:
     seen: Seen | None = None
     """For the refresh schedule, which compares it with what is stored."""
     gone: bool = False
-    """The origin reports that there is no such page: aliases that trusted it are undone."""
+    """The origin reports that the page does not exist: aliases that trusted it are undone."""
 
 
 @dataclass(frozen=True, slots=True)

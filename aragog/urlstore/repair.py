@@ -4,7 +4,7 @@ Repair of a UrlStore after interrupted writes.
 Readers already tolerate these inconsistencies: an index hit is checked at its node, content against
 its hash. Repair first replaces damaged files of the embedded store by new ones with every readable
 row. It then walks all tables once and makes index, alias, content, count and due rows agree with
-the nodes, which are authoritative, and Zen's counts with the edges. It may run beside the workers:
+the nodes, which are authoritative, and Zen's counts with the edges. It may run while workers run:
 rows younger than a grace period may still be completed by their writer and are left unchanged.
 """
 
@@ -137,7 +137,7 @@ class Repair:
         if not self.zen.edge_ends.has(node_id(canonical), IN, ALIAS, node_id(url)):
             self._put(edge, "alias edge missing")
         if not self.zen.nodes.get(node_id(canonical), [nodes.ALIASED]):
-            self._put(mark, "word of aliases missing")
+            self._put(mark, "alias mark missing")
         if not self._young(row) and self.aliases.has_own(url, row):
             self.aliases.settle(url, self._now_ms())
             self._repaired["alias with data of its own"] += 1

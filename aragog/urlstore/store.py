@@ -108,11 +108,11 @@ class UrlStore:
         """
         The record of a URL; None if there is none.
 
-        One round trip for a URL that is no alias, two for one that is.
+        One round trip for a URL that is not an alias, two for an alias.
 
         Args:
             url: in any spelling.
-            fields: which to read; None means all, () none, facts alone.
+            fields: which to read; None means all, () only facts.
             info: with the time and the provenance of each field.
         """
         return self.pages.get(url, fields, info=info)

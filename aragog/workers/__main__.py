@@ -61,7 +61,7 @@ def _work(role: str, options: list[str]) -> int:
 
 def _run(command: click.Command, options: list[str]) -> int:
     logs = load_settings().logs
-    quiet = logs.format == "json"  # the banner is no JSON
+    quiet = logs.format == "json"  # the banner is not JSON
     if quiet:
         configure(logs)  # Celery warns before it sets up its own handlers
     context = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)

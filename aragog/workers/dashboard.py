@@ -24,7 +24,7 @@ def install() -> None:
 
     def refresh(url: str) -> str:
         with suppress(InvalidUrl):  # the producer reports it
-            if parts.store().takedowns.refused([normalize(url)]):  # producers know hosts alone
+            if parts.store().takedowns.refused([normalize(url)]):  # producers know only hosts
                 return TAKEN_DOWN
         (result,) = producer().enqueue([url], priority=0, refresh=True)
         accepted = result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)

@@ -147,7 +147,7 @@ class Zen:
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
     ) -> dict[str, bytes] | None:
-        """All or some properties of a node; None if there is no such node."""
+        """All or some properties of a node; None if the node does not exist."""
         return self.get_nodes([node_id], names).get(node_id)
 
     def get_nodes(

@@ -52,5 +52,5 @@ class NodeStore:
         return self.scan()
 
     def lock(self, name: bytes, lease_ms: int, clock: Clock) -> CellLock:
-        """A lock in a property of each node; that property is written by the lock alone."""
+        """A lock in a property of each node; only the lock writes that property."""
         return CellLock(self._table, name, lease_ms, clock)

@@ -108,7 +108,7 @@ def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enque
     assert reported.exit_code == 2
     lines = reported.stderr.splitlines()
     assert [f"{tmp_path}/none" in lines[0], str(tmp_path) in lines[1], "example.com" in lines[2]]
-    assert "no such file, and no URL" in lines[0]
+    assert "neither a file nor a URL" in lines[0]
     assert "is a folder" in lines[1]
     assert home.urls() == []
 

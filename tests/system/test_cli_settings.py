@@ -129,7 +129,7 @@ def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
     for arguments, code, reported in (
         (["down"], 1, f"data_dir: nothing runs in {tmp_path}/var"),
         (["show", "http://a.test/"], 1, f"data_dir: nothing is stored in {tmp_path}/var yet"),
-        (["run", "nowhere.txt"], 2, "nowhere.txt: no such file"),
+        (["run", "nowhere.txt"], 2, "nowhere.txt: neither a file nor a URL"),
     ):
         result = CliRunner().invoke(main, arguments, env=environ)
 

@@ -40,8 +40,8 @@ def run(cli_environ):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["queue", "pause", "fetsh"], "there is no queue 'fetsh'; did you mean fetch?"),
-        (["queue", "show", "zzz"], "there is no queue 'zzz'; there are canonicalize, fetch"),
+        (["queue", "pause", "fetsh"], "unknown queue 'fetsh'; did you mean fetch?"),
+        (["queue", "show", "zzz"], "unknown queue 'zzz'; available: canonicalize, fetch"),
         (["queue", "limit", "fetch", "-1"], "-1"),
         (["queue", "limit", "fetch", "nan"], "'nan' is neither a number above 0 nor none"),
         (["queue", "limit", "fetch", "5", "--burst", "-2"], "-2"),
@@ -50,7 +50,7 @@ def run(cli_environ):
             "'page.titel' is not a known field; did you mean page.title?",
         ),
         (["show", URL, "--fields", "team.scor"], "did you mean team.score?"),
-        (["show", URL, "--fields", " , "], "names no field"),
+        (["show", URL, "--fields", " , "], "contains no field name"),
         (
             ["store", "export", "x.jsonl", "--fields", "page.title, page.titel"],
             "'page.titel' is not a known field; did you mean page.title?",
@@ -69,11 +69,11 @@ def run(cli_environ):
         (["enqueue", URL, "--run-after", str(10**15)], "must be before the year 9999"),
         (["enqueue", URL, "--run-after", "9" * 30], "must be before the year 9999"),
         (["unwatch", URL, "--owner", " "], "is not a valid owner"),
-        (["plan", "--urls", "nan", "--domains", "1"], "nan is not a number"),
-        (["plan", "--urls", "1", "--domains", "1e999"], "inf is not a number"),
-        (["token", "reader", "--rate", "nan"], "nan is not a number"),
+        (["plan", "--urls", "nan", "--domains", "1"], "nan is not a finite number"),
+        (["plan", "--urls", "1", "--domains", "1e999"], "inf is not a finite number"),
+        (["token", "reader", "--rate", "nan"], "nan is not a finite number"),
         (["queue", "limit", "fetch", "5", "--burst", "nan"], "nan is not a number"),
-        (["enqueue", "x" * 5000], "no such file, and no URL"),
+        (["enqueue", "x" * 5000], "neither a file nor a URL"),
         (["show", URL, "--fields", "\udcff"], "is not valid UTF-8"),
         (["webhooks", "add", "example.com/hook"], "write http:// or https:// and a host"),
         (["webhooks", "add", "ftp://example.com/"], "write http:// or https:// and a host"),
@@ -91,8 +91,8 @@ def run(cli_environ):
         (["shwo", URL], "No such command 'shwo'. Did you mean 'show'?"),
         (["statsu"], "Did you mean 'status'?"),
         (["queue", "lst"], "Did you mean 'list'?"),
-        (["enqueue", "nowhere.txt"], "no such file, and no URL"),
-        (["run", "nowhere.txt"], "no such file, and no URL"),
+        (["enqueue", "nowhere.txt"], "neither a file nor a URL"),
+        (["run", "nowhere.txt"], "neither a file nor a URL"),
         (["enqueue", "/"], "is a folder"),
         (["store", "export", "x.parqet"], "name it .jsonl"),
     ],
@@ -146,7 +146,7 @@ def test_content_and_show_agree_on_whether_a_url_is_known(run):
     assert run("show", URL).exit_code == 0
     assert (known.exit_code, unknown.exit_code) == (4, 4)
     assert f"no content is stored of {URL} (outcome: Gone)" in known.stderr
-    assert "nothing is known of http://unknown.example/" in unknown.stderr
+    assert "no record of http://unknown.example/" in unknown.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_the_command_prints_what_is_needed_and_what_breaks_first():
     result = CliRunner().invoke(plan_command, ["--urls", "1e9", "--domains", "1e7", "--costs"])
 
     assert result.exit_code == 0, result.output
-    for text in ("worker machines", "S3 put cost", "What breaks first", "make bench"):
+    for text in ("worker machines", "S3 put cost", "Bottlenecks", "make bench"):
         assert text in result.output
 
 

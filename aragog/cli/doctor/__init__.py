@@ -38,7 +38,7 @@ PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
 
 
 @click.command()
-@click.option("--no-workers", is_flag=True, help="Before workers and beat are started.")
+@click.option("--no-workers", is_flag=True, help="Skip the checks of workers and beat.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(*, no_workers: bool, as_json: bool) -> None:
     """Check every part and print what to do; exits with 1 if something is wrong."""

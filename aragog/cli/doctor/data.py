@@ -89,7 +89,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _unreadable(file: Path) -> str | None:
-    """Why a SQLite file cannot be opened; reads its schema alone."""
+    """Why a SQLite file cannot be opened; reads only its schema."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -132,7 +132,7 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
         if settings.crawl_log.engine == "s3"
         else settings.crawl_log.folder or settings.data_dir.absolute() / "crawl-log"
     )
-    yield Finding("crawl_log", ok=True, text=f"{where} takes files")
+    yield Finding("crawl_log", ok=True, text=f"{where} is writable")
 
 
 def _impatient(settings: Settings) -> Settings:

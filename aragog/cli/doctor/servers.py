@@ -31,7 +31,7 @@ CLOCK_DIFFERENCE_S = 2.0
 def check_redis(system: CheckedSystem) -> Iterator[Finding]:
     """Every Redis server of the settings once: it answers, keeps all keys, and has room."""
     if system.is_down:
-        text = f"the private one would be {find_redis_server()}; nothing runs now (`aragog up`)"
+        text = f"not running (`aragog up` starts {find_redis_server()})"
         yield Finding("redis", ok=True, text=text)
         return
     for url, roles in redis_servers(system.resolved).items():

@@ -26,9 +26,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     try:
         result = app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
-        yield Finding(
-            "workers", ok=False, text=f"the workers cannot be asked: {type(error).__name__}"
-        )
+        yield Finding("workers", ok=False, text=f"cannot query the workers: {type(error).__name__}")
         return
     finally:
         app.close()

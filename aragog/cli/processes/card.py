@@ -17,7 +17,7 @@ from aragog.terminal import printable
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 
-# Each kind of page has its own fields behind these; the most telling ones come first.
+# The fields of each kind of page follow these, the most informative ones first.
 FIRST = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",

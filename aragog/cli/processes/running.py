@@ -102,7 +102,7 @@ def _detach(settings: Settings) -> None:
             note(f"running in the background, process {daemon.pid}; log: {log}")
             note(addresses(settings))
             for problem in system.silent(settings):
-                echo(f"{problem}; see the logs beside {log}", err=True)
+                echo(f"{problem}; see the logs next to {log}", err=True)
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
@@ -111,7 +111,7 @@ def _detach(settings: Settings) -> None:
 
 def opened_log(log: Path, data_dir: Path) -> IO[bytes]:
     """
-    A log in the data folder to append to, readable by its owner alone.
+    A log in the data folder to append to, readable only by its owner.
 
     Raises:
         ConfigError: the folder cannot be written.

@@ -162,8 +162,8 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
     show_default=True, help="What the token allows; repeatable.",
 )  # fmt: skip
-@click.option("--rate", type=FiniteRange(0.001, 999_999_999), help="Requests per second at most.")
+@click.option("--rate", type=FiniteRange(0.001, 999_999_999), help="Maximum requests per second.")
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
-    """Create a bearer token NAME, shown once; its entry goes into serving.tokens."""
+    """Create the bearer token NAME; print it once, with its entry for serving.tokens."""
     token, entry = make(name, scopes, rate)
     echo(f"token: {token}\nserving.tokens entry: {entry}")

@@ -35,7 +35,7 @@ BATCH = 25
     "--afresh", is_flag=True, help="Start at the beginning, not where the last run stopped."
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Also pages that this version of aragog has read."
+    "--all", "everything", is_flag=True, help="Also read pages that this version has already read."
 )
 def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) -> None:
     """

@@ -53,7 +53,7 @@ def create_tables(regions: int, *, show: bool) -> None:
 @click.command()
 def repair() -> None:
     """
-    Save the rows of damaged files, then check all tables and repair what does not agree.
+    Save the rows of damaged files, then check all tables and repair inconsistencies.
 
     Prints what it repaired. The system may run meanwhile.
     """
@@ -74,13 +74,13 @@ def repair() -> None:
     for name, count in report.repaired.items():
         echo(f"{count:>12,} repaired: {name}")
     if not report.repaired and not report.salvaged:
-        note("nothing was wrong")
+        note("no problems found")
 
 
 @click.command()
 @click.confirmation_option(prompt="Is the store that redis.url served gone permanently?")
 def adopt() -> None:
-    """Make redis.url serve this store from now on, instead of another."""
+    """Assign the Redis of redis.url to this store, instead of another store."""
     settings = load_settings()
     resolved = settings.resolved()
     if str(settings.redis_socket) in resolved.redis.url:

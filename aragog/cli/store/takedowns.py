@@ -28,7 +28,7 @@ def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> 
 
 
 def _one_of(**options: str | None) -> str:
-    """The only one that is given."""
+    """The value of the only option that was used."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
         names = ", ".join(f"--{name}" for name in options)

@@ -28,7 +28,7 @@ BAD_LINES = 3
 
 def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
     if cursor is not None and not re.fullmatch(r"[0-9a-f]{32}", cursor):
-        raise click.BadParameter(f"{cursor!r} is not a cursor as an export prints it")
+        raise click.BadParameter(f"{cursor!r} is not a cursor that an export printed")
     return cursor
 
 

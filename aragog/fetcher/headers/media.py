@@ -62,7 +62,7 @@ def refused_by_content(
     first: bytes, content_type: str | None, allowed: Sequence[str]
 ) -> str | None:
     """
-    Return why a body with these first bytes is no page; None when it may be one.
+    Return why a body with these first bytes is not a page; None if it may be one.
 
     With a declared text type the body is refused only for the signature of another format or for
     many binary bytes. Without a type, or with `text/plain` (the default of many servers for unknown

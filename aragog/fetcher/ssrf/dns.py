@@ -47,7 +47,7 @@ class Resolver:
         lookup: performs one lookup; may block.
         clock: measures the age of cached results.
         timeout_s: limit for one lookup in seconds; its thread then ends in the background.
-        max_entries: names that are cached; the oldest gives way.
+        max_entries: maximum number of cached names; the oldest is evicted.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """
 The SSRF filter: which URLs may be fetched and which addresses a connection may use.
 
-A crawler fetches URLs from strangers, inside a network whose hosts may trust each other. The filter
+A crawler fetches untrusted URLs, inside a network whose hosts may trust each other. The filter
 therefore allows only http(s) on allowed ports, without credentials, to globally reachable
 addresses, whatever their spelling; and the connection uses exactly the address that was checked. It
 applies to every URL, every redirect target and every connection. docs/safety.md lists what is
@@ -223,7 +223,7 @@ class SsrfFilter:
 
     def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
         """
-        Return the mapped address, which is allowed for this host alone.
+        Return the mapped address, which is allowed only for this host.
 
         The mapping itself is the permission. An entry in `allowed_networks` would allow the address
         for every host.

@@ -79,7 +79,7 @@ def why_local(host: str) -> str | None:
     Return why the name `host` belongs to a private network; None if it can be public.
 
     Args:
-        host: lower case, in ASCII, without a final dot; no IP address.
+        host: lower case, in ASCII, without a final dot; not an IP address.
     """
     if "." not in host and host not in _LOCAL:
         return "a name without a dot belongs to the local network"

@@ -3,7 +3,7 @@ IP address ranges that are not globally reachable, and addresses of metadata ser
 
 The table contains IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025
 (column "Globally Reachable"), multicast, and IPv6 outside 2000::/3, the only allocated global
-unicast space. It is a table of its own because `ipaddress.is_global` depends on the Python version.
+unicast space. It is a separate table because `ipaddress.is_global` depends on the Python version.
 An address that embeds an IPv4 address is checked by that one as well.
 """
 
@@ -40,10 +40,10 @@ _V4: tuple[tuple[str, str | None], ...] = (
 _V6: tuple[tuple[str, str | None], ...] = (
     ("::/128", "unspecified address, RFC 4291"),
     ("::1/128", "loopback, RFC 4291"),
-    ("::ffff:0:0/96", None),  # IPv4-mapped: judged by the IPv4 address alone
+    ("::ffff:0:0/96", None),  # IPv4-mapped: only the IPv4 address decides
     ("::/96", "IPv4-compatible, deprecated, RFC 4291"),
     ("::ffff:0:0:0/96", "IPv4-translated, RFC 2765"),
-    ("64:ff9b::/96", None),  # NAT64, RFC 6052: judged by the IPv4 address alone
+    ("64:ff9b::/96", None),  # NAT64, RFC 6052: only the IPv4 address decides
     ("64:ff9b:1::/48", "NAT64 for local use, RFC 8215"),
     ("100::/64", "discard only, RFC 6666"),
     ("100:0:0:1::/64", "dummy prefix, RFC 9780"),

@@ -145,7 +145,7 @@ def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
 
 
 def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
-    """Return True for another site's product on an article's page: an offer beside its text."""
+    """Return True for another site's product on an article's page: an offer next to its text."""
     url = node.first("url")
     addresses = addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)

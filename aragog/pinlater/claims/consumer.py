@@ -165,7 +165,7 @@ class JobConsumer:
         except BrokerUnavailable:
             if shard is cluster.shards[0]:
                 raise
-            logger.warning("shard %s is away; its jobs wait for it", shard.name)
+            logger.warning("shard %s is unavailable; its jobs wait", shard.name)
             return 0
         self._openings.took(queue, len(answer.claims))
         if answer.more:
@@ -179,7 +179,7 @@ class JobConsumer:
             while waiting:
                 self._deliver(shard, queue, waiting.popleft())
         finally:
-            # A delivery met a lost connection: nobody would know of these until they expire.
+            # The connection was lost during delivery: these would otherwise wait until they expire.
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(answer.claims)
 
@@ -225,7 +225,7 @@ class JobConsumer:
         cluster.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
         if shard is cluster.shards[0]:
             raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
-        logger.warning("shard %s is away (%s); its jobs wait for it", shard.name, error)
+        logger.warning("shard %s is unavailable (%s); its jobs wait", shard.name, error)
 
     def close(self) -> None:
         """Close the blocking pops."""

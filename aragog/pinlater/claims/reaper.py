@@ -75,7 +75,7 @@ class Reaper:
                     break
             if given_back or failed:
                 logger.warning(
-                    "claims expired on %s: %d given back, %d failed", queue, given_back, failed
+                    "claims expired on %s: %d returned, %d failed", queue, given_back, failed
                 )
 
     def _connected(self, shard: RedisShard, guard: ReapGuard) -> None:

@@ -145,10 +145,10 @@ class QueuePage(FlowerPage):
         return self._admin_of(self)
 
     def known(self, queue: str) -> Admin:
-        """The admin interface. Raises `BadInput` if there is no such queue."""
+        """The admin interface. Raises `BadInput` if the queue does not exist."""
         admin = self.admin()
         if queue not in admin.queues():
-            raise BadInput(f"{queue!r}: there is no such queue")
+            raise BadInput(f"{queue!r}: this queue does not exist")
         return admin
 
 

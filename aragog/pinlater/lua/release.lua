@@ -1,7 +1,7 @@
 -- release: end the claims of a worker that is known to be dead. The attempts count.
 --
 -- ARGV[1]  how its name begins (no '|'); then the ids of jobs that it may hold, 1 to 200
--- Returns claims given back (PENDING), claims FAILED. Others' claims stay as they are.
+-- Returns claims returned to the queue (PENDING), claims FAILED. Others' claims stay as they are.
 
 even_when_full()
 local worker, given_back, failed = ARGV[1], 0, 0

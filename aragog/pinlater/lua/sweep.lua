@@ -1,8 +1,8 @@
 -- sweep: end expired claims, and delete finished jobs after their retention time.
 --
--- ARGV[1]  claims with a deadline up to here (ms) may be given back; the clock bounds it as well
+-- ARGV[1]  claims with a deadline up to here (ms) may be returned; the clock bounds it as well
 -- ARGV[2]  limit of each step, 1 to 200
--- Returns now_ms, claims given back (PENDING), claims FAILED, finished jobs forgotten.
+-- Returns now_ms, claims returned to the queue (PENDING), claims FAILED, finished jobs forgotten.
 
 even_when_full()
 local limit = tonumber(ARGV[2])

@@ -181,7 +181,7 @@ class Channel(stock.Channel):
         if no_ack:
             self._unacknowledged.add(queue)
         if "celery.worker.control" in sys.modules:
-            # Publishers and users of kombu alone do not need this.
+            # Publishers, and programs that use kombu without Celery, do not need this.
             import_module("aragog.pinlater.transport.worker.inspection")
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
@@ -352,7 +352,7 @@ class Channel(stock.Channel):
             # A channel also closes because its server is gone, and closing must still complete.
             if not self._closing:
                 raise
-            logger.debug("queue %s stays behind: %s", queue, error)
+            logger.debug("queue %s is left in place: %s", queue, error)
 
     def _unsubscribe_from(self, queue: str) -> None:
         try:

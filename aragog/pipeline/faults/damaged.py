@@ -31,7 +31,7 @@ def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
     Run `run` on all items; if that meets a damaged file, run it on ever smaller parts of them.
 
-    Returns the items that fail even alone. `run` must be safe to repeat.
+    Returns the items that fail even by themselves. `run` must be safe to repeat.
     """
     if not items:
         return []

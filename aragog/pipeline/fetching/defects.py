@@ -1,4 +1,4 @@
-"""A fetch that fails by a defect of aragog: an outcome, so that it harms no other of its batch."""
+"""Turn a defect of aragog in one fetch into an outcome, so that the rest of its batch succeeds."""
 
 from __future__ import annotations
 

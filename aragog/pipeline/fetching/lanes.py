@@ -17,7 +17,7 @@ from typing import NamedTuple
 from aragog.clock import Clock, SystemClock
 from aragog.urls.domain import registered_domain
 
-# URLs that a domain cannot serve within this time go behind others.
+# URLs that a domain cannot serve within this time are enqueued after the others.
 AHEAD_S = 10.0
 # Share of the estimated wait before the first visit. It is small because URLs that are stored
 # already need no slot, a producer may know a lower rate than the workers, and then the slots of the
@@ -28,7 +28,7 @@ LEAST_URGENT = 9
 
 
 class Behind(NamedTuple):
-    """A URL that goes behind others."""
+    """A URL that is enqueued after others."""
 
     url: str
     delay_ms: int
@@ -85,5 +85,5 @@ class Lanes:
 
 
 def behind(priority: int) -> int:
-    """The priority of messages whose URLs go behind others. Pure."""
+    """The priority of messages whose URLs are enqueued after others. Pure."""
     return min(priority + 1, LEAST_URGENT)

@@ -10,7 +10,7 @@
 -- ARGV[4]  url keys, 16 bytes each, concatenated
 --
 -- Returns a string with one character a URL: "1" marked by this call, "0" already waiting,
--- "?" marked by somebody who may be sending it just now: ask again.
+-- "?" marked by a producer that may be sending it at this moment: ask again.
 -- An entry that expires later than ARGV[1] seconds from now is a confirmed one.
 
 local now = tonumber(redis.call('TIME')[1])

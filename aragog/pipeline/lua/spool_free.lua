@@ -7,7 +7,7 @@
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  length of the prefix of a body's key
--- ARGV[2]  delete only bodies that nobody has written or read for this long (ms); 0: all
+-- ARGV[2]  delete only bodies that were not written or read for this long (ms); 0: all
 --
 -- Returns how many were forgotten. Safe to repeat: a token counts once.
 local time = redis.call('TIME')

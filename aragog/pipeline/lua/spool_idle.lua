@@ -1,4 +1,4 @@
--- spool_idle: list tokens that nobody has written or read for a while.
+-- spool_idle: list tokens whose bodies were not written or read for a while.
 --
 -- keys: index
 -- args: idle_ms limit

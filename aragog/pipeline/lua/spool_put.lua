@@ -12,7 +12,7 @@
 --            Redis two copies of each, or they are a reservation for what their tokens count for
 --
 -- Returns 1, or 0 when the bodies would exceed limit and reservation; then none of them is there. An
--- empty spool takes whatever it is given. With limit 0 also a server whose memory is full takes bodies
+-- empty spool accepts every body. With limit 0 also a server whose memory is full takes bodies
 -- in ARGV: a script that has written already is not refused.
 local limit, total = tonumber(ARGV[1]), 0
 for n = 3, #KEYS do total = total + tonumber(string.match(KEYS[n], '%.(%d+)$')) end

@@ -104,7 +104,7 @@ class _Parts:
             return run()
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other parts are good
+        except Exception as error:  # noqa: BLE001 - the other parts are usable after any error
             self.problems.append(f"{name}: {type(error).__name__}: {error}"[:200])
             _log_once(name, error, self._url)
             return otherwise
@@ -131,7 +131,7 @@ def _log_once(name: str, error: Exception, url: str) -> None:
 def fields_of(
     page: Document, extractors: Mapping[str, Extractor] = NO_EXTRACTORS
 ) -> AnalyzedFields:
-    """The fields of a page alone; a part that fails is logged, and its fields are missing."""
+    """Only the fields of a page; a part that fails is logged, and its fields are missing."""
     return _Parts(page.url).fields(page, extractors)
 
 
@@ -169,7 +169,7 @@ def _evidence(page: Document, result: FetchResult) -> Evidence:
 
 
 def _evidence_of_fetch(result: FetchResult) -> Evidence:
-    """The evidence of the fetch alone, without the body."""
+    """The evidence of the fetch, without that of the body."""
     return Evidence(
         url=result.job.url,
         final_url=result.final_url,

@@ -60,7 +60,7 @@ class Admission:
     def refusal(self) -> SlowDown | None:
         """Why no new URL may come in just now; None: they may. Raises `BrokerUnavailable`."""
         for name, share in self.shares().items():
-            # One that is full says so itself (`BrokerFull`): waiting may not help.
+            # A full one raises `BrokerFull` itself: waiting may not help.
             if REFUSED_FROM < share < 1:
                 return SlowDown(
                     name,

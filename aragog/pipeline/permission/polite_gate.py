@@ -28,7 +28,7 @@ LEAST_WAIT_MS = 1_000
 TAKEN_DOWN = "was taken down"
 
 Refusals = Callable[[Sequence[str]], dict[str, str]]
-"""Which of the normalized URLs get no request, whatever robots.txt says, each with the reason."""
+"""The normalized URLs that get no request, regardless of robots.txt, each with the reason."""
 
 
 class RobotsGate:

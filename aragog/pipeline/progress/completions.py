@@ -2,9 +2,9 @@
 Wait until URLs are done: stored, or given up.
 
 `InFlightSet.clear` publishes the keys of URLs that are done on one Redis channel. A process that
-has callers waiting listens to it in one thread, and wakes those who wait for one of the keys. A
-message is lost when the connection breaks, so all waiting callers are woken after each new
-connection, to look again.
+has waiting callers listens to it in one thread, and notifies those who wait for one of the keys. A
+message is lost when the connection breaks, so all waiting callers are notified after each new
+connection, and read the store again.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ PAUSE_S = 0.2
 KEY_BYTES = 16
 
 
-class Waiter:
-    """One caller that waits for one URL."""
+class Subscription:
+    """One caller's subscription to the completion of one URL."""
 
     def __init__(self) -> None:
-        self.woken: Future[bool] = Future()
+        self.notified: Future[bool] = Future()
         """True: the URL is done. False: it may be, because a message may have been lost."""
 
-    def again(self) -> None:
-        """Wait for the next time."""
-        self.woken = Future()
+    def renew(self) -> None:
+        """Wait for the next notification."""
+        self.notified = Future()
 
-    def wake(self, *, done: bool) -> None:
-        """Complete `woken`; harmless if it is complete or cancelled."""
+    def notify(self, *, done: bool) -> None:
+        """Complete `notified`; harmless if it is complete or cancelled."""
         with suppress(InvalidStateError):
-            self.woken.set_result(done)
+            self.notified.set_result(done)
 
 
 class Completions:
     """
-    Callers that wait, and the thread that listens for them; it starts with the first caller.
+    The subscriptions of waiting callers, and the thread that listens; the first caller starts it.
 
     Args:
         client: the shared Redis. The thread keeps one of its connections.
@@ -61,41 +61,41 @@ class Completions:
         self._redis = client
         self._channel = done_channel(prefix)
         self._lock = threading.Lock()
-        self._waiters: dict[bytes, set[Waiter]] = defaultdict(set)
+        self._subscriptions: dict[bytes, set[Subscription]] = defaultdict(set)
         self._listening = threading.Event()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def waiting(self, url: str) -> Iterator[Waiter]:
+    def subscribe(self, url: str) -> Iterator[Subscription]:
         """
-        A waiter for a normalized URL, which hears of everything from now on.
+        A subscription to a normalized URL, which is notified of everything from now on.
 
         Raises:
             BrokerUnavailable: Redis does not answer.
         """
         self._listen()
-        key, waiter = url_key(url), Waiter()
+        key, subscription = url_key(url), Subscription()
         with self._lock:
-            self._waiters[key].add(waiter)
+            self._subscriptions[key].add(subscription)
         try:
-            yield waiter
+            yield subscription
         finally:
             with self._lock:
-                self._waiters[key].discard(waiter)
-                if not self._waiters[key]:
-                    del self._waiters[key]
+                self._subscriptions[key].discard(subscription)
+                if not self._subscriptions[key]:
+                    del self._subscriptions[key]
 
     @property
     def count(self) -> int:
         """How many callers wait."""
         with self._lock:
-            return sum(map(len, self._waiters.values()))
+            return sum(map(len, self._subscriptions.values()))
 
     def close(self) -> None:
-        """End the thread, and wake everybody who waits."""
+        """End the thread, and notify all waiting callers."""
         self._closed.set()
-        self.wake_all()
+        self.notify_all()
         if self._thread is not None:
             self._thread.join(CONNECT_S)
 
@@ -112,34 +112,34 @@ class Completions:
             pubsub = self._redis.pubsub()  # type: ignore[no-untyped-call]
             with suppress(BrokerUnavailable), redis_errors(WHERE), pubsub:
                 pubsub.subscribe(self._channel)
-                self._hear(pubsub)
+                self._receive(pubsub)
             self._listening.clear()
             self._closed.wait(PAUSE_S)
 
-    def _hear(self, pubsub: PubSub) -> None:
+    def _receive(self, pubsub: PubSub) -> None:
         while not self._closed.is_set():
             message = pubsub.get_message(timeout=LOOK_S)
             if message is None:
                 continue
             if message["type"] == "subscribe":  # redis-py subscribes again after a lost connection
-                self.wake_all()
+                self.notify_all()
                 self._listening.set()
             elif message["type"] == "message":
-                self._wake(message["data"])
+                self._notify(message["data"])
 
-    def _wake(self, keys: bytes) -> None:
+    def _notify(self, keys: bytes) -> None:
         with self._lock:
-            woken = [
-                waiter
+            subscriptions = [
+                subscription
                 for at in range(0, len(keys), KEY_BYTES)
-                for waiter in self._waiters.get(keys[at : at + KEY_BYTES], ())
+                for subscription in self._subscriptions.get(keys[at : at + KEY_BYTES], ())
             ]
-        for waiter in woken:
-            waiter.wake(done=True)
+        for subscription in subscriptions:
+            subscription.notify(done=True)
 
-    def wake_all(self) -> None:
-        """Wake everybody who waits, to look again."""
+    def notify_all(self) -> None:
+        """Notify all waiting callers, so that they read the store again."""
         with self._lock:
-            result = [waiter for waiters in self._waiters.values() for waiter in waiters]
-        for waiter in result:
-            waiter.wake(done=False)
+            subscriptions = [each for some in self._subscriptions.values() for each in some]
+        for subscription in subscriptions:
+            subscription.notify(done=False)

@@ -5,7 +5,7 @@ Stages refuse such URLs when their messages come up, and producers when they are
 for what would stay until then: messages that wait or FAILED, bodies in the spool, deliveries that
 webhooks have not accepted yet, and the robots.txt rules of taken-down sites. A message that names
 other URLs, too, is replaced by one about those. Run it after the takedown; safe to repeat, and
-beside workers: a message that is claimed meanwhile is refused by its stage.
+while workers run: a message that is claimed in the meantime is refused by its stage.
 """
 
 from __future__ import annotations

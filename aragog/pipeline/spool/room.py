@@ -133,7 +133,7 @@ class SpoolRoom:
 
     def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
         # Batches that only fit an empty spool would all be refused while the spool is neither
-        # empty nor closed: nothing would be fetched until somebody stores what is there.
+        # empty nor closed: nothing would be fetched until the store stage frees some bodies.
         while count:
             if token := self.spool.reserve(count, urgent=urgent):
                 return Reservation(token, count)

@@ -3,7 +3,7 @@ The spool: bodies that wait in Redis between two stages, each under a token (a c
 
 Its size is bounded (`aragog.pipeline.spool.bounds`). It accepts the bodies of fetches while there
 is room. It always accepts the bodies of later stages, because only they free space again. A body
-stays until it is freed. A body is an orphan when nobody has written or read it for a while and no
+stays until it is freed. A body is an orphan if it was not written or read for a while and no
 message names it, for example because its worker was killed or its queue was purged.
 `aragog.pipeline.spool.reclaim` frees orphans.
 

@@ -62,7 +62,7 @@ class CanonicalizeStage:
         One message to `store` for the whole batch, and fetches of URLs whose body has expired; or
         one message to `canonicalize` a page, when an earlier run of the batch was lost.
 
-        A page that cannot be read, for whatever reason, is stored as such and fails no other.
+        A page that cannot be read is stored as such and does not affect the others.
 
         Raises:
             TransientError: Redis or the store did not answer; the batch runs again.

@@ -191,7 +191,7 @@ class _Run:
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
     def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
-        """Another attempt, or the result as it is when the job had all its attempts."""
+        """Another attempt, or the result as it is if no attempts are left."""
         following = self.stage.rescheduling.next_attempt(job, wait_at_least_ms)
         if following is None:
             self._done(result)

@@ -1,5 +1,5 @@
 """
-URLs that are due are fetched again: behind the new ones, inside each domain's rate, spread evenly.
+Fetch due URLs again: at a lower priority than new ones, within each domain's rate, spread evenly.
 
 A tick takes the URLs that have come due since the previous tick. After an outage it takes the
 oldest first, at a rate that grows with the delay, so that the backlog is spread over
@@ -49,7 +49,7 @@ TICK = "refresh"
 TICK_S = 5.0
 # Beats that are a little early must not lose their tick, two beats must not get two.
 _EARLY_S = 0.8
-# What a tick may catch up with after it was long away; more would come in one go.
+# The longest backlog that one tick makes up for; more would arrive all at once.
 _LONGEST_TICK_S = 60.0
 # A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the
 # next tick is due. The rest is claimed by later ticks.

@@ -213,7 +213,7 @@ def status_of(outcome: Outcome) -> int | None:
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
     if isinstance(outcome, TooLarge | Unreadable | Redirected | Refused):
-        # Redirected: the next hop's domain is booked out; the redirect is no answer yet.
+        # Redirected: the next hop's domain has no free slot; the redirect is not an answer yet.
         # Refused: the rules lie on a host that is never asked.
         return None
     if isinstance(outcome, Fetched) and outcome.truncated and len(outcome.body) < MAX_BYTES:

@@ -1,7 +1,7 @@
 """
 Deliver changes to webhooks: signed, and repeated until the receiver accepts them.
 
-`deal` reads the changes behind each webhook's cursor, sends them as a message and moves the cursor,
+`deal` reads the changes after each webhook's cursor, sends them as a message and moves the cursor,
 in that order: killed between the two, the same changes are sent once more, with the same delivery
 id. `deliver` posts one message. A delivery that is not accepted (any status but 2xx) comes back
 later, with growing delays, and is dropped, with a line in the log, after `webhooks.max_attempts`.
@@ -87,7 +87,7 @@ class WebhookStage:
     settings: Settings
 
     def deal(self) -> int:
-        """Send changes behind the cursors; how many deliveries. One caller at a time."""
+        """Send the changes after the cursors; returns how many deliveries. One caller at a time."""
         if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
             return 0
         return sum(self._deal_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())

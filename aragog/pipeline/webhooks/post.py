@@ -85,7 +85,7 @@ class AllowedHosts:
         resolved = self._resolver.find(host.strip("[]"))
         if not resolved.addresses:
             return Unresolved(f"{host}: {resolved.reason}")
-        # IPv4 first: a service of one's own network often listens there alone.
+        # IPv4 first: services in a private network often listen only there.
         ordered = sorted(resolved.addresses, key=lambda address: ":" in address)
         return Vetted(tuple((address, port) for address in ordered))
 

@@ -2,7 +2,7 @@
 Signatures of webhook deliveries: made by the sender, checked by receivers.
 
 A receiver uses `Verifier`. It refuses deliveries that are not signed or too old, and recognizes
-those of the last ten minutes, whether the sender repeated them or a stranger replayed them.
+those of the last ten minutes, whether the sender repeated them or an attacker replayed them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Verifier:
     """
     Checks the deliveries of one webhook; threads may share it.
 
-    Nothing of this module checks a signature alone: until it is too old, a stranger could send the
-    delivery again.
+    No function of this module checks only the signature: until it is too old, an attacker could
+    send the delivery again.
 
     Args:
         secret: of the webhook.

@@ -7,7 +7,7 @@
 -- KEYS[2]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
 -- ARGV[1]  hold of a pre-granted permit (us)
 --
--- Returns 1 when the server had been restarted since, 0 when not.
+-- Returns 1 if the server was restarted since, else 0.
 -- True after it: what the append-only file did not save (a second or two), or a new master did not
 -- receive, cannot bring two requests closer than their interval. Must be the first command of each
 -- connection.

@@ -4,7 +4,7 @@
 -- args: packed is_error ttl_ms min_fetched_at_ms due_at_ms origin forget_before_ms record_prefix overhead_bytes domain_max_bytes domain_ttl_ms
 --
 -- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_record.py
--- KEYS[2]  {prefix}robots.claim:<origin>  string   there while somebody refreshes it
+-- KEYS[2]  {prefix}robots.claim:<origin>  string   present while a worker refreshes it
 -- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)
 -- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was put (s) and its size,
 --                                                  packed in one number; '' -> bytes of all

@@ -49,7 +49,7 @@ class Backoff:
                     self._failing.discard(key)
 
     def remember(self, key: str) -> None:
-        """A domain has recent errors: its successes must be reported, too."""
+        """A domain has recent errors: its successes must also be reported."""
         if len(self._failing) > MOST_DOMAINS:
             self._failing.clear()  # learned again with the next slot
         self._failing.add(key)

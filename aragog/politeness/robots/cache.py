@@ -4,7 +4,7 @@ A cache of robots.txt rules by origin, shared by all workers in Redis and kept p
 `aragog.politeness.robots.rules` defines what a response to /robots.txt means, and
 `aragog.politeness.robots.cached_rules` how long it is valid.
 
-Rules in use are refreshed in the background before they expire. Rules that nobody requests any more
+Rules in use are refreshed in the background before they expire. Rules that are no longer requested
 expire, so memory use follows the number of active origins. Times are in ms since the epoch: stored
 times use the server's clock, times in arguments and results the caller's.
 """
@@ -107,7 +107,7 @@ class RobotsCache:
         """
         The rules of each origin as a crawl would find them, for reports; one round trip.
 
-        It does not count as a use: rules that nobody else asks for still expire.
+        It does not count as a use: rules that nothing else requests still expire.
         """
         if not origins:
             return {}

@@ -1,4 +1,4 @@
-"""The owners of fields, who alone may write them (`serving.field_writers`)."""
+"""The owners of fields: only they may write them (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FieldWriters:
         Check that a token may write and delete these fields.
 
         Raises:
-            Problem: 403, it may not.
+            Problem: 403, the token may not.
         """
         if not self._declared:
             return
@@ -43,7 +43,7 @@ class FieldWriters:
         Check that a token may delete every field of a record. Costs a read if any is declared.
 
         Raises:
-            Problem: 403, it may not.
+            Problem: 403, the token may not.
             TransientError: the store does not answer.
         """
         if self._declared and (record := store.get(url)) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BURST_S = 1.0
-"""After a pause, so many seconds' worth of requests may come at once."""
+"""After a pause, this many seconds' worth of requests may arrive at once."""
 
 
 class Bucket:

@@ -47,7 +47,7 @@ class Api:
     Args:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
-        services: what it needs beside the store; the response is 501 where one is missing.
+        services: what it needs in addition to the store; the response is 501 where one is missing.
         tokens: those in the settings, shared with the Thrift services; None: they are not shared.
     """
 
@@ -183,4 +183,4 @@ def _scope_of(path: str, method: str) -> str:
 
 
 async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
-    raise Problem(404, "there is no such path; see /openapi.json")
+    raise Problem(404, "unknown path; see /openapi.json")

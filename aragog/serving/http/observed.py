@@ -59,7 +59,7 @@ REGISTRY.register(COUNTS)
 
 
 class Observer:
-    """Records the requests of one server; used on its event loop alone."""
+    """Records the requests of one server; used only on its event loop."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._log = AccessLog(settings.access_log_share)
@@ -81,7 +81,7 @@ class Observer:
 
         Args:
             method: of the request.
-            route: its path, with placeholders; "none" if there is no such path.
+            route: its path, with placeholders; "none" if the path is unknown.
             status: of the response.
             seconds: until the response began.
             target: path and query as requested.

@@ -82,7 +82,7 @@ def refuse_cross_site(request: Request) -> None:
     if source is not None and site is None:
         same = source.partition("://")[2] == request.headers.get("host")
     if not same:
-        raise Problem(403, "a page of another site must not do this")
+        raise Problem(403, "requests from pages of other sites are refused")
 
 
 async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class ApiServer(uvicorn.Server):
         api: the application.
         settings: limits and timeouts.
         ready: called when the server accepts connections.
-        beside: another server that starts and stops with this one.
+        beside: another server, which starts and stops with this one.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class Connection(asyncio.Protocol):
         """Reading is paused."""
         self._closing = False
         self._since_s = time.monotonic()
-        """When the client was last heard, or began what it has not finished."""
+        """When the client last sent data, or began a frame that is not complete yet."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport

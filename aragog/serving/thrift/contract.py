@@ -59,7 +59,7 @@ class Method:
     run: Callable[[Any], Any]
     """The call: an argument struct in, a value, `Encoded` or `Steps` out."""
     together: Callable[[Sequence[Any]], list[Any]] | None = None
-    """Several calls at once: a value or an exception for each; None: there is no such way."""
+    """Several calls at once: a value or an exception for each; None: not supported."""
     shares: Callable[[Mapping[str, Any]], bool] | None = None
     """Whether calls with these arguments after their URL share one call of the store."""
 

@@ -31,7 +31,7 @@ def raised_for(error: BaseException) -> Raised:
     """The exception that a client gets for an error of a call."""
     match error:
         case Missing():
-            return Raised(2, idl.NotFound(message="nothing is known of this URL"))
+            return Raised(2, idl.NotFound(message="there is no record of this URL"))
         case BadInput():
             return Raised(1, idl.BadInput(message=str(error)))
         case VersionConflict():
@@ -48,7 +48,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(7, idl.InternalError(message=str(error)))
         case _:
             log.error("a Thrift call raised", exc_info=error)
-            message = "an error of the server; its log has the details"
+            message = "internal error; the server's log has the details"
             return Raised(7, idl.InternalError(message=message))
 
 

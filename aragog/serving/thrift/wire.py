@@ -72,7 +72,7 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
     The arguments of a call.
 
     Raises:
-        BadArguments: they are damaged, or a string is no UTF-8.
+        BadArguments: they are damaged, or a string is not UTF-8.
     """
     try:
         split = _after_strings(frame, at) if method.takes_many else _after_string(frame, at)
@@ -218,7 +218,7 @@ def _skip(data: bytes, at: int, kind: int, depth: int) -> int:
         kinds = (data[at], data[at + 1])
         end = _skip_items(data, at + 6, kinds, int.from_bytes(data[at + 2 : at + 6]), depth)
     else:
-        raise BadArguments(f"there is no type {kind}")
+        raise BadArguments(f"unknown type {kind}")
     if end > len(data):
         raise BadArguments("the message ends early")
     return end

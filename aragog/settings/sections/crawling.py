@@ -148,9 +148,9 @@ class PipelineSettings:
     page_max_memory_bytes: int = 1_073_741_824
     """Additional memory for the analysis of one page."""
     extractors: tuple[str, ...] = ()
-    """Extractors of your own to run on each page, by entry point (docs/extending.md)."""
+    """Custom extractors to run on each page, by entry point (docs/extending.md)."""
     page_ready_task: str = ""
-    """Name of a Celery task of your own that gets each batch of stored pages. Empty: none."""
+    """Name of your own Celery task that receives each batch of stored pages. Empty: none."""
     page_ready_queue: str = "page-ready"
     """Queue for messages to `page_ready_task`."""
 

@@ -36,7 +36,7 @@ class ServingSettings:
     """Field, or `prefix.*`, to the names of the tokens that may write and delete it, joined by `+`
     (docs/http.md); a field without an entry is open to every token with scope write."""
     tls_cert_file: Path | None = None
-    """PEM file with the certificate and its chain; with it HTTP and Thrift use TLS alone."""
+    """PEM file with the certificate and its chain; with it HTTP and Thrift use only TLS."""
     tls_key_file: Path | None = None
     """PEM file with the private key of `tls_cert_file`; empty: it is in the same file."""
     access_log_share: float = 0.001
@@ -77,7 +77,7 @@ class WebhookSettings:
     """Webhooks that report changes."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that the SSRF filter does not check, such as those of the own network."""
+    """Hosts that the SSRF filter does not check, such as those of your own network."""
     timeout_s: float = 10.0
     """Limit for one POST: connect, send, and the head of the response."""
     first_retry_s: float = 10.0

@@ -87,7 +87,7 @@ class RefreshSettings:
     effort: float = 1.0
     """Weight of freshness: twice the value makes intervals about 1.4 times shorter."""
     unwatched: bool = True
-    """Also refresh URLs that never had a watcher. A URL whose last watcher left is not."""
+    """Also refresh URLs that never had a watcher. A URL whose last watch ended is not refreshed."""
     smooth_s: float = 600.0
     """Overdue refreshes, for example after an outage, are spread over this time."""
     domain_share: float = 0.5

@@ -124,7 +124,7 @@ class FolderContent:
         try:
             left = memoryview(data)
             while left:
-                # A write may be short just before the disk is full; the next one says so.
+                # A write may be short just before the disk is full; the next one raises the error.
                 left = left[os.write(file, left) :]
             if self.fsync:
                 os.fsync(file)
@@ -146,7 +146,7 @@ class FolderContent:
                 os.close(folder)
 
     def _sweep(self) -> None:
-        """Remove what killed writers left behind; writers of today are younger than an hour."""
+        """Remove files of killed writers; those of running writers are younger than an hour."""
         oldest = time.time() - TMP_AGE_S
         with suppress(OSError):
             for path in self._tmp.iterdir():

@@ -60,7 +60,7 @@ def unframe(key: str, data: bytes) -> StoredContent:
     Body and meta of a framed file; any damage in either's length or the body's hash is noticed.
 
     Raises:
-        CorruptContent: cut short, not in this form, or not what its hash says.
+        CorruptContent: truncated, not in this format, or different from its hash.
     """
     line, newline, body = data.partition(b"\n")
     try:

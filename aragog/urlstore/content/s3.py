@@ -3,8 +3,8 @@ Page content in S3: `<prefix><first two digits>/<key>` in one bucket, one object
 
 Meta travels as JSON in one metadata header, and so does the body's SHA-256. S3 allows 2 KB of
 metadata; where meta is larger (some sites send 8 KB of headers) the object is framed as in the
-folder store, a JSON line before the body, and says so in its metadata. Either way one PUT replaces
-all of it at once.
+folder store, a JSON line before the body, and states this in its metadata. Either way one PUT
+replaces all of it at once.
 
 boto3 costs about 2 ms of CPU a call: nothing on the way of a metadata read comes here. Plain S3
 only: no conditional writes, no versions, no lists but in key order.
@@ -65,7 +65,7 @@ FOREIGN = (
 )
 
 REMEDIES = {
-    "NoSuchBucket": "there is no such bucket: create it, or set content.s3_bucket",
+    "NoSuchBucket": "the bucket does not exist: create it, or set content.s3_bucket",
     "AccessDenied": "access denied: the credentials need Get, Put, Delete and ListBucket",
     "InvalidAccessKeyId": "the access key is not known there: check the credentials",
     "SignatureDoesNotMatch": "the secret key does not fit the access key: check the credentials",
@@ -224,11 +224,11 @@ def s3_client(settings: ContentSettings) -> Any:
                 connect_timeout=settings.s3_connect_timeout_s,
                 read_timeout=settings.s3_read_timeout_s,
                 retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
-                # Those of `put_many`, and what threads that read may want beside them.
+                # Those of `put_many`, and the connections of threads that read at the same time.
                 max_pool_connections=settings.s3_parallel + 24,
                 request_checksum_calculation=checksums,
                 response_checksum_validation=checksums,
-                # Host names made of bucket names need DNS, which a server of one's own has not.
+                # Host names made of bucket names need DNS, which self-hosted servers often lack.
                 s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             ),
         )

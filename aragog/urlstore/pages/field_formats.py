@@ -1,7 +1,7 @@
 """
 Field formats: how a field's bytes read as JSON and back, so that no protocol changes a value.
 
-A field is bytes. Its declared format says what the bytes are; a field without a declaration is
+A field is bytes. Its declared format defines what they mean; a field without a declaration is
 text. Bytes that do not fit the format of their field read as `{"base64": "..."}`.
 
 | format | bytes | JSON |
@@ -56,7 +56,7 @@ _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that is no integer, as its sender wrote it: a float would lose digits."""
+    """A number that is not an integer, as its sender wrote it: a float would lose digits."""
 
     text: str
 

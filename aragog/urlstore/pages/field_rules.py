@@ -37,7 +37,7 @@ class FieldRules:
                 raise InvalidField(
                     name,
                     f"its value has {len(value)} bytes, the limit is {self._max_bytes} "
-                    "(store.max_field_bytes); put large things into the content store",
+                    "(store.max_field_bytes); put large values in the content store",
                 )
 
     def check_name(self, name: str) -> None:

@@ -141,7 +141,7 @@ class Fields:
         sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
-            # First: once the new version's mark is written nobody comes here again.
+            # First: after the new version's mark is written, this code does not run again.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)

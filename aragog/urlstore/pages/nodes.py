@@ -15,14 +15,14 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:due` | when to fetch again, ms; empty: never |
 | `s:refresh` | JSON of the state between fetches: `RefreshState` |
-| `s:watched` | `1`: somebody watches the URL; `0`: the last watch ended; absent: nobody ever did |
+| `s:watched` | `1`: the URL is watched; `0`: the last watch ended; absent: it was never watched |
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
 | `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
-| `s:lock` | of a conditional write; written by check_and_put alone |
+| `s:lock` | of a conditional write; written only by check_and_put |
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class PageContent:
             if stored is None:
                 failure = "is missing"
             elif content_hash(stored[0]) != text(row, nodes.CONTENT_HASH):
-                failure = "is not what its pointer says"
+                failure = "does not match its pointer"
             else:
                 body, meta = stored
                 return Content(canonical, decompress(body), dict(meta), facts_of(row))

@@ -24,7 +24,7 @@ class Next(NamedTuple):
     cell: bytes
     """The refresh state, for the node."""
     due_at_ms: int | None
-    """When to fetch again; None: never, or nobody wants it."""
+    """When to fetch again; None: never, or it has no watcher."""
     first: bool
     """There was no earlier fetch to compare this one with."""
     given_up: bool

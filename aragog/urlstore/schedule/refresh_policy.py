@@ -1,8 +1,8 @@
 """
-The refresh policy: when a page is fetched again. Pure: it depends on its arguments alone.
+The refresh policy: when a page is fetched again. Pure: it depends only on its arguments.
 
 A page's state holds a belief about its rate of change (`aragog.urlstore.schedule.change_rate`),
-which each fetch updates, beside what failed lately. The usual interval of its type and fields
+which each fetch updates, and recent failures. The usual interval of its type and fields
 (`aragog.urlstore.schedule.usual_intervals`) is where that belief begins.
 """
 

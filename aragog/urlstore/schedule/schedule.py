@@ -84,8 +84,8 @@ class Schedule:
         """
         Keep a URL's page fresh for `owner`, as of `at_ms` (None: now). Fetches nothing itself.
 
-        Watching twice is watching once, by whatever spelling or alias; of a watch and an unwatch
-        by the same owner the later one counts, whatever order they arrive in.
+        Watching twice equals watching once, by any spelling or alias; of a watch and an unwatch
+        by the same owner the later one counts, in any order of arrival.
 
         Raises:
             BadInput: the owner's name is empty or too long.
@@ -101,7 +101,7 @@ class Schedule:
         """
         End an owner's watch. When the last one ends, the page is no longer refreshed; it stays.
 
-        A URL that nobody ever watched is refreshed as before.
+        A URL that was never watched is refreshed as before.
 
         Raises:
             BadInput: the owner's name is empty or too long.

@@ -72,7 +72,7 @@ def change_weight(
     """
     The weight of a change, 0 to 1: the most important field decides.
 
-    A rating that changes with each visitor is no reason to fetch prices every hour.
+    A rating that changes with each visitor is not a reason to fetch prices every hour.
     """
     paces = [
         usual_s(page_type if name.startswith("page.") else name, settings)

@@ -3,7 +3,7 @@ Watches: the owners that want a URL's page kept fresh.
 
 A watch is an edge from the page to its owner, with the time of the request; an unwatch overwrites
 it. Of a watch and an unwatch the one requested later counts, in any order of arrival, and each may
-arrive twice. The node's `s:watched` is the sum: `1` somebody watches it, `0` the last watch ended.
+arrive twice. The node's `s:watched` is the sum: `1` the URL is watched, `0` the last watch ended.
 """
 
 from __future__ import annotations

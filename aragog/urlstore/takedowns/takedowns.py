@@ -45,7 +45,7 @@ class Takedowns:
         Returns how many URLs were removed. Each of them keeps a stub that refuses every later write
         until `lift`; a host or domain gets a tombstone that refuses every URL of it. A host
         includes all its ports, a domain all hosts below it. Exactly one argument is given. Safe to
-        repeat and to run beside writers: what they are about to write is removed too.
+        repeat and to run concurrently with writers: what they are about to write is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.

@@ -34,7 +34,7 @@ def site_name(site: str) -> str:
     """
     text = site.strip()
     if "://" in text:
-        raise BadInput(f"{site!r} is a URL: give its host alone, or use --url for one page")
+        raise BadInput(f"{site!r} is a URL: give only its host, or use --url for one page")
     try:
         url = normalize(f"http://{text}/")
     except InvalidUrl as error:

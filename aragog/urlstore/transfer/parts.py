@@ -3,7 +3,7 @@ Export a UrlStore in parts, which many processes write and a data system such as
 
 Node keys are hashes, so equal ranges of keys hold about equally many URLs, and the position of a
 key in its range is the progress. A part has its final name only when it is complete: an export that
-was interrupted anywhere is repeated, and writes the missing parts alone.
+was interrupted anywhere is repeated, and writes only the missing parts.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def export_part(
     """
     Write one part into `folder` and return its number of records; None if it is there already.
 
-    Safe to repeat and to run beside other parts. Two processes that write the same part at once
-    write two temporary files, of which the last to finish stays.
+    Safe to repeat and to run in parallel with other parts. Two processes that write the same part
+    at once write two temporary files, of which the last to finish stays.
 
     Raises:
         BadInput: an unknown format.

@@ -4,7 +4,7 @@ Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 A page is a `response` record with its status line and headers. The stored body is decoded, so the
 headers that described its encoding move to `X-Crawler-…` headers and Content-Length is that of the
 record, as in public crawls. A body whose headers were not kept is a `resource` record. A body that
-occurred earlier in the same export is a `revisit` with headers alone (identical-payload-digest), as
+occurred earlier in the same export is a `revisit` with only headers (identical-payload-digest), as
 is the last check of an unchanged page (server-not-modified).
 
 Each record is a gzip member of its own. Memory is bounded by the largest page and by 65,536
@@ -134,7 +134,7 @@ def _content(store: ContentStore, row: Row) -> tuple[bytes, dict[str, str]]:
         raise CorruptContent(key, "is missing")
     packed, meta = stored
     if content_hash(packed) != text(row, nodes.CONTENT_HASH):
-        raise CorruptContent(key, "is not what its pointer says")
+        raise CorruptContent(key, "does not match its pointer")
     return decompress(packed), dict(meta)
 
 
@@ -239,7 +239,7 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
 
 
 def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
-    """Headers alone, and the location of the body; warcio's profile: identical-payload-digest."""
+    """Only headers, and the location of the body; warcio's profile: identical-payload-digest."""
     return writer.create_revisit_record(
         page.target,
         page.digest,

@@ -36,7 +36,7 @@ class PageWritePlan:
     refused: bool
     """The node was removed after this fetch, or taken down."""
     copy: bool = False
-    """A copy on another host of a page that was fetched itself: it becomes an alias, no more."""
+    """A copy on another host of a page that was fetched itself: it only becomes an alias."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
     """For the canonical URL's node, at the time of the fetch."""
     aliases: list[str] = field(default_factory=list)

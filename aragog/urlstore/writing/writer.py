@@ -277,7 +277,7 @@ class PageWriter:
             self._zen.nodes.delete_many(vanished)
 
     def _settle(self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int) -> None:
-        """Move what new aliases had."""
+        """Move the data of new aliases to their canonical URLs."""
         for plan in plans:
             for alias in plan.aliases:
                 if page_updates.has_own(rows.get(alias, {})):

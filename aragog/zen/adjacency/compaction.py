@@ -122,7 +122,7 @@ class Compactor:
 
     def purge(self, pages: Sequence[str]) -> None:
         """
-        Delete the links that these pages had and have not anymore, from the journal and all lists.
+        Delete the links that these pages no longer have from the journal and all lists.
 
         Compacts the whole journal, and rewrites long lists that contain such a link. Another
         process that is compacting is waited for. Safe to repeat after a crash.

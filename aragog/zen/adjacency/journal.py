@@ -74,4 +74,4 @@ def unpack(data: bytes) -> Iterator[Entry]:
     except (ValueError, TypeError) as error:
         raise CorruptRow("j", "", f"cannot be read: {error}") from error
     if not newline or at != len(blobs):
-        raise CorruptRow("j", "", "is cut short")
+        raise CorruptRow("j", "", "is truncated")

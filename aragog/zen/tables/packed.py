@@ -180,7 +180,7 @@ def _numbered(shape: bytes) -> Mapping[bytes, int]:
 
 @lru_cache(maxsize=4096)
 def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
-    """The same of `columns` alone; readers request the same few sets repeatedly."""
+    """The same for only these `columns`; readers request the same few sets repeatedly."""
     number_of = dict(_where(shape))
     return tuple((column, number_of[column]) for column in columns if column in number_of)
 

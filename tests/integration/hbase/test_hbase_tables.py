@@ -104,7 +104,7 @@ def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
         hbase_settings, hbase_prefix="zstd_", hbase_compression="ZSTD", hbase_pool_size=1
     )
 
-    with pytest.raises(ConfigError, match=r"store\.hbase_compression: HBase cannot do ZSTD"):
+    with pytest.raises(ConfigError, match=r"store\.hbase_compression: HBase does not support ZSTD"):
         HBaseTables(settings).create()
 
 

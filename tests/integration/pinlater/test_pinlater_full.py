@@ -104,7 +104,9 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
     assert own_place.shard.sizes("celery").failed == 0
     assert {"second", "third", "first done"} <= set(text)
     log = (tmp_path / "log").read_text()
-    assert log.count("messages cannot be sent, jobs are given back and wait") <= 2  # a process each
+    assert (
+        log.count("messages cannot be sent, jobs are returned to their queues") <= 2
+    )  # a process each
     assert "its memory is full" in log
     assert "Traceback" not in log
     assert text.count("first") >= 3

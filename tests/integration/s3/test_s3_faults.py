@@ -152,7 +152,7 @@ def test_a_missing_bucket_is_reported_with_its_remedy(s3_settings):
     content = S3Content(dataclasses.replace(s3_settings, s3_bucket="nowhere"))
 
     with pytest.raises(
-        ContentUnavailable, match=r"no such bucket: create it, or set content\.s3_bucket"
+        ContentUnavailable, match=r"the bucket does not exist: create it, or set content\.s3_bucket"
     ):
         content.get(KEY)
 

@@ -72,7 +72,7 @@ def test_an_object_that_is_gone_or_another_is_reported(store, s3_content):
     key = store.get(A).content_key
 
     s3_content.put(key, b"another", {})
-    with pytest.raises(CorruptContent, match="is not what its pointer says"):
+    with pytest.raises(CorruptContent, match="does not match its pointer"):
         store.content(A)
 
     s3_content.delete(key)

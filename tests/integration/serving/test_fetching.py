@@ -235,9 +235,9 @@ def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, comp
 
     def enqueue(urls, **_):
         if not heard:
-            with completions.waiting(URL) as other:
+            with completions.subscribe(URL) as other:
                 finish(stand)
-                wait_until(other.woken.done)
+                wait_until(other.notified.done)
         options = EnqueueOptions(priority=0, refresh=True, insist=True)
         heard.extend(results := list(stand.enqueuer.enqueue(urls, options)))
         return results

@@ -35,7 +35,9 @@ class Stalled:
         return getattr(self._store, name)
 
 
-@pytest.fixture(params=[None, StoreUnavailable("hbase", "is away")], ids=["stalls", "is away"])
+@pytest.fixture(
+    params=[None, StoreUnavailable("hbase", "is unavailable")], ids=["stalls", "is unavailable"]
+)
 def hedged(request):
     gate = threading.Event()
     primary = Stalled(a_store(b"primary"), gate, request.param)

@@ -106,7 +106,7 @@ def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(system):
 
 
 def test_an_unknown_url_has_an_explanation_too(system):
-    assert texts(reported(system, PAGE, "store")) == {"stored": "nothing is known of it"}
+    assert texts(reported(system, PAGE, "store")) == {"stored": "no record"}
     assert reported(system, PAGE, "fields").lines == ()
 
 

@@ -32,7 +32,7 @@ class SwitchedShard(MemoryShard):
     def answer(self):
         self.calls += 1
         if self.away:
-            raise BrokerUnavailable(f"shard {self.name}", "is away")
+            raise BrokerUnavailable(f"shard {self.name}", "is unavailable")
 
     ack, nack, extend, sweep = map(switched, ("ack", "nack", "extend", "sweep"))
 

@@ -35,7 +35,7 @@ def test_a_defect_is_an_outcome_that_names_it_and_is_logged(caplog):
 
 def test_an_outage_stays_an_error():
     with pytest.raises(LimiterUnavailable):
-        run(failing(LimiterUnavailable("limiter", "is away")))
+        run(failing(LimiterUnavailable("limiter", "is unavailable")))
 
 
 def test_an_outcome_is_passed_on():

@@ -46,7 +46,7 @@ def test_urls_are_sent_in_batches_with_the_priority_and_depth_of_the_call(ports)
 
 def test_urls_that_a_broker_did_not_take_may_be_enqueued_again(ports):
     def refuse(_):
-        raise BrokerUnavailable("broker", "is away")
+        raise BrokerUnavailable("broker", "is unavailable")
 
     ports.sent.send_all = refuse
     with pytest.raises(BrokerUnavailable):

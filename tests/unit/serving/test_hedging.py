@@ -162,7 +162,7 @@ def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate
     hedged.close()
 
 
-@pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is away")])
+@pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is unavailable")])
 def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error):
     standby = Gated(a_store(), error=error)
     hedged = reading(Gated(a_store(shop=b"primary"), gate), standby)
@@ -177,13 +177,13 @@ def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error)
 
 
 def test_an_outage_of_the_primary_is_hidden_whatever_the_budget():
-    away = StoreUnavailable("hbase", "is away")
+    away = StoreUnavailable("hbase", "is unavailable")
     hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
 
     record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
     assert all(answer.from_standby and answer.value.fields["of"] == b"standby" for answer in record)
-    with pytest.raises(StoreUnavailable, match="is away"):
+    with pytest.raises(StoreUnavailable, match="is unavailable"):
         hedged.read(lambda store: store.get("http://unknown.example/"))
     hedged.close()
 

@@ -40,7 +40,7 @@ def lose_the_alias_edge(a_stand):
     drop(a_stand, "e", alias_puts(ALIAS, PAGE, 0)[0][1])
 
 
-def lose_the_word_of_aliases(a_stand):
+def lose_the_alias_mark(a_stand):
     drop(a_stand, "n", node_id(PAGE), [nodes.ALIASED])
 
 
@@ -66,7 +66,7 @@ DAMAGES = {
     lose_the_host_row: ["host row missing"],
     leave_a_host_row: ["host row without its node"],
     lose_the_alias_edge: ["alias edge missing"],
-    lose_the_word_of_aliases: ["word of aliases missing"],
+    lose_the_alias_mark: ["alias mark missing"],
     leave_an_alias_edge: ["alias edge without its pointer"],
     lose_the_content: ["content missing or damaged"],
     # What is damaged has no pointer any more, so the object goes, too.

@@ -84,7 +84,7 @@ class _Shown:
 
 
 def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
-    """Return True for a list of names alone: what to buy without the amounts."""
+    """Return True for a list of names only: ingredients without amounts."""
     with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
     return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
 

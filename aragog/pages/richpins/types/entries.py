@@ -41,7 +41,7 @@ def addresses_of(sources: Sources) -> set[str]:
 
 
 def has_address(node: Node, page_addresses: set[str]) -> bool:
-    """Return True if an item says that it has one of the page's addresses."""
+    """Return True if an item declares one of the page's addresses."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _bare(each.id or "" if isinstance(each, Node) else str(each)) in page_addresses

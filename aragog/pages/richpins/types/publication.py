@@ -58,7 +58,7 @@ def authors_of(
     """
     Return the names of the page's authors.
 
-    `shown` are names in the visible text, used if the markup names nobody. A name that several
+    `shown` are names in the visible text, used if the markup names no author. A name that several
     sources give comes before a name from a single source. The name of the site or its publisher is
     used only if no person is named, neither in the markup nor in the text.
     """

@@ -87,7 +87,7 @@ def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -
 
 
 def _lasting(value: Any) -> int | None:
-    """Return minutes, or None for seconds alone (`PT30S`), which often stand for minutes."""
+    """Return minutes, or None if there are only seconds (`PT30S`), which often mean minutes."""
     if isinstance(value, str) and _SECONDS_ALONE.fullmatch(value.strip()):
         return None
     return durations.minutes(value)

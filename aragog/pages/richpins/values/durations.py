@@ -14,7 +14,7 @@ from typing import Any
 from aragog.pages.richpins.syntax.graph import Node
 
 MAX_MINUTES = 525_600
-"""One year; a longer value is no cooking time and no running time of a film."""
+"""One year; a longer value is neither a cooking time nor the running time of a film."""
 
 _ISO = re.compile(
     r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
@@ -63,7 +63,7 @@ _WORDS = {"an hour": "1 hour", "half an hour": "30 minutes", "a minute": "1 minu
 
 
 def minutes(value: Any) -> int | None:
-    """Return whole minutes, rounded half up, or None if it is no duration or is zero."""
+    """Return whole minutes, rounded half up, or None if it is zero or not a duration."""
     length_s = seconds(value, bare_unit="m")
     if length_s is None:
         return None
@@ -94,7 +94,7 @@ def _iso(text: str) -> Decimal | None:
         text = f"P{text}"
     match = _ISO.fullmatch(text)
     if match and match["MO"] and not any(match[name] for name in "YWDHMS"):
-        text = f"PT{match['MO']}M"  # months alone are minutes with a missing T
+        text = f"PT{match['MO']}M"  # only months: minutes with a missing T
         match = _ISO.fullmatch(text)
     if match:
         part = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}

@@ -42,7 +42,7 @@ _SHARED = {
 """Symbols of several currencies, by the country of the page's audience."""
 _ALIASES = {"kr.": "kr", "rs.": "rs", ":-": "kr"}
 _WORDS = frozenset("ALL ANG BAM COD COP CUP GEL LAK MAD MOP PEN RON SOS TOP TRY".split())
-"""Codes that are also words: in a text they count only alone with a number."""
+"""Codes that are also words: in a text they count only with nothing else but a number."""
 
 _NUMBER = r"\d(?:[\d.,'’\u00a0\u202f]|\x20(?=\d{3}(?!\d))){0,30}+"
 _MARK = "|".join(

@@ -61,7 +61,7 @@ def _forget_waiting(executor: Any) -> None:
         with suppress(Empty):
             while True:
                 item = waiting.get_nowait()
-                if item is None:  # the executor is ending, and tells its threads so
+                if item is None:  # the executor is shutting down
                     waiting.put(None)
                     return
                 item.future.cancel()

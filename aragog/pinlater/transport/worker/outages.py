@@ -28,7 +28,7 @@ class Outage:
             self._given_back += 1
             first = self._given_back == 1
         if first:
-            logger.warning("messages cannot be sent, jobs are given back and wait: %s", reason)
+            logger.warning("messages cannot be sent, jobs are returned to their queues: %s", reason)
 
     def over(self, **_: Any) -> None:
         """Record that a message was sent."""
@@ -36,7 +36,7 @@ class Outage:
             with self._lock:
                 count, self._given_back = self._given_back, 0
             if count:
-                logger.warning("messages can be sent again; jobs were given back %d times", count)
+                logger.warning("messages can be sent again; jobs were returned %d times", count)
 
 
 class OneLine(logging.Filter):

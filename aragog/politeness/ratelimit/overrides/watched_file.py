@@ -1,4 +1,4 @@
-"""Notice that a file changed."""
+"""Detect that a file changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class WatchedFile:
         self._seen = _signature(path)
 
     def changed(self) -> bool:
-        """Report whether the file changed, appeared or went since the last call."""
+        """Report whether the file changed, appeared or was removed since the last call."""
         before, self._seen = self._seen, _signature(self.path)
         return self._seen != before
 

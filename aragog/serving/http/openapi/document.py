@@ -40,9 +40,9 @@ def _body(text: str) -> dict[str, Any]:
 
 
 _PROBLEMS = {
-    "400": _problem("The request cannot be read; `detail` says why."),
+    "400": _problem("The request is malformed; `detail` gives the reason."),
     "401": _problem("No bearer token, or an unknown one."),
-    "403": _problem("The token has not the scope, or the URL was taken down."),
+    "403": _problem("The token lacks the scope, or the URL was taken down."),
     "404": _problem("Nothing is known of the URL."),
     "412": _problem("The record has another version than `If-Match`."),
     "413": _problem("The body is longer than serving.max_body_bytes."),

@@ -47,7 +47,7 @@ def read_urls(
 def _result(url: str, result: Found) -> dict[str, Any]:
     match result:
         case None:
-            return {"input": url, "status": 404, "detail": "nothing is known of this URL"}
+            return {"input": url, "status": 404, "detail": "there is no record of this URL"}
         case InvalidUrl():
             return {"input": url, "status": 400, "detail": str(result)}
         case PermanentError():

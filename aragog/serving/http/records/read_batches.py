@@ -3,7 +3,7 @@ Read records for many requests with one call into a thread.
 
 A call into a thread and back costs as much CPU as the read itself. So requests that arrive while
 others are being read wait for a moment and share a call: one under light load, up to `MOST` under
-heavy load. Requests of a batch have their own results; one that fails harms no other.
+heavy load. Requests of a batch have their own results; one that fails does not affect the others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Body:
 
 
 Result = Body | Exception | None
-"""None: nothing is known of the URL."""
+"""None: there is no record of the URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Read:
 
 class ReadBatches:
     """
-    The reads of one server; used on its event loop alone.
+    The reads of one server; used only on its event loop.
 
     Args:
         read: reads the store.

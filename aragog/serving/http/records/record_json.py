@@ -28,7 +28,7 @@ class RecordJson(NamedTuple):
 
 
 Found = RecordJson | Exception | None
-"""None: nothing is known of the URL. An exception concerns this URL alone."""
+"""None: there is no record of the URL. An exception concerns only this URL."""
 
 
 def read_records(
@@ -63,7 +63,7 @@ def read_hedged(
     except TransientError as error:
         if len(urls) == 1:
             return [error]
-        # Perhaps of one of them alone: each file of an SQLite store fails by itself.
+        # Perhaps of only one of them: each file of an SQLite store fails by itself.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
     return [_of_standby(result) for result in results] if standby else results
 
@@ -88,7 +88,7 @@ def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Foun
         return _whole(store, store.get(url, fields))
     except TransientError:
         raise
-    except Exception as error:  # noqa: BLE001 - it is the result of this URL alone
+    except Exception as error:  # noqa: BLE001 - it is the result of only this URL
         return error
 
 

@@ -65,7 +65,7 @@ class StoreThreads:
         timer = loop.call_later(deadline_s, started.expire)
 
         def finish(_: Future[T]) -> None:
-            with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+            with suppress(RuntimeError):  # the loop was closed meanwhile: no caller waits
                 loop.call_soon_threadsafe(started.finish, timer)
 
         future.add_done_callback(finish)

@@ -26,7 +26,7 @@ from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore
 
 DEFAULT_WAIT_MS = 10_000
-"""How long `POST /v1/fetch` waits unless it says otherwise."""
+"""How long `POST /v1/fetch` waits by default."""
 MOST_AGE_S = 10**10
 
 
@@ -80,7 +80,7 @@ class Fetches:
         if response.record is None:
             raise Problem(
                 404,
-                response.reason or "nothing is known of this URL yet",
+                response.reason or "there is no record of this URL yet",
                 {"Retry-After": "1"} if response.fetching else None,
                 freshness(response),
             )

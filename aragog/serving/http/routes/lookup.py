@@ -1,7 +1,7 @@
 """
 The look-up page at `/`: everything about one URL, for people.
 
-It works without scripts. All text comes from strangers: every value is escaped, links lead to this
+It works without scripts. All text is untrusted: every value is escaped, links lead to this
 page alone, and the Content-Security-Policy allows no script, frame or foreign form. Where tokens
 are configured, the form sends one in its body, never in an address.
 """

@@ -78,7 +78,7 @@ class Call:
     def read_ahead(self) -> None:
         """Learn the deadline of a call that no thread has begun; a large one keeps the default."""
         if self.arguments is None and len(self.frame) <= SMALL_BYTES:
-            with contextlib.suppress(wire.BadArguments):  # the thread will say so
+            with contextlib.suppress(wire.BadArguments):  # the thread reports it
                 self.decoded()
 
     def raised(self, reply: Raised) -> bytes:

@@ -1,4 +1,4 @@
-"""Calls that every service has, and messages that are no call: answered on the event loop."""
+"""Calls that every service has, and messages that are not calls: answered on the event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def session_reply(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
     """
-    The reply to `ping`, to `authenticate`, and to what is no call.
+    The reply to `ping`, to `authenticate`, and to messages that are not calls.
 
     `authenticate` sets `connection.authorization`.
     """
@@ -26,9 +26,7 @@ def session_reply(
             message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
         )
     if call is None:
-        return wire.refused(
-            message.name, message.number, wire.UNKNOWN_METHOD, "there is no such method"
-        )
+        return wire.refused(message.name, message.number, wire.UNKNOWN_METHOD, "unknown method")
     if call == b"authenticate":
         return _authenticate(connection, frame, message, tokens)
     return wire.frame(head(REPLY, call), message.number, b"\x00")

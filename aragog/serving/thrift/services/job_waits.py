@@ -241,7 +241,7 @@ class _Listener:
         return next((queue for queue in self._queues if wake_key(queue) == key), None)
 
     def _lost(self, error: Exception) -> None:
-        log.warning("shard %s is away: %s", self.poller.shard.name, error)
+        log.warning("shard %s is unavailable: %s", self.poller.shard.name, error)
         self.poller.drop()
         self._not_before_s = time.monotonic() + LOOK_EVERY_S
 

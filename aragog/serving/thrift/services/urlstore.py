@@ -63,7 +63,7 @@ class UrlStoreService:
 
     @staticmethod
     def get_shares(arguments: Mapping[str, Any]) -> bool:
-        """Calls of `get` that differ in their URL alone are one read, if they name fields."""
+        """Calls of `get` that differ only in their URL are one read, if they name fields."""
         options = arguments.get("options")
         return bool(arguments.get("fields")) and not (options is not None and options.facts)
 
@@ -78,7 +78,7 @@ class UrlStoreService:
                     results[place] = self.get(call)
                 else:
                     alike[fields].append((place, normalize(url)))
-            except Exception as error:  # noqa: BLE001 - it is the result of this call alone
+            except Exception as error:  # noqa: BLE001 - it is the result of only this call
                 results[place] = error
         for fields, group in alike.items():
             result = self._values([url for _, url in group], fields)
@@ -91,7 +91,7 @@ class UrlStoreService:
         try:
             result = self._read(lambda store: store.pages.values(urls, fields))[0]
             return [Missing() if each is None else _encoded(each, fields) for each in result]
-        except Exception as error:  # noqa: BLE001 - it may be the result of one call alone
+        except Exception as error:  # noqa: BLE001 - it may be the result of only one call
             if len(urls) == 1:
                 return [error]
         return [value for url in urls for value in self._values([url], fields)]
@@ -210,7 +210,7 @@ class UrlStoreService:
         self._store.schedule.unwatch(text(args.url, "url"), text(args.owner, "owner"))
 
 
-_UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "nothing is known of this URL")
+_UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
 
 
 _LEFT_OUT = records.absent(

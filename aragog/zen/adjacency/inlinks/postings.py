@@ -6,7 +6,7 @@ lines of one source the one with the largest at_ms counts. Kinds: `+` a new link
 text changed, `-` a removed link. A delta of a list is
 
     4 bytes   its net count: added links minus removed links, signed
-    rest      the lines, plain if it begins with a line, else zstd (its magic is no URL)
+    rest      the lines, plain if it begins with a line, else zstd (its magic is not a URL)
 
 Net counts add up to the exact number, because each change of a page is compacted exactly once.
 """

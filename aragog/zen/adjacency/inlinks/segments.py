@@ -257,7 +257,7 @@ def _latest_ms(row: Row) -> int:
     """
     The timestamp that a new header needs at least; 0 for a list that does not exist.
 
-    With the compactor's time alone, a header that a faster clock wrote would hide the new one.
+    With only the compactor's time, a header that a faster clock wrote would hide the new one.
     """
     return newest_ms(row) if row else 0
 

@@ -78,7 +78,8 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     def write_message_begin(self, name: str, kind: int, _: int) -> None:
         self.number = self.number % MAX_NUMBER + 1
         if not self.several:
-            # An error ended the earlier calls without a response: nobody waits for those responses.
+            # An error ended the earlier calls without a response: no caller waits for those
+            # responses.
             self.unanswered.clear()
         self.unanswered.append(self.number)
         self.socket.start_call()
@@ -135,7 +136,7 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
         True while there is nothing to read, the normal state between two calls.
 
         Readable data is the end of the connection (the gateway stopped or dropped an idle
-        connection) or a response that nobody waits for. About 1 µs; nothing is sent.
+        connection) or a response that no caller waits for. About 1 µs; nothing is sent.
         """
         return not self._watch.poll(0)
 

@@ -51,7 +51,7 @@ REMEDIES = {
     "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
     "NoSuchColumnFamily": "a column family is missing: see `aragog doctor`",
     "CallQueueTooBig": "HBase is overloaded",
-    "RegionTooBusy": "HBase is overloaded: a region takes no more writes for now",
+    "RegionTooBusy": "HBase is overloaded: a region accepts no writes for now",
 }
 
 

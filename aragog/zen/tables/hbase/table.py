@@ -259,7 +259,7 @@ def _cells(row: Any) -> Row:
 
 
 def _before(key: bytes) -> bytes | None:
-    """A key just below `key`, with almost no keys in between; None: there is no such key."""
+    """A key just below `key`, with almost no keys in between; None if none exists."""
     if not key:
         return None
     if key[-1] == 0:

@@ -104,8 +104,8 @@ class HBaseTables(Tables):
                 return
             if "ompression" in message:
                 raise ConfigError(
-                    f"store.hbase_compression: HBase cannot do {compression} (SNAPPY, GZ and NONE "
-                    f"need no further jars): {error.reason}"
+                    f"store.hbase_compression: HBase does not support {compression} "
+                    f"(SNAPPY, GZ and NONE need no further jars): {error.reason}"
                 ) from error
             raise
 

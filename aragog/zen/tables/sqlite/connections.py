@@ -81,7 +81,7 @@ def share_mode(path: Path) -> None:
 
 def open_file(path: Path) -> sqlite3.Connection:
     """A connection to a file, which is created with its tables if missing."""
-    with suppress(OSError):  # SQLite says what is wrong; its other files take the mode of this one
+    with suppress(OSError):  # SQLite reports the problem; its other files take the mode of this one
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
         path,
