@@ -38,6 +38,7 @@ imports = (
     "aragog.tasks.store",
     "aragog.tasks.refresh",
     "aragog.tasks.watches",
+    "aragog.tasks.render",
     "aragog.tasks.webhooks",
     "aragog.tasks.reextract",
     "aragog.tasks.maintenance",

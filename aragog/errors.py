@@ -22,6 +22,7 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── SpoolUnavailable        the spool's Redis
     │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
     │   │   └── BrokerFull          the broker works, but its memory is full
+    │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
     │   └── ServiceUnavailable      the server of a client does not answer, or not in time
     └── PermanentError              our data is damaged; an operator must act
@@ -174,6 +175,10 @@ class BrokerUnavailable(TransientError):
 
 class BrokerFull(BrokerUnavailable):
     """The broker has no memory for new jobs; existing jobs continue."""
+
+
+class BrowserUnavailable(TransientError):
+    """The browser that renders pages is not installed or does not start."""
 
 
 @dataclass(eq=False, repr=False)

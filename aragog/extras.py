@@ -12,6 +12,7 @@ MODULE_OF = {
     "thrift": "thriftpy2",
     "flower": "flower",
     "parquet": "pyarrow",
+    "render": "playwright",
     "reppy": "reppy",
 }
 """The module that shows whether an extra is installed."""

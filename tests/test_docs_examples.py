@@ -110,6 +110,7 @@ RUN_BY = {
     ("docs/producers.md", "sh"): (
         f"{PRODUCERS}::test_the_producers_page_enqueues_from_the_shell"
     ),
+    ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/robots.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/s3.md", "sh: make s3"): (
@@ -163,6 +164,9 @@ NOT_RUN = {
     ("docs/performance.md", "sh"): MEASURES,
     ("docs/reliability.md", "sh: make chaos"): (
         "runs for 20 minutes; tests/system/test_chaos.py runs a part of it"
+    ),
+    ("docs/rendering.md", "sh"): (
+        "installs packages; tests/integration/pipeline/test_rendering.py needs and uses them"
     ),
     ("docs/scale.md", "sh"): MEASURES,
 }

@@ -16,6 +16,7 @@ from aragog.bootstrap.redis_services import (
     spool,
     waiting_jobs,
 )
+from aragog.bootstrap.rendering import RendererOnDemand, for_resources
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
@@ -26,9 +27,12 @@ from aragog.pages import extractors, sitemaps
 from aragog.pipeline.crawl_log.files import log_files
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.crawl_log.writer import CrawlLogWriter
+from aragog.pipeline.fetching.page_resources import PageResources
+from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules
@@ -46,6 +50,7 @@ from aragog.pipeline.stages.fetch import FetchStage
 from aragog.pipeline.stages.maintenance import MaintenanceStage
 from aragog.pipeline.stages.reextract import ReextractStage
 from aragog.pipeline.stages.refresh import RefreshStage
+from aragog.pipeline.stages.render import PageRenderer, RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
@@ -133,14 +138,17 @@ def _pipeline(parts: _StageParts) -> Pipeline:
     settings, store, rules = parts.settings, parts.store, parts.access.rules
     pool, requester, for_rules = _requesters(settings, parts.access, parts.clock)
     log_stream, log_writer = crawl_log(settings, parts.client)
+    renderer = RendererOnDemand(settings)
+    robots = RobotsStage(
+        rules.robots, rules.limiter, for_rules, pool, parts.counters, parts.clock, settings,
+        rules.refusals,
+    )  # fmt: skip
     return Pipeline(
         sender=parts.sender,
         enqueuer=parts.enqueuer,
         fetch=_fetch_stage(parts, requester),
-        robots=RobotsStage(
-            rules.robots, rules.limiter, for_rules, pool, parts.counters, parts.clock, settings,
-            rules.refusals,
-        ),
+        robots=robots,
+        render=_render_stage(parts, robots, renderer),
         canonicalize=CanonicalizeStage(
             parts.spool, store, parts.in_flight, parts.marks,
             Discovery(parts.enqueuer, store, settings), parts.rescheduling, settings,
@@ -160,6 +168,7 @@ def _pipeline(parts: _StageParts) -> Pipeline:
             crawl_log=log_writer,
         ),
         on_close=(
+            renderer.close,
             lambda: pool.shutdown(wait=False, cancel_futures=True),
             rules.limiter.close,
             store.close,
@@ -172,7 +181,23 @@ def _fetch_stage(parts: _StageParts, requester: Requester) -> FetchStage:
     # On pinlater, a closed spool already stops workers from claiming this message.
     room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
     outcomes = OutcomeLog(parts.client, prefix=parts.settings.redis.prefix)
-    return FetchStage(selection, requester, room, parts.rescheduling, parts.counters, outcomes)
+    return FetchStage(
+        selection, requester, room, parts.rescheduling, parts.counters, outcomes,
+        RenderingRule(parts.settings.rendering),
+    )  # fmt: skip
+
+
+def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRenderer) -> RenderStage:
+    fetcher = Fetcher(for_resources(parts.settings), parts.access.ssrf_filter, clock=parts.clock)
+
+    def learn_rules(of: str) -> None:
+        parts.sender.send_all(robots.run(RobotsBatch((of,))))
+
+    resources = PageResources(parts.access, fetcher, learn_rules, parts.clock)
+    return RenderStage(
+        parts.spool, renderer, resources.fetch, parts.store.takedowns,
+        parts.marks, parts.rescheduling, parts.counters,
+    )  # fmt: skip
 
 
 def _requesters(

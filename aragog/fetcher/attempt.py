@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from aragog.fetcher.admission import Deny, Gate, Go, Later
@@ -69,6 +70,8 @@ class FetchAttempt:
         self._validators_url = url
         self._conditional = False
         """The last request asked only for a changed page."""
+        self.extra_headers: Mapping[str, str] = {}
+        """Sent with each request; values of one line only."""
         self._cookies = Cookies() if defaults.settings.cookies else None
         self._response: HttpResponse | None = None
         self._deadline = defaults.adapter.deadline()
@@ -139,6 +142,9 @@ class FetchAttempt:
     def _headers(self) -> dict[str, str]:
         """Return all request headers except Host."""
         headers = self._defaults.headers_for(self._url, (hop.url for hop in self._hops))
+        headers |= {
+            name: v for name, value in self.extra_headers.items() if (v := _one_line(value))
+        }
         if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
             headers["Cookie"] = cookie
         etag, last_modified = self._validators

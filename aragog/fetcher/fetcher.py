@@ -10,7 +10,7 @@ without contact, and failures of the gate.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import requests
@@ -62,6 +62,7 @@ class Fetcher:
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: Sequence[Hop] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> Outcome:
         """
         Fetch `url` and return its outcome. Idempotent.
@@ -74,6 +75,7 @@ class Fetcher:
             validators_url: the URL of the stored copy; only requests to it carry the validators.
                 None: `url`.
             hops: redirects that led to `url`, when an earlier fetch stopped at one of them.
+            headers: sent besides the usual ones, or instead of them.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
@@ -81,6 +83,7 @@ class Fetcher:
         """
         attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops))
         attempt.set_validators(etag, last_modified, validators_url)
+        attempt.extra_headers = headers or {}
         return attempt.run()
 
     def session(self) -> requests.Session:

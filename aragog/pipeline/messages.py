@@ -7,6 +7,7 @@ stay in the spool: a message names their tokens.
 
     tasks.fetch         FetchBatch    URLs to fetch
     tasks.robots        RobotsBatch   origins whose rules are needed, and URLs that wait for them
+    tasks.render        ResultBatch   the result of one fetch, to be rendered
     tasks.canonicalize  ResultBatch   the result of each fetch
     tasks.store         PageBatch     a token of the page updates to write
 
@@ -190,6 +191,8 @@ class FetchResult:
     body_hash: str | None = None
     """SHA-256 of the body before compression, hex."""
     body_bytes: int = 0
+    rendering: str | None = None
+    """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
 
     def wire(self) -> dict[str, Any]:
         head = {

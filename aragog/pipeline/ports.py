@@ -53,6 +53,16 @@ class InFlight(Protocol):
         """The URLs are done."""
 
 
+class Marks(Protocol):
+    """Marks of runs (`aragog.pipeline.pages.run_marks.RunMarks`)."""
+
+    def begin(self, tokens: Sequence[str]) -> int:
+        """Mark a run of the batch; how many earlier ones never ended."""
+
+    def end(self, tokens: Sequence[str]) -> None:
+        """The run is over."""
+
+
 class CounterSink(Protocol):
     """Counts of events (`aragog.pipeline.statistics.counters.Counters`)."""
 

@@ -27,6 +27,7 @@ class Queue(StrEnum):
 
     FETCH = "fetch"
     ROBOTS = "robots"
+    RENDER = "render"
     CANONICALIZE = "canonicalize"
     STORE = "store"
     UPKEEP = "upkeep"
@@ -43,6 +44,7 @@ class Destination(Enum):
 
     FETCH = "aragog.fetch", Queue.FETCH
     ROBOTS = "aragog.robots", Queue.ROBOTS
+    RENDER = "aragog.render", Queue.RENDER
     CANONICALIZE = "aragog.canonicalize", Queue.CANONICALIZE
     STORE = "aragog.store", Queue.STORE
     WATCHES = "aragog.watches", Queue.UPKEEP

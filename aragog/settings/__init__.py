@@ -12,6 +12,7 @@ from aragog.settings.sections.crawling import (
     FetchSettings,
     PipelineSettings,
     PolitenessSettings,
+    RenderingSettings,
     WorkerSettings,
 )
 from aragog.settings.sections.operation import CrawlLogSettings, LogSettings, StandaloneSettings
@@ -31,6 +32,7 @@ __all__ = [
     "PolitenessSettings",
     "RedisSettings",
     "RefreshSettings",
+    "RenderingSettings",
     "ServingSettings",
     "Settings",
     "StandaloneSettings",

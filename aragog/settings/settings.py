@@ -15,6 +15,7 @@ from aragog.settings.sections.crawling import (
     FetchSettings,
     PipelineSettings,
     PolitenessSettings,
+    RenderingSettings,
     WorkerSettings,
 )
 from aragog.settings.sections.operation import CrawlLogSettings, LogSettings, StandaloneSettings
@@ -39,6 +40,7 @@ class Settings:
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
+    rendering: RenderingSettings = field(default_factory=RenderingSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     content: ContentSettings = field(default_factory=ContentSettings)
     refresh: RefreshSettings = field(default_factory=RefreshSettings)

@@ -3,6 +3,7 @@ The standalone system: its processes and their command lines and environment.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
     fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
+    render    a worker that renders pages (only where rendering.hosts names hosts)
     beat      the schedule
     http      the HTTP API, and the Thrift services
     flower    the dashboard (where the extra of that name is installed)
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from aragog.bootstrap.rendering import check_rendering
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.extras import has
@@ -36,6 +38,11 @@ FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 # Imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
 ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
+
+
+def roles(settings: Settings) -> tuple[str, ...]:
+    """The roles that these settings need a worker of."""
+    return (*ROLES, "render") if settings.rendering.hosts else ROLES
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -75,7 +82,8 @@ def check(settings: Settings) -> None:
     Check for problems that would only appear later, and then in every worker.
 
     These are ports in use, servers that are open to other machines without a token or login, a
-    bad overrides file, and extractors that are not installed.
+    bad overrides file, extractors that are not installed, and a browser that is needed and cannot
+    be started.
 
     Raises:
         ConfigError: names each problem with its setting or file.
@@ -86,6 +94,7 @@ def check(settings: Settings) -> None:
     check_ports(settings)
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
+    check_rendering(settings)
     if settings.pipeline.extractors:
         from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
 
@@ -120,7 +129,7 @@ def start(
         server.process = child.process
         server.wait_until_ready(60.0)
     release = release_command if kind_of(settings.resolved().broker.url) == "pinlater" else None
-    for role in ROLES:
+    for role in roles(settings):
         command = worker_command(role)
         supervisor.start(Child(role, command, WORKERS, WORKER_STOP_S, after_kill=release))
     commands = {

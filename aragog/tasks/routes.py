@@ -11,6 +11,7 @@ from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, Queue
 
 FETCH = Destination.FETCH.task
 ROBOTS = Destination.ROBOTS.task
+RENDER = Destination.RENDER.task
 CANONICALIZE = Destination.CANONICALIZE.task
 STORE = Destination.STORE.task
 WATCHES = Destination.WATCHES.task
@@ -28,6 +29,7 @@ QUEUE_OF = {
     FETCH: Queue.FETCH,
     FETCH_BY_MODULE: Queue.FETCH,
     ROBOTS: Queue.ROBOTS,
+    RENDER: Queue.RENDER,
     CANONICALIZE: Queue.CANONICALIZE,
     REEXTRACT: Queue.CANONICALIZE,
     STORE: Queue.STORE,

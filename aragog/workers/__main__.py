@@ -17,6 +17,8 @@ import sys
 import click
 from celery.bin.base import CLIContext
 
+from aragog.errors import ConfigError
+from aragog.extras import require
 from aragog.logs import configure
 from aragog.settings import load_settings
 from aragog.workers.app import app
@@ -47,6 +49,11 @@ def main() -> int:
 
 
 def _work(role: str, options: list[str]) -> int:
+    if role == "render":
+        try:
+            require("render", "the role render")
+        except ConfigError as error:
+            sys.exit(f"aragog: {error}")
     from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
 
     from aragog.workers.preload import preload  # noqa: PLC0415

@@ -26,6 +26,7 @@ from aragog.logs import format_handlers
 from aragog.pinlater.claims import gates
 from aragog.pinlater.transport.worker import follow
 from aragog.pipeline.faults.beat_log import BeatErrors
+from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.pages.limits import make_expendable
 from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import Destination, Queue
@@ -55,6 +56,7 @@ def _check_files(**_: Any) -> None:
             load(settings.pipeline.extractors)
         overrides_of(settings)
         take_up_site_rules(settings)
+        RenderingRule(settings.rendering)
         if problem := store_conflict(settings):
             raise ConfigError(problem)
     except ConfigError as error:

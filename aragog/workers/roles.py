@@ -3,8 +3,9 @@ The roles of workers: the queues, pool and size of each.
 
 `fetch`, `robots` and `webhooks` wait for the network, so they use threads. `canonicalize` needs the
 CPU, so it uses processes. `store` waits for disk and gateways and needs little CPU, so it uses
-threads. A role is only a set of command-line options: any Celery worker that is started by hand
-with the same queues does the same work.
+threads. `render` is only needed where `rendering.hosts` names hosts; its threads wait for browsers,
+whose processes need the CPU. A role is only a set of command-line options: any Celery
+worker that is started by hand with the same queues does the same work.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ ROLES = {
     "fetch": Role(("fetch",), "threads", DEFAULT.fetch, YIELDING),
     "robots": Role(("robots", "upkeep"), "threads", DEFAULT.robots, YIELDING),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
+    "render": Role(("render",), "threads", DEFAULT.render, YIELDING),
     "store": Role(("store",), "threads", DEFAULT.store),
     "webhooks": Role(("webhooks",), "threads", DEFAULT.webhooks),
 }

@@ -19,7 +19,13 @@ from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.robots.cache import RobotsCache
-from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
+from aragog.settings import (
+    FetchSettings,
+    PolitenessSettings,
+    RenderingSettings,
+    Settings,
+    StoreSettings,
+)
 from aragog.settings.sections.servers import RedisSettings
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
@@ -66,6 +72,11 @@ class CrawlStand:
                 return self.pipeline.fetch.run(FetchBatch.read(wire))
             case Destination.ROBOTS:
                 return self.pipeline.robots.run(RobotsBatch.read(wire))
+            case Destination.RENDER:
+                batch = ResultBatch.read(wire)
+                outgoing = self.pipeline.render.run(batch)
+                self.pipeline.render.free(batch, outgoing)
+                return outgoing
             case Destination.CANONICALIZE:
                 return self.pipeline.canonicalize.run(ResultBatch.read(wire))
             case Destination.STORE:
@@ -133,7 +144,14 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
     """Makes stands: `crawl_stand(handlers, qps=10)`; further keywords are politeness settings."""
     stands: list[CrawlStand] = []
 
-    def make(handlers: dict[str, Handler], *, agent: str = AGENT, **politeness: Any) -> CrawlStand:
+    def make(
+        handlers: dict[str, Handler],
+        *,
+        agent: str = AGENT,
+        rendering: RenderingSettings | None = None,
+        allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
+        **politeness: Any,
+    ) -> CrawlStand:
         origin = Origin(handlers)
         origin.start()
         settings = Settings(
@@ -144,8 +162,9 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             fetch=FetchSettings(
                 user_agent=agent,
                 host_map={"*.test": origin.address},
-                allowed_networks=("127.0.0.0/8",),
+                allowed_networks=allowed_networks,
             ),
+            rendering=rendering or RenderingSettings(),
         )
         sent = Sent()
         stands.append(CrawlStand(connect(settings, sent), origin, sent))

@@ -20,6 +20,7 @@ EXAMPLES = {
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
     errors.BrokerFull: ("redis", "full"),
+    errors.BrowserUnavailable: ("rendering.browser", "is not installed"),
     errors.AccessDenied: ("needs a bearer token",),
     errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
     errors.SlowDown: ("redis", "85% in use", 5.0),

@@ -28,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     data.check_overrides,
     front.check_site_rules,
     front.check_extractors,
+    front.check_rendering,
     front.check_serving,
     front.check_certificate,
     front.check_standby,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 
+from aragog.bootstrap.rendering import start_browser
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
@@ -71,6 +72,15 @@ def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
 
         load(names)
         yield Finding("pipeline.extractors", ok=True, text=f"{', '.join(names)} can be loaded")
+
+
+def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
+    """The browser that renders pages starts, with its sandbox if that is asked for."""
+    rendering = system.settings.rendering
+    if rendering.hosts:
+        version = start_browser(system.settings)
+        sandbox = "in its sandbox" if rendering.sandbox else "without its sandbox"
+        yield Finding("rendering", ok=True, text=f"Chromium {version} starts {sandbox}")
 
 
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:

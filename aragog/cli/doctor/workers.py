@@ -31,7 +31,8 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     finally:
         app.close()
     served = {queue["name"] for queues in result.values() for queue in queues}
-    missing = [queue for queue in tuple(Queue) if queue not in served]
+    needed = [queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts]
+    missing = [queue for queue in needed if queue not in served]
     if missing:
         text = (
             f"no worker responds for {', '.join(missing)}: start `celery -A aragog.workers.app "

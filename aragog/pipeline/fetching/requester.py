@@ -105,7 +105,7 @@ class Requester:
             if gate.taken_down:
                 outcome = _without_target(job, outcome)
             answers = dict.fromkeys(gate.redirected_by, True)
-            if (ok := _answered_well(outcome)) is not None:
+            if (ok := answered_well(outcome)) is not None:
                 answers[gate.key] = ok
             # From this thread: the others of the batch may take a whole deadline.
             self.access.limiter.report_many(answers.items())
@@ -125,7 +125,7 @@ class Requester:
         return contained(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 
 
-def _answered_well(outcome: Outcome) -> bool | None:
+def answered_well(outcome: Outcome) -> bool | None:
     """
     Whether the domain that was asked last answered as it should; None where that is not known.
 

@@ -150,6 +150,7 @@ def facts(result: FetchResult) -> dict[str, Any]:
         "redirects": len(result.hops),
         "final_url": result.final_url,
         "attempts": result.job.attempt + 1,
+        "rendering": result.rendering,
     }
     if result.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
         results |= {

@@ -35,7 +35,10 @@ PAGE = 200
 PASSES = 3
 """Messages that move while they are listed can be missed, so the queues are listed again."""
 _DESTINATIONS = {each.task: each for each in Destination} | {FETCH_BY_MODULE: Destination.FETCH}
-_STAGES = (Destination.FETCH, Destination.ROBOTS, Destination.CANONICALIZE, Destination.STORE)
+_STAGES = (
+    Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
+    Destination.STORE,
+)  # fmt: skip
 _ENTRIES = ("urls", "results", "changes", "origins")
 """The lists of a message, of any stage, whose entries are independent of each other."""
 

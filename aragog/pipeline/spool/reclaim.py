@@ -25,7 +25,7 @@ STEP = 1000
 # In this order, a message that moves from one state to the other is seen in at least one.
 _WHERE = tuple(
     (destination.queue, state)
-    for destination in (Destination.CANONICALIZE, Destination.STORE)
+    for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)
     for state in (JobState.PENDING, JobState.RUNNING, JobState.PENDING)
 )
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
@@ -23,7 +22,7 @@ from aragog.pipeline.pages.analysis import candidates, decided
 from aragog.pipeline.pages.reading import FAILED, PageReader, Readings
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST
 from aragog.pipeline.pages.updates import PageUpdate, failure_write, page_write, to_blob
-from aragog.pipeline.ports import BodyStore, InFlight
+from aragog.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.stages.discovery import Discovery
@@ -33,16 +32,6 @@ from aragog.urls.canonical.decision import KnownPage
 from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
-
-
-class Marks(Protocol):
-    """Marks of runs (`aragog.pipeline.pages.run_marks.RunMarks`)."""
-
-    def begin(self, tokens: Sequence[str]) -> int:
-        """Mark a run of the batch; how many earlier ones never ended."""
-
-    def end(self, tokens: Sequence[str]) -> None:
-        """The run is over."""
 
 
 @dataclass(frozen=True, slots=True)

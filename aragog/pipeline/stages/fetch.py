@@ -24,10 +24,11 @@ from aragog.fetcher.outcome import (
 )
 from aragog.logs import log_url
 from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
+from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection, StoredValidators
 from aragog.pipeline.kept_headers import kept_hops
-from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch, UrlJob
+from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.ports import CounterSink, OutcomeSink
@@ -36,12 +37,14 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.spool.room import URGENT, SpoolRoom
 from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.slots import Slot
+from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin
 
 log = logging.getLogger(__name__)
 
 # A job that found no room in the spool comes back after this.
 ROOM_AGAIN_MS = 10_000
+NOTHING_RENDERED = RenderingRule(RenderingSettings())
 _COUNTED_AS = {
     OutcomeKind.REFUSED: counters.REFUSED,
     OutcomeKind.BLOCKED: counters.REFUSED,
@@ -60,6 +63,7 @@ class FetchStage:
     rescheduling: Rescheduling
     counters: CounterSink
     outcomes: OutcomeSink
+    rendering: RenderingRule = NOTHING_RENDERED
 
     @property
     def access(self) -> Access:
@@ -124,7 +128,7 @@ class _Run:
                 self._fail(denial.job, result, self._until(denial.retry_at_ms))
             else:
                 self._done(result)
-        return selected.validators, vetted.allowed
+        return self.stage.rendering.usable(selected.validators), vetted.allowed
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
         """Bring jobs back so long from now."""
@@ -221,7 +225,7 @@ class _Run:
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         passed_ms = self._passed_ms()
         out = [
-            *self._to_canonicalize(),
+            *self.stage.rendering.routed(self.results),
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
@@ -246,13 +250,6 @@ class _Run:
             )
         for job in self.robots_first:
             log_url(log, "robots first", job.url, job.request_id)
-
-    def _to_canonicalize(self) -> list[OutgoingMessage]:
-        if not self.results:
-            return []
-        priority = most_urgent(result.job for result in self.results)
-        batch = ResultBatch(tuple(self.results))
-        return [OutgoingMessage(Destination.CANONICALIZE, batch, priority=priority)]
 
     def _to_robots(self) -> list[OutgoingMessage]:
         out = []

@@ -30,9 +30,13 @@ UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
 """Runs of a page batch during which the process died."""
+RENDERED = "rendered"
+NOT_RENDERED = "not_rendered"
+"""Pages that were to be rendered and were stored as they were fetched."""
 EVENTS = (
     ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, ALREADY_STORED,
-    ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST,
+    ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
+    NOT_RENDERED,
 )  # fmt: skip
 
 # A periodic task runs every five seconds; after a minute without one, beat or its worker is down.

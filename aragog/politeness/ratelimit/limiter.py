@@ -159,6 +159,18 @@ class Limiter:
         wait_ms = self.wait_ms(key, slot_at_ms)
         return Slot(key, slot_at_ms * 1000.0, wait_ms, interval, _tokens(1)[0])
 
+    def ahead(self, ask: SlotRequest) -> Slot:
+        """
+        Return a slot an interval from now, ahead of the slots that are reserved; only its permit
+        decides when it may be used.
+
+        For a caller that cannot wait for the slot that it reserved, and leaves that one unused: the
+        domain is asked as often as planned. Only the first call needs a round trip.
+        """
+        interval = self.interval_us(ask.key, ask.crawl_delay_s)
+        at_us = self._nodes.of(ask.key).now_us() + interval
+        return Slot(ask.key, at_us, ceil_ms(interval), interval, _tokens(1)[0])
+
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
         Report whether the window of a slot is still open; if not, reserve again.

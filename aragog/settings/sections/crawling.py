@@ -121,6 +121,31 @@ class FetchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RenderingSettings:
+    """Pages that are rendered by a browser (docs/rendering.md)."""
+
+    hosts: tuple[str, ...] = ()
+    """Hosts and domains whose pages are rendered, including all hosts below them. Empty: none."""
+    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml")
+    """Media types of the pages that are rendered."""
+    browser: str = ""
+    """Command or path of a Chromium. Empty: the first of chromium-headless-shell, chromium,
+    chromium-browser and google-chrome."""
+    sandbox: bool = True
+    """Use Chromium's own sandbox, which needs a user other than root."""
+    deadline_s: float = 20.0
+    """Limit for one page: its scripts, its requests, and the waits for their slots."""
+    max_requests: int = 50
+    """Requests of one page; the others fail."""
+    max_bytes: int = 20_971_520
+    """Size of all that one page requests, after decompression."""
+    max_memory_bytes: int = 1_073_741_824
+    """Memory of each process of a browser; a page that needs more is not rendered."""
+    pages_per_browser: int = 100
+    """A browser is replaced after so many pages."""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineSettings:
     """Batches, spool and attempts of the pipeline."""
 
@@ -172,3 +197,5 @@ class WorkerSettings:
     """Threads."""
     webhooks: int = 4
     """Threads."""
+    render: int = 2
+    """Threads, each with one page and a browser of its own."""

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aragog.errors import ConfigError
-from aragog.politeness.ratelimit.overrides.overrides_file import host_name
+from aragog.politeness.ratelimit.overrides.host_names import HostNames
 from aragog.politeness.ratelimit.overrides.watched_file import WatchedFile
 
 log = logging.getLogger(__name__)
+
+SETTING = "politeness.blocked_hosts"
 
 
 class BlockedHosts:
@@ -34,7 +36,7 @@ class BlockedHosts:
         file: Path | None = None,
         read: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self._names = _checked(names)
+        self._names = HostNames(names, SETTING)
         self._file = WatchedFile(file) if file else None
         self._read = read
 
@@ -45,36 +47,19 @@ class BlockedHosts:
 
     def find(self, host: str) -> str | None:
         """Return the name that blocks `host`; None if none does."""
-        while self._names and host:
-            if host in self._names:
-                return host
-            host = host.partition(".")[2]
-        return None
+        return self._names.find(host)
 
     def refresh(self) -> None:
         """Read the setting again if the file changed."""
         if self._file is None or not self._file.changed() or not self._file.path.exists():
             return
         try:
-            names = _checked(self._read())
+            names = HostNames(self._read(), SETTING)
         except ConfigError as error:
             log.warning(
                 "the settings file is invalid, the blocked hosts stay as they were: %s", error
             )
             return
-        if names != self._names:
+        if names.names != self._names.names:
             self._names = names
-            log.info("reloaded politeness.blocked_hosts: %d names", len(names))
-
-
-def _checked(names: Sequence[str]) -> frozenset[str]:
-    hosts = {name: host_name(name) for name in names}
-    problems = [
-        f"politeness.blocked_hosts: {name!r} is not a host name; "
-        "write it without scheme, port or path"
-        for name, host in hosts.items()
-        if host is None
-    ]
-    if problems:
-        raise ConfigError(*problems)
-    return frozenset(host for host in hosts.values() if host is not None)
+            log.info("reloaded %s: %d names", SETTING, len(names.names))

@@ -1,0 +1,100 @@
+"""The browser that renders pages: imported and started only where a page needs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+from aragog.errors import BrowserUnavailable, ConfigError
+from aragog.extras import require
+from aragog.fetcher.user_agent import user_agent
+from aragog.pipeline.fetching.rendering_rule import RenderingRule
+from aragog.pipeline.stages.render import PageRenderer
+from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.settings import FetchSettings, Settings
+
+NEEDED_BY = "rendering.hosts"
+
+
+class RendererOnDemand:
+    """Imports Playwright with the first page: other workers need not have it. Thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._renderer: PageRenderer | None = None
+
+    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+        """See `aragog.rendering.renderer.Renderer.render`."""
+        with self._lock:
+            if self._renderer is None:
+                self._renderer = _renderer(self._settings)
+        return self._renderer.render(document, fetch)
+
+    def close(self) -> None:
+        """Stop the browser of this thread."""
+        if self._renderer is not None:
+            self._renderer.close()
+
+
+def _renderer(settings: Settings) -> PageRenderer:
+    try:
+        require("render", NEEDED_BY)
+    except ConfigError as error:
+        # The page waits until a worker that has it takes the message.
+        raise BrowserUnavailable(NEEDED_BY, str(error)) from error
+    from aragog.rendering.renderer import Renderer  # noqa: PLC0415 - an extra
+
+    return Renderer(
+        settings.rendering,
+        user_agent=user_agent(settings.fetch),
+        max_html_bytes=settings.fetch.max_body_bytes,
+    )
+
+
+def check_rendering(settings: Settings) -> None:
+    """
+    Check that the pages of `rendering.hosts` can be rendered, without starting a browser.
+
+    Raises:
+        ConfigError: a name is no host name, or Playwright or the browser is missing.
+    """
+    RenderingRule(settings.rendering)
+    if not settings.rendering.hosts:
+        return
+    require("render", NEEDED_BY)
+    from aragog.rendering.browser import find_browser  # noqa: PLC0415 - an extra
+
+    try:
+        find_browser(settings.rendering)
+    except BrowserUnavailable as error:
+        raise ConfigError(str(error)) from error
+
+
+def start_browser(settings: Settings) -> str:
+    """
+    The version of the browser, which is started for it.
+
+    Raises:
+        ConfigError: as of `check_rendering`.
+        BrowserUnavailable: it does not start.
+    """
+    check_rendering(settings)
+    from aragog.rendering.browser import version  # noqa: PLC0415 - an extra
+
+    return version(settings.rendering)
+
+
+def for_resources(settings: Settings) -> FetchSettings:
+    """Settings to fetch what pages ask for: any type, within a page's limits, no credentials."""
+    rendering = settings.rendering
+    return dataclasses.replace(
+        settings.fetch,
+        content_types=("*/*",),
+        deadline_s=min(settings.fetch.deadline_s, rendering.deadline_s),
+        max_wire_bytes=min(settings.fetch.max_wire_bytes, rendering.max_bytes),
+        max_body_bytes=rendering.max_bytes,
+        origin_headers={},
+        basic_auth={},
+        cookies=False,
+    )

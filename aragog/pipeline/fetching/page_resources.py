@@ -1,0 +1,168 @@
+"""
+The requests of a page that is rendered: each is allowed, filtered and limited like any other.
+
+A URL that a script asks for passes the checks of every URL: takedowns, blocked hosts, the SSRF
+filter, robots.txt and a slot of its domain. No credentials are sent, because the script chooses the
+URL. A slot far behind a backlog would come after the page's time. The request then passes the
+backlog: it takes the domain's next permit, and the slot that it reserved at the end stays unused.
+The domain is thus never asked faster, and each request still costs it one interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from aragog.clock import Clock
+from aragog.errors import InvalidUrl
+from aragog.fetcher.admission import Gate, Later
+from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.pipeline.fetching.defects import contained
+from aragog.pipeline.fetching.requester import answered_well
+from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.permission.access import Access
+from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
+from aragog.pipeline.permission.site_rules import other_spelling
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.permits import NO_PERMIT_US
+from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.rendering.models import Resource, ResourceRequest
+from aragog.urls import normalize
+from aragog.urls.domain import origin
+
+# While another process fetches the rules of an origin.
+ASK_AGAIN_S = 0.25
+TOO_LATE = "the page's time is over before its slot"
+NO_RULES = "its robots.txt is not known yet"
+
+
+class ResourceFetcher(Protocol):
+    """Fetches one URL (`aragog.fetcher.fetcher.Fetcher`), without credentials."""
+
+    def fetch(self, url: str, *, gate: Gate, headers: Mapping[str, str]) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class ResourceGate(PoliteGate):
+    """
+    The gate of such a request: waits for slots and permits while the page's time lasts.
+
+    Args:
+        rules: redirect targets are checked against them.
+        slot: of the first request.
+        left_ms: how much is left of the page's time.
+    """
+
+    def __init__(self, rules: GateRules, slot: Slot, left_ms: Callable[[], float]) -> None:
+        super().__init__(rules, slot)
+        self._left_ms = left_ms
+
+    def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
+        """None: send now. Later: the page's time is over, or an operator stopped the domain."""
+        while not self._limiter.acquire_permit(self._slot):
+            slot = self._slot
+            if self._left_ms() <= 0 or self._limiter.rates.stopped(slot.key):
+                return Later(None, TOO_LATE)
+            self._limiter.finished(slot)
+            self._slot = self._limiter.ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
+        return None
+
+    def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
+        slot = near_slot(self._limiter, request, self._left_ms())
+        if slot is None:
+            return Later(None, reason)
+        self._limiter.finished(self._slot)
+        self._slot = slot
+        return None
+
+
+def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
+    """A slot within `left_ms`, ahead of the domain's backlog if need be; None: there is none."""
+    slot = limiter.reserve([request])[0]
+    if isinstance(slot, RateExceeded):
+        return None
+    if slot.wait_ms <= left_ms:
+        return slot
+    ahead = limiter.ahead(request)
+    # A domain with intervals this short has slots alone, and no permits.
+    return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None
+
+
+@dataclass(frozen=True, slots=True)
+class PageResources:
+    """Fetches what the scripts of pages ask for. Thread-safe."""
+
+    access: Access
+    fetcher: ResourceFetcher
+    learn_rules: Callable[[str], None]
+    """Fetches the robots.txt of an origin whose rules are not known, where it may be fetched."""
+    clock: Clock
+
+    def fetch(self, request: ResourceRequest) -> Resource | str:
+        """
+        The response, or why there is none.
+
+        Raises:
+            AragogError: our own infrastructure failed.
+        """
+        try:
+            url = normalize(request.url)
+        except InvalidUrl as error:
+            return error.reason
+        if reason := self.access.rules.refusals([url]).get(url):
+            return reason
+        job = UrlJob(url=url, given=other_spelling(request.url, url))
+        allowed = self._allowed(job, request.until_s)
+        if isinstance(allowed, str):
+            return allowed
+        return self._fetched(job, allowed, request)
+
+    def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
+        """What to ask the limiter, or why the URL gets no request."""
+        asked = False
+        while True:
+            vetted = self.access.vet([job])
+            if vetted.denied:
+                return vetted.denied[0].reason
+            if vetted.allowed:
+                (_, crawl_delay_s) = vetted.allowed[0]
+                return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s)
+            if self.clock.monotonic_s() >= until_s:
+                return NO_RULES
+            if not asked:
+                self.learn_rules(origin(job.url))
+                asked = True
+            else:
+                self.clock.sleep_s(ASK_AGAIN_S)
+
+    def _fetched(
+        self, job: UrlJob, slot_request: SlotRequest, request: ResourceRequest
+    ) -> Resource | str:
+        def left_ms() -> float:
+            return (request.until_s - self.clock.monotonic_s()) * 1000
+
+        slot = near_slot(self.access.limiter, slot_request, left_ms())
+        if slot is None:
+            return TOO_LATE
+        headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
+        with ResourceGate(self.access.rules, slot, left_ms) as gate:
+            fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
+            outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
+            answers = dict.fromkeys(gate.redirected_by, True)
+            if (ok := answered_well(outcome)) is not None:
+                answers[gate.key] = ok
+            self.access.limiter.report_many(answers.items())
+        return _resource(outcome)
+
+
+def _resource(outcome: Outcome) -> Resource | str:
+    """What the page gets of an outcome: a body, a status without one, or nothing. Pure."""
+    if isinstance(outcome, Fetched):
+        if outcome.truncated:
+            return outcome.truncated_why or "it is truncated"
+        return Resource(outcome.final_url, outcome.status or 200, outcome.headers, outcome.body)
+    if outcome.status is not None and outcome.status >= 400:
+        return Resource(outcome.final_url, outcome.status, outcome.headers)
+    return getattr(outcome, "reason", "") or type(outcome).__name__

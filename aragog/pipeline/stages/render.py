@@ -1,0 +1,132 @@
+"""
+Render fetched pages: replace their bodies by what a browser makes of them.
+
+Only pages of `rendering.hosts` come here, one in a message, between `fetch` and `canonicalize`.
+Status, headers, redirects and final URL stay those of the fetch. A page that cannot be rendered
+goes on with the body that was fetched, and with the reason.
+
+Safe to run twice: the rendered body gets a token of its own, and the fetched body is freed after
+the message with that token was sent. Killed in the middle, the message comes back and the page is
+rendered again; if the fetched body is already freed, the URL is fetched again. A page that has lost
+two runs goes on as it was fetched.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from aragog.logs import log_url
+from aragog.pipeline.fetch_results import pack
+from aragog.pipeline.messages import FetchResult, ResultBatch
+from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST
+from aragog.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
+from aragog.pipeline.rescheduling import Rescheduling
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.statistics import counters
+from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.urlstore.content.compression import decompress
+
+log = logging.getLogger(__name__)
+
+RENDERED = "rendered"
+LOST = "each process that rendered the page was lost"
+
+
+class PageRenderer(Protocol):
+    """Renders pages (`aragog.rendering.renderer.Renderer`)."""
+
+    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+        """The rendered page; blocks for `rendering.deadline_s` and a few seconds at most."""
+
+    def close(self) -> None:
+        """Stop the browser of this thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderStage:
+    """Renders the pages of a batch, one after the other."""
+
+    spool: BodyStore
+    renderer: PageRenderer
+    fetch_resource: FetchResource
+    takedowns: TakedownLookup
+    marks: Marks
+    rescheduling: Rescheduling
+    counters: CounterSink
+
+    def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
+        """
+        One message to `canonicalize`, and fetches of URLs whose body the spool no longer has.
+
+        Call `free` after they are sent.
+
+        Raises:
+            BrowserUnavailable: no browser can be started; the batch runs again.
+            TransientError: Redis or the store did not answer; the batch runs again.
+        """
+        counts: Counter[str] = Counter()
+        results, expired = [], []
+        for result in batch.results:
+            blob = self._body(result)
+            if blob is None and result.token:
+                expired.append(result)
+            else:
+                results.append(result if blob is None else self._rendered(result, blob, counts))
+        self.counters.add(counts)
+        outgoing = self.rescheduling.refetch([result.job for result in expired])
+        if results:
+            urgency = most_urgent(result.job for result in results)
+            following = ResultBatch(tuple(results))
+            outgoing.append(OutgoingMessage(Destination.CANONICALIZE, following, priority=urgency))
+        return outgoing
+
+    def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
+        """Free the bodies of the batch that none of the messages, which are sent by now, names."""
+        named = {
+            result.token
+            for one in outgoing
+            if isinstance(one.message, ResultBatch)
+            for result in one.message.results
+        }
+        self.spool.free([r.token for r in batch.results if r.token and r.token not in named])
+
+    def _body(self, result: FetchResult) -> bytes | None:
+        return self.spool.get_many([result.token])[0] if result.token else None
+
+    def _rendered(self, result: FetchResult, blob: bytes, counts: Counter[str]) -> FetchResult:
+        """The result with the rendered body, or with the reason why there is none."""
+        if self.takedowns.refused({result.job.url, result.final_url}):
+            return result  # canonicalize drops it
+        outcome = self._outcome(result, blob)
+        if isinstance(outcome, NotRendered):
+            counts[counters.NOT_RENDERED] += 1
+            log.warning("not rendered: %s: %s", result.final_url, outcome.reason)
+            return replace(result, rendering=outcome.reason)
+        counts[counters.RENDERED] += 1
+        log_url(log, RENDERED, result.job.url, result.job.request_id, requests=outcome.requests)
+        body = pack(outcome.html)
+        (token,) = self.spool.put_many([body.blob])
+        return replace(
+            result,
+            token=token,
+            body_hash=body.sha256,
+            body_bytes=body.length_bytes,
+            rendering=RENDERED,
+        )
+
+    def _outcome(self, result: FetchResult, blob: bytes) -> Rendered | NotRendered:
+        tokens = [result.token or ""]
+        lost = self.marks.begin(tokens)
+        try:
+            if lost:
+                self.counters.add({counters.RUNS_LOST: 1})
+                if lost >= MAX_RUNS_LOST:
+                    return NotRendered(LOST)
+            document = PlainPage(result.final_url, result.headers, decompress(blob))
+            return self.renderer.render(document, self.fetch_resource)
+        finally:
+            self.marks.end(tokens)

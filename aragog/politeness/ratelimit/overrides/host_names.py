@@ -1,0 +1,40 @@
+"""Names of hosts and domains in a setting, which stand for all hosts below them as well. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.errors import ConfigError
+from aragog.politeness.ratelimit.overrides.overrides_file import host_name
+
+
+class HostNames:
+    """
+    Names that stand for themselves and all hosts below them. Immutable.
+
+    Args:
+        names: host names in any case, Unicode or Punycode.
+        setting: named in errors.
+
+    Raises:
+        ConfigError: a name is not a host name.
+    """
+
+    def __init__(self, names: Sequence[str], setting: str) -> None:
+        hosts = {name: host_name(name) for name in names}
+        problems = [
+            f"{setting}: {name!r} is not a host name; write it without scheme, port or path"
+            for name, host in hosts.items()
+            if host is None
+        ]
+        if problems:
+            raise ConfigError(*problems)
+        self.names = frozenset(host for host in hosts.values() if host is not None)
+
+    def find(self, host: str) -> str | None:
+        """Return the name that stands for `host`; None if none does."""
+        while self.names and host:
+            if host in self.names:
+                return host
+            host = host.partition(".")[2]
+        return None

@@ -1,0 +1,1 @@
+"""Rendering of pages that need JavaScript, in a browser without a network of its own."""

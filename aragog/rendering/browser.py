@@ -1,0 +1,164 @@
+"""
+One Chromium without a network: its executable, its flags, and the limits of its processes.
+
+The browser resolves no name and has a proxy that does not exist, so no request of a page, of an
+extension or of Chromium itself leaves it. Whatever a page gets is handed to it by `page`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import Error, Playwright, async_playwright
+
+from aragog.errors import BrowserUnavailable
+from aragog.settings import RenderingSettings
+
+COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+START_S = 30.0
+STOP_S = 5.0
+# The others may hold passwords.
+ENVIRONMENT = ("HOME", "LANG", "PATH", "TMPDIR")
+NO_NETWORK = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://proxy.invalid:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+NOTHING_TO_SEE = (
+    "--blink-settings=imagesEnabled=false",  # no request and no error event for an image
+    "--disable-gpu",
+    "--disable-remote-fonts",
+    "--mute-audio",
+    "--block-new-web-contents",  # window.open
+)
+
+
+def find_browser(settings: RenderingSettings) -> str:
+    """
+    The path of the browser.
+
+    Raises:
+        BrowserUnavailable: there is none.
+    """
+    names = (settings.browser,) if settings.browser else COMMANDS
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise BrowserUnavailable(
+            "rendering.browser", f"none of {', '.join(names)} can be run; install Chromium"
+        )
+    if settings.sandbox and os.geteuid() == 0:
+        raise BrowserUnavailable(
+            "rendering.sandbox",
+            "Chromium's sandbox needs a user other than root: start the worker as one, "
+            "or set rendering.sandbox to false where the whole worker is a sandbox",
+        )
+    return found
+
+
+class Browser:
+    """A running Chromium; `start` one, and `stop` it in the same event loop."""
+
+    def __init__(self, driver: Playwright, chromium: Chromium, pid: int) -> None:
+        self._driver = driver
+        self.chromium = chromium
+        self.pid = pid
+        self.pages = 0
+        """How many pages it has rendered."""
+
+    @classmethod
+    async def start(cls, settings: RenderingSettings) -> Browser:
+        """
+        Start a browser; takes half a second of CPU time.
+
+        Raises:
+            BrowserUnavailable: it cannot be started; names the reason.
+        """
+        path = find_browser(settings)
+        driver = await async_playwright().start()
+        try:
+            chromium = await driver.chromium.launch(
+                executable_path=path,
+                args=[*NO_NETWORK, *NOTHING_TO_SEE],
+                chromium_sandbox=settings.sandbox,
+                timeout=START_S * 1000,
+                env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+                # A signal to the worker must not end the page that it finishes.
+                handle_sigint=False, handle_sigterm=False, handle_sighup=False,
+            )  # fmt: skip
+            session = await chromium.new_browser_cdp_session()
+            processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+            await session.detach()
+        except Error as error:
+            await driver.stop()
+            raise BrowserUnavailable("rendering.browser", f"{path}: {first_line(error)}") from error
+        pid = next(int(one["id"]) for one in processes if one["type"] == "browser")
+        _bound_memory(pid, settings.max_memory_bytes)
+        return cls(driver, chromium, pid)
+
+    async def stop(self) -> None:
+        """End the browser and its driver, by force if they do not end by themselves."""
+        processes = list(_descendants(self.pid))
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(STOP_S):
+                await self.chromium.close()
+        for pid in processes:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(STOP_S):
+                await self._driver.stop()
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text; Playwright adds its call log below."""
+    return next(iter(str(error).splitlines()), type(error).__name__)[:300]
+
+
+def _bound_memory(pid: int, max_bytes: int) -> None:
+    """Bound the data of each process of the browser; those it starts later inherit the bound."""
+    for process in _descendants(pid):
+        with suppress(OSError):
+            resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """The process and all below it."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in children.read_text().split():
+                yield from _descendants(int(child))
+
+
+def version(settings: RenderingSettings) -> str:
+    """
+    Start a browser and stop it again; its version.
+
+    Raises:
+        BrowserUnavailable: it cannot be started.
+    """
+
+    async def started() -> str:
+        browser = await Browser.start(settings)
+        try:
+            return browser.chromium.version
+        finally:
+            await browser.stop()
+
+    return asyncio.run(started())

@@ -1,0 +1,23 @@
+"""
+The task that renders a fetched page.
+
+Safe to run twice: see aragog.pipeline.stages.render.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.pipeline.messages import ResultBatch
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import RENDER
+from aragog.workers.services import pipeline, send_all
+
+
+@stage(RENDER)
+def render(message: dict[str, Any]) -> None:
+    """Render the page of the batch in a browser, and send it on."""
+    batch = ResultBatch.read(message)
+    outgoing = pipeline().render.run(batch)
+    send_all(outgoing)
+    pipeline().render.free(batch, outgoing)

@@ -1,0 +1,89 @@
+"""What a rendered page may request, without a browser: permission, slots and headers."""
+
+from __future__ import annotations
+
+import pytest
+
+from aragog.pipeline.fetching.page_resources import NO_RULES, TOO_LATE
+from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.rendering.models import Resource, ResourceRequest
+from tests.support.origin import answer, redirect
+
+pytestmark = pytest.mark.redis
+
+DATA = "http://api.test/data"
+
+
+def fetch(stand, url=DATA, *, within_s=5.0, origin=None):
+    until_s = stand.clock.monotonic_s() + within_s
+    return stand.pipeline.render.fetch_resource(
+        ResourceRequest(url, "application/json", origin, until_s)
+    )
+
+
+def test_a_request_names_the_type_and_the_origin_that_the_page_named(crawl_stand):
+    stand = crawl_stand({"/data": answer(404)})
+
+    assert fetch(stand, origin="http://shop.test") == Resource(
+        DATA,
+        404,
+        (
+            ("Content-Type", "text/html; charset=utf-8"),
+            ("Content-Length", "0"),
+            ("Connection", "close"),
+        ),
+    )
+    (seen,) = stand.origin.of("/data")
+    assert (seen.header("Accept"), seen.header("Origin")) == (
+        "application/json",
+        "http://shop.test",
+    )
+    assert seen.header("User-Agent").startswith("aragog/1.0")
+
+
+def test_a_redirect_is_followed_where_its_target_may_be_fetched(crawl_stand):
+    stand = crawl_stand(
+        {"/data": redirect("//cdn.test/data"), "//cdn.test/data": answer(200, b"x")}
+    )
+    assert fetch(stand) == "robots.txt of the redirect's target is not known yet"
+    stand.know_rules("cdn.test")
+
+    assert fetch(stand).url == "http://cdn.test/data"
+
+
+def test_hosts_that_are_taken_down_or_blocked_get_no_request(crawl_stand):
+    stand = crawl_stand({"*": answer(200)}, blocked_hosts=("blocked.test",))
+    stand.urls.takedowns.take_down(host="api.test")
+
+    assert fetch(stand) == "was taken down"
+    assert "blocked" in fetch(stand, "http://blocked.test/")
+    assert "private" in fetch(stand, "http://10.0.0.1/")
+    assert fetch(stand, "http://[/") != ""
+    assert stand.origin.seen == []
+
+
+def test_an_origin_whose_rules_another_process_fetches_is_waited_for(crawl_stand):
+    stand = crawl_stand({"*": answer(200)})
+    stand.robots.refreshes.claim(["http://api.test"])
+
+    assert fetch(stand, within_s=0.6) == NO_RULES
+    assert stand.origin.seen == []
+
+
+def test_a_domain_that_an_operator_stopped_gets_no_request(crawl_stand, redis_url):
+    LiveOverrides(redis_url).set_stopped("api.test", True, who="ann")
+    stand = crawl_stand({"*": answer(200)})
+    stand.know_rules("api.test")
+
+    assert fetch(stand) == TOO_LATE
+    assert stand.origin.seen == []
+
+
+def test_a_page_whose_time_is_shorter_than_the_interval_does_not_pass_the_backlog(crawl_stand):
+    stand = crawl_stand({"*": answer(200)}, qps=0.5)
+    stand.know_rules("api.test")
+    stand.limiter.reserve([SlotRequest("api.test")] * 100)
+
+    assert fetch(stand, within_s=1.0) == TOO_LATE
+    assert stand.origin.seen == []

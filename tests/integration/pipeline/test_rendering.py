@@ -1,0 +1,336 @@
+"""Pages that a real browser renders on their way through the stages."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.statistics import counters
+from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.settings import RenderingSettings
+from tests.support.chromium import chromium_or_skip
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+SITE = "http://shop.test/"
+PRODUCT = {
+    "@context": "https://schema.org",
+    "@type": "Product",
+    "name": "Oak chair",
+    "offers": {"@type": "Offer", "price": "49.90", "priceCurrency": "EUR"},
+}
+SHELL = b"""<!doctype html><title>Shop</title><body><div id=app></div>
+<script src=/app.js></script>"""
+APP = b"""
+fetch("/api/product").then(r => r.json()).then(product => {
+  const data = document.createElement("script");
+  data.type = "application/ld+json";
+  data.textContent = JSON.stringify(product);
+  document.head.append(data);
+  document.title = product.name;
+  document.getElementById("app").innerHTML = '<h1>' + product.name + '</h1><a href="/other">Other</a>';
+});
+"""
+
+
+def script(text: bytes) -> bytes:
+    return answer(200, text, content_type="text/javascript")
+
+
+def shop(**more) -> dict:
+    product = answer(200, json.dumps(PRODUCT).encode(), content_type="application/json")
+    return {"/": page(SHELL), "/app.js": script(APP), "/api/product": product, **more}
+
+
+def rendering(**more) -> RenderingSettings:
+    """Settings that render the hosts of shop.test with the browser of this machine."""
+    # Chromium's own sandbox needs a user other than root.
+    given = {"hosts": ("shop.test",), "sandbox": os.geteuid() != 0, **more}
+    return RenderingSettings(browser=chromium_or_skip(), **given)
+
+
+@pytest.fixture
+def crawled(crawl_stand):
+    """Crawls one page; returns the stand and the page's record."""
+
+    def crawl(handlers, url=SITE, *, depth=0, **more):
+        more.setdefault("rendering", rendering())
+        stand = crawl_stand(handlers, allowed_networks=(), **more)
+        stand.crawl([url], EnqueueOptions(depth=depth))
+        return stand, stand.urls.get(url)
+
+    return crawl
+
+
+def inline(text: str) -> bytes:
+    """A page of one script, after a paragraph."""
+    return page(f"<!doctype html><title>plain</title><p>plain</p><script>{text}</script>".encode())
+
+
+def html_of(stand, url=SITE) -> str:
+    return stand.urls.content(url).body.decode("utf-8-sig")
+
+
+def test_a_page_that_its_script_fills_is_stored_with_its_product_and_its_links(crawled):
+    stand, record = crawled(shop(), depth=1)
+
+    assert record.fields["page.title"] == b'"Oak chair"'
+    assert record.fields["product.price"] == b'"49.90"'
+    assert [link.url for link in stand.urls.links.outlinks(SITE).items] == [
+        "http://shop.test/other"
+    ]
+    assert record.facts["rendering"] == "rendered"
+    assert record.facts["status"] == 200
+    assert stand.pipeline.render.counters.read()[counters.RENDERED] == 1
+    assert len(stand.origin.of("/other")) == 1
+
+
+def test_a_host_that_no_rule_names_never_sees_a_browser(crawled):
+    stand, record = crawled(shop(), "http://other.test/")
+
+    assert record.fields["page.title"] == b'"Shop"'
+    assert "rendering" not in record.facts
+    assert [seen.path for seen in stand.origin.seen] == ["/robots.txt", "/"]
+
+
+@contextmanager
+def trap() -> Iterator[tuple[int, int, list[bytes]]]:
+    """A TCP and a UDP port of 127.0.0.1, and what arrives at either."""
+    heard: list[bytes] = []
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+    ):
+        udp.bind(("127.0.0.1", 0))
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = tcp.accept()
+                except OSError:
+                    return
+                with connection:
+                    heard.append(b"a connection")
+
+        def receive() -> None:
+            while True:
+                try:
+                    heard.append(udp.recv(2_000))
+                except OSError:
+                    return
+
+        for listen in (accept, receive):
+            threading.Thread(target=listen, daemon=True).start()
+        yield tcp.getsockname()[1], udp.getsockname()[1], heard
+        for sock in (tcp, udp):
+            sock.shutdown(socket.SHUT_RDWR) if sock is tcp else sock.close()
+
+
+ESCAPES = """<!doctype html><title>plain</title>
+<link rel=preconnect href="http://127.0.0.1:TCP"><link rel=dns-prefetch href="//127.0.0.1:TCP">
+<link rel=prefetch href="http://127.0.0.1:TCP/p"><link rel=stylesheet href="http://127.0.0.1:TCP/s">
+<link rel=icon href="http://127.0.0.1:TCP/i"><link rel=manifest href="http://127.0.0.1:TCP/m">
+<body><img src="http://127.0.0.1:TCP/"><iframe src="http://127.0.0.1:TCP/"></iframe>
+<video src="http://127.0.0.1:TCP/"></video><object data="http://127.0.0.1:TCP/"></object>
+<script src="http://127.0.0.1:TCP/x.js"></script>
+<script>
+const told = [];
+const tell = text => { told.push(text); document.title = told.sort().join(", "); };
+const get = (name, url) => fetch(url).then(() => tell(name + " read"), () => tell(name + " failed"));
+const socket = new WebSocket("ws://127.0.0.1:TCP/");
+socket.onerror = () => tell("websocket failed");
+const peer = new RTCPeerConnection({iceServers: [{urls: "stun:127.0.0.1:UDP"}]});
+peer.createDataChannel("x");
+peer.onicecandidate = e => { if (!e.candidate) tell("webrtc found nothing"); };
+peer.createOffer().then(offer => peer.setLocalDescription(offer));
+navigator.sendBeacon("http://127.0.0.1:TCP/");
+new EventSource("http://127.0.0.1:TCP/");
+window.open("http://127.0.0.1:TCP/");
+get("loopback", "http://127.0.0.1:TCP/");
+get("localhost", "http://localhost:TCP/");
+get("metadata", "http://169.254.169.254/latest/");
+get("file", "file:///etc/passwd");
+get("own", "/data");
+setTimeout(() => { location.href = "http://127.0.0.1:TCP/"; }, 200);
+</script>"""
+
+
+def test_a_page_reaches_nothing_but_what_the_fetcher_may_fetch(crawled):
+    with trap() as (tcp, udp, heard):
+        html = ESCAPES.replace(":TCP", f":{tcp}").replace(":UDP", f":{udp}")
+        stand, record = crawled({"/": page(html.encode()), "/data": answer(200, b"data")})
+
+    assert json.loads(record.fields["page.title"]) == (
+        "file failed, localhost failed, loopback failed, metadata failed, own read, "
+        "webrtc found nothing, websocket failed"
+    )
+    assert [seen.path for seen in stand.origin.seen] == ["/robots.txt", "/", "/data"]
+    assert heard == []
+
+
+def test_a_script_that_robots_txt_disallows_is_not_fetched(crawled):
+    rules = answer(200, b"User-agent: *\nDisallow: /api/\n", content_type="text/plain")
+
+    stand, record = crawled(shop(**{"/robots.txt": rules}))
+
+    assert not stand.origin.of("/api/product")
+    assert len(stand.origin.of("/app.js")) == 1
+    assert record.fields["page.title"] == b'"Shop"'
+
+
+def test_a_script_of_another_origin_comes_after_that_origins_robots_txt(crawled):
+    html = page(b"<!doctype html><title>plain</title><script src=//cdn.test/a.js></script>")
+    stand, record = crawled({"/": html, "/a.js": script(b"document.title = 'from the cdn'")})
+
+    assert record.fields["page.title"] == b'"from the cdn"'
+    assert [seen.path for seen in stand.origin.of(host="cdn.test")] == ["/robots.txt", "/a.js"]
+
+
+def test_data_of_another_origin_is_only_read_where_cors_allows_it(crawled):
+    _, record = crawled(
+        {
+            "/": inline("""
+                const told = [];
+                for (const name of ["open", "closed", "named", "moved"])
+                  fetch("//api.test/" + name).then(r => r.text()).catch(() => "-").then(text => {
+                    told.push(name + " " + text);
+                    document.title = told.sort().join(", ");
+                  });"""),
+            "//api.test/open": answer(200, b"1", headers={"Access-Control-Allow-Origin": "*"}),
+            "//api.test/closed": answer(200, b"2"),
+            "//api.test/named": lambda request, _: answer(
+                200, b"3", headers={"Access-Control-Allow-Origin": request.header("Origin")}
+            ),
+            "//api.test/moved": answer(302, headers={"Location": "http://shop.test/secret"}),
+            "//shop.test/secret": answer(200, b"4"),
+        }
+    )  # fmt: skip
+
+    assert json.loads(record.fields["page.title"]) == "closed -, moved 4, named 3, open 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("document.title = 'changed'; for (;;);", "its scripts do not end within 2 s"),
+        ("document.title = 'changed'; location = 'about:blank'", "its scripts left the page"),
+        (
+            "const kept = []; for (;;) kept.push(new Array(1e5).fill(Math.random()))",
+            "the page crashed, such as for want of memory",
+        ),
+        (
+            "for (let n = 0; n < 20; n++) document.documentElement.append(new Comment('x'.repeat(2e6)));",
+            "the rendered page exceeds 20971520 bytes",
+        ),
+    ],
+    ids=["endless", "leaves", "hoards", "grows"],
+)
+def test_a_page_that_cannot_be_rendered_is_stored_as_it_was_fetched(crawled, text, reason):
+    settings = rendering(deadline_s=2.0 if "for (;;);" in text else 20.0)
+    stand, record = crawled({"/": inline(text)}, rendering=settings)
+
+    assert record.fields["page.title"] == b'"plain"'
+    assert record.facts["rendering"] == reason
+    assert record.facts["outcome"] == "Fetched"
+    stand.crawl(["http://shop.test/next"], EnqueueOptions())  # 404
+    stand.origin.handlers["/good"] = inline("document.title = 'good'")
+    stand.crawl(["http://shop.test/good"], EnqueueOptions())
+    assert stand.urls.get("http://shop.test/good").fields["page.title"] == b'"good"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alert(1); confirm(1); print(); window.close(); document.title = 'good'",
+        "for (let n = 0; n < 30; n++) window.open('about:blank'); document.title = 'good'",
+        "document.title = 'good'; setTimeout(() => { location.href = '/elsewhere'; }, 50)",
+        "document.title = 'good'; history.pushState({}, '', '/state'); location.hash = 'x'",
+        "document.title = 'good'; setInterval(() => fetch('/poll'), 50)",
+        "Object.defineProperty(Element.prototype, 'outerHTML', {}); document.title = 'good'",
+    ],
+    ids=["dialogs", "popups", "navigates", "history", "polls", "pretends"],
+)
+def test_a_page_that_misbehaves_is_rendered_all_the_same(crawled, text):
+    stand, record = crawled({"/": inline(text)}, rendering=rendering(deadline_s=4.0))
+
+    assert record.facts["rendering"] == "rendered"
+    assert record.fields["page.title"] == b'"good"'
+    assert not stand.origin.of("/elsewhere")
+    assert len(stand.origin.of("/poll")) <= rendering().max_requests
+
+
+def test_a_page_requests_no_more_than_its_limits_allow(crawled):
+    stand, record = crawled(
+        {
+            "/": inline("""
+                (async () => {
+                  let read = 0;
+                  for (let n = 0; n < 9; n++)
+                    try { await (await fetch("/data?" + n)).text(); read++; } catch {}
+                  document.title = read;
+                })();"""),
+            "/data": answer(200, b"x" * 1_000),
+        },
+        rendering=rendering(max_requests=5, max_bytes=3_500),
+    )  # fmt: skip
+
+    assert record.fields["page.title"] == b'"3"'
+    assert len(stand.origin.of("/data")) == 5
+
+
+TEN = """
+    let left = 10;
+    for (let n = 0; n < 10; n++)
+      fetch("/data?" + n).finally(() => { if (!--left) document.title = "ten"; });
+"""
+
+
+def test_each_request_of_a_page_waits_for_a_slot_of_its_domain(crawled):
+    handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
+    stand, record = crawled(handlers, qps=10)
+
+    assert record.fields["page.title"] == b'"ten"'
+    assert len(stand.origin.of("/data")) == 10
+    assert min(stand.origin.gaps_ms()) >= 98
+
+
+def test_a_page_passes_the_backlog_of_its_domain_but_is_no_faster_than_its_rate(crawl_stand):
+    handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
+    stand = crawl_stand(handlers, allowed_networks=(), rendering=rendering(), qps=10)
+    stand.know_rules("shop.test")
+    list(stand.pipeline.enqueuer.enqueue([SITE], EnqueueOptions()))
+    sends = stand.step(stand.sent.messages.pop())
+    stand.limiter.reserve([SlotRequest("shop.test")] * 2_000)  # 200 s
+
+    for send in sends:
+        stand.step(send)
+
+    assert len(stand.origin.of("/data")) == 10
+    assert min(stand.origin.gaps_ms()) >= 98
+
+
+def test_a_page_in_another_encoding_is_read_as_what_the_browser_made_of_it(crawled):
+    body = '<!doctype html><meta charset=windows-1251><title>Стул</title><script>document.title += "!"</script>'
+    headers = {"content_type": "text/html; charset=windows-1251"}
+    stand, record = crawled({"/": answer(200, body.encode("cp1251"), **headers)})
+
+    assert json.loads(record.fields["page.title"]) == "Стул!"
+    assert "Стул!" in html_of(stand)
+
+
+def test_a_rendered_page_is_refreshed_without_a_condition(crawled):
+    html = answer(200, SHELL, headers={"ETag": '"v1"'})
+    stand, _ = crawled(shop(**{"/": html}))
+
+    stand.crawl([SITE], EnqueueOptions(refresh=True))
+
+    assert [seen.header("If-None-Match") for seen in stand.origin.of("/")] == [None, None]
+    assert len(stand.origin.of("/api/product")) == 2

@@ -1,0 +1,153 @@
+"""The render stage over ports in memory, with a renderer that makes of pages what it is told."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from aragog.errors import BrowserUnavailable
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.fetch_results import pack
+from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.pages.updates import facts
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.stages.render import LOST, RenderStage
+from aragog.pipeline.statistics import counters
+from aragog.rendering.models import NotRendered, PlainPage, Rendered
+from aragog.urlstore.content.compression import decompress
+from tests.support.memory_ports import MemoryMarks
+
+A = "http://a.example/"
+
+
+@dataclass
+class Browser:
+    """Makes this of each page, or raises it."""
+
+    outcome: Rendered | NotRendered | Exception
+    pages: list[PlainPage] = field(default_factory=list)
+
+    def render(self, page, _fetch):
+        self.pages.append(page)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.fixture
+def browser():
+    return Browser(Rendered(b"rendered", 3))
+
+
+@pytest.fixture
+def marks():
+    return MemoryMarks()
+
+
+@pytest.fixture
+def stage(ports, browser, marks):
+    return RenderStage(
+        ports.spool,
+        browser,
+        lambda _: "no request",
+        ports.store.takedowns,
+        marks,
+        ports.rescheduling,
+        ports.counters,
+    )
+
+
+@pytest.fixture
+def batch(ports):
+    """A fetched page, whose body is in the spool."""
+    (token,) = ports.spool.put_many([pack(b"plain").blob])
+    result = FetchResult(
+        job=UrlJob(url=A, priority=2),
+        outcome=OutcomeKind.FETCHED,
+        final_url="http://a.example/final",
+        status=200,
+        headers=(("Content-Type", "text/html"),),
+        token=token,
+        body_hash=pack(b"plain").sha256,
+        body_bytes=5,
+    )
+    return ResultBatch((result,))
+
+
+def run(stage, batch):
+    """The one result that goes on, as the task sends it."""
+    outgoing = stage.run(ResultBatch.read(batch.wire()))
+    (message,) = outgoing
+    assert message.destination is Destination.CANONICALIZE
+    assert message.priority == 2
+    stage.free(batch, outgoing)
+    (result,) = ResultBatch.read(message.message.wire()).results
+    return result
+
+
+def test_the_rendered_body_takes_the_place_of_the_fetched_one(stage, ports, browser, batch):
+    result = run(stage, batch)
+
+    assert browser.pages == [
+        PlainPage("http://a.example/final", (("Content-Type", "text/html"),), b"plain")
+    ]
+    assert list(ports.spool.blobs) == [result.token]
+    assert decompress(ports.spool.blobs[result.token]) == b"rendered"
+    assert (result.body_hash, result.body_bytes) == (pack(b"rendered").sha256, 8)
+    assert (result.status, result.final_url) == (200, "http://a.example/final")
+    assert facts(result)["rendering"] == "rendered"
+    assert ports.counters.counts[counters.RENDERED] == 1
+
+
+def test_a_page_that_cannot_be_rendered_goes_on_as_it_was_fetched(stage, ports, browser, batch):
+    browser.outcome = NotRendered("its scripts left the page")
+
+    result = run(stage, batch)
+
+    assert result.token == batch.results[0].token
+    assert decompress(ports.spool.blobs[result.token]) == b"plain"
+    assert facts(result)["rendering"] == "its scripts left the page"
+    assert ports.counters.counts[counters.NOT_RENDERED] == 1
+
+
+def test_without_a_browser_the_batch_stays_as_it_is_and_runs_again(stage, ports, browser, batch):
+    browser.outcome = BrowserUnavailable("rendering.browser", "is not installed")
+
+    with pytest.raises(BrowserUnavailable):
+        stage.run(batch)
+
+    assert list(ports.spool.blobs) == [batch.results[0].token]
+    browser.outcome = Rendered(b"rendered", 0)
+    assert run(stage, batch).rendering == "rendered"
+
+
+def test_a_message_that_comes_twice_before_its_body_is_freed_is_rendered_twice(stage, ports, batch):
+    first = stage.run(batch)
+    second = run(stage, batch)
+
+    assert ports.spool.blobs[first[0].message.results[0].token]
+    assert decompress(ports.spool.blobs[second.token]) == b"rendered"
+
+
+def test_a_message_that_comes_again_after_its_body_was_freed_fetches_the_url_again(stage, batch):
+    run(stage, batch)
+
+    (message,) = stage.run(batch)
+
+    assert message.destination is Destination.FETCH
+    assert [(job.url, job.refresh, job.attempt) for job in message.message.jobs] == [(A, True, 1)]
+
+
+def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, browser, marks, batch):
+    for _ in range(2):
+        marks.begin([batch.results[0].token])
+
+    assert run(stage, batch).rendering == LOST
+    assert not browser.pages
+    assert not marks.begun
+
+
+def test_a_page_that_was_taken_down_meanwhile_sees_no_browser(stage, ports, browser, batch):
+    ports.store.takedowns.take_down(host="a.example")
+
+    assert run(stage, batch).rendering is None
+    assert not browser.pages
