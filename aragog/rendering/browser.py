@@ -113,16 +113,16 @@ class Browser:
 
     async def stop(self) -> None:
         """End the browser and its driver, by force if they do not end by themselves."""
-        processes = list(_descendants(self.pid))
-        with suppress(Error, TimeoutError):
+        processes = [*_descendants(self.pid), *_between(self.pid, os.getpid())]
+        try:
             async with asyncio.timeout(STOP_S):
-                await self.chromium.close()
-        for pid in processes:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        with suppress(Error, TimeoutError):
-            async with asyncio.timeout(STOP_S):
+                with suppress(Error):
+                    await self.chromium.close()
                 await self._driver.stop()
+        except TimeoutError:
+            for pid in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def first_line(error: Exception) -> str:
@@ -144,6 +144,18 @@ def _descendants(pid: int) -> Iterator[int]:
         with suppress(OSError):
             for child in children.read_text().split():
                 yield from _descendants(int(child))
+
+
+def _between(pid: int, ancestor: int) -> Iterator[int]:
+    """The parents of a process below one of its ancestors: its driver, and a shell if any."""
+    with suppress(OSError, ValueError):
+        while (pid := _parent(pid)) not in (ancestor, 1):
+            yield pid
+
+
+def _parent(pid: int) -> int:
+    # "pid (name) state ppid …"; a name may contain anything.
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def version(settings: RenderingSettings) -> str:

@@ -9,6 +9,7 @@ methods, and each navigation away from the document.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -29,6 +30,8 @@ from aragog.rendering.models import (
 )
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin
+
+log = logging.getLogger(__name__)
 
 # As many requests at once as browsers send to one host.
 REQUESTS_AT_ONCE = 6
@@ -130,8 +133,9 @@ class PageRun:
                 await asyncio.wait({reading})
             return CRASHED if reading.cancelled() else reading.result()
         finally:
-            with suppress(Error):
-                await context.close()
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    await context.close()
 
     async def _settled(self, page: Page) -> Rendered | NotRendered:
         """The DOM once the page asks for nothing more, or when its time is over."""
@@ -201,6 +205,9 @@ class PageRun:
         except AragogError as error:
             self._failure = error
             found = "our own infrastructure failed"
+        except Exception:
+            log.exception("a request of a page failed within aragog: %s", asked.url)
+            found = "aragog failed"
         if isinstance(found, str) or not self._fits(found) or not _is_readable(found, asked):
             await route.abort("failed")
             return

@@ -27,6 +27,7 @@ COLUMNS = {
     "redirects": "int32",
     "attempts": "int32",
     "address": "string",
+    "rendering": "string",
     "depth": "int32",
     "refresh": "bool",
     "request_id": "string",
@@ -34,7 +35,7 @@ COLUMNS = {
 """Column to type. `fetched_at` has the worker's clock, `logged_at` that of Redis; both ms, UTC."""
 _FACTS = (
     "outcome", "status", "reason", "page_type", "content_type", "bytes", "latency_ms", "redirects",
-    "attempts", "address",
+    "attempts", "address", "rendering",
 )  # fmt: skip
 
 

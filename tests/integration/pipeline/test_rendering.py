@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.slots import SlotRequest
@@ -334,3 +335,14 @@ def test_a_rendered_page_is_refreshed_without_a_condition(crawled):
 
     assert [seen.header("If-None-Match") for seen in stand.origin.of("/")] == [None, None]
     assert len(stand.origin.of("/api/product")) == 2
+
+
+def test_a_page_that_no_rule_names_any_more_loses_the_fact_that_it_was_rendered(crawled):
+    stand, record = crawled(shop())
+    assert record.facts["rendering"] == "rendered"
+
+    object.__setattr__(stand.pipeline.fetch, "rendering", RenderingRule(RenderingSettings()))
+    stand.crawl([SITE], EnqueueOptions(refresh=True))
+
+    assert "rendering" not in stand.urls.get(SITE).facts
+    assert stand.urls.get(SITE).fields["page.title"] == b'"Shop"'

@@ -1,0 +1,172 @@
+"""Browsers of a renderer: when they are started, replaced and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from aragog.errors import BrowserUnavailable, LimiterUnavailable
+from aragog.rendering.models import NotRendered, PlainPage, Rendered, Resource
+from aragog.rendering.renderer import Renderer
+from aragog.settings import RenderingSettings
+from tests.support.chromium import chromium_or_skip
+from tests.support.waiting import wait_until
+
+DRIVER, CHROMIUM = "run-driver", "chromium"
+HTML = (("Content-Type", "text/html"),)
+GOOD = PlainPage("https://shop.test/", HTML, b"<script>document.title = 'good'</script>")
+ASKS = PlainPage("https://shop.test/", HTML, b"<script>fetch('/data')</script>")
+
+
+def nothing(_request) -> str:
+    return "no request"
+
+
+def settings(**more) -> RenderingSettings:
+    # Chromium's own sandbox needs a user other than root.
+    given = {"browser": chromium_or_skip(), "sandbox": os.geteuid() != 0, **more}
+    return RenderingSettings(**given)
+
+
+@pytest.fixture
+def renderer() -> Iterator:
+    """Makes renderers, and stops their browsers."""
+    made = []
+
+    def make(**more) -> Renderer:
+        made.append(Renderer(settings(**more), user_agent="test", max_html_bytes=1_000_000))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def processes(*parts: str, pid: int | str = "self") -> list[int]:
+    """The processes below one whose command line names one of these parts, nearest first."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            with suppress(OSError):
+                command = Path(f"/proc/{child}/cmdline").read_text()
+                found += [child] if any(part in command for part in parts) else []
+                found += processes(*parts, pid=child)
+    return found
+
+
+def browsers() -> list[int]:
+    """The processes of all browsers of this process, and of their drivers."""
+    return processes(DRIVER, CHROMIUM)
+
+
+def test_a_browser_is_started_with_the_first_page_and_replaced_after_so_many(renderer):
+    rendering = renderer(pages_per_browser=2)
+    assert browsers() == []
+
+    drivers = []
+    for _ in range(3):
+        assert isinstance(rendering.render(GOOD, nothing), Rendered)
+        drivers.append(browsers()[:1])
+
+    # The second page was its browser's last.
+    assert drivers[1] == []
+    assert drivers[2] not in ([], drivers[0])
+    rendering.close()
+    assert browsers() == []
+
+
+def test_a_browser_that_died_between_two_pages_is_replaced(renderer):
+    rendering = renderer()
+    rendering.render(GOOD, nothing)
+    for pid in processes(CHROMIUM):
+        os.kill(pid, signal.SIGKILL)
+
+    results = [rendering.render(GOOD, nothing) for _ in range(2)]
+
+    assert isinstance(results[1], Rendered)
+    assert isinstance(results[0], Rendered | NotRendered)  # it may not know yet
+
+
+@pytest.mark.parametrize("part", [DRIVER, CHROMIUM])
+def test_a_part_that_hangs_is_ended_by_force(renderer, part):
+    rendering = renderer(deadline_s=1.0)
+    rendering.render(GOOD, nothing)
+    hanging = browsers()
+    for pid in processes(part):
+        os.kill(pid, signal.SIGSTOP)
+
+    assert isinstance(rendering.render(GOOD, nothing), NotRendered)
+
+    wait_until(lambda: not set(browsers()) & set(hanging), within_s=30)
+    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+
+
+def test_each_thread_has_a_browser_and_a_crash_in_one_harms_no_other(renderer):
+    rendering = renderer(deadline_s=10.0)
+    both_open = threading.Barrier(2)
+    results: dict[str, Rendered | NotRendered] = {}
+
+    def render(name: str, page: PlainPage) -> None:
+        def data(_request) -> Resource:
+            both_open.wait(60)
+            return Resource(page.url, 200, (), b"x")
+
+        results[name] = rendering.render(page, data)
+        rendering.close()
+
+    hoards = b"<script>fetch('/data').then(() => { const a = []; for (;;) a.push(new Array(1e5).fill(Math.random())); })</script>"
+    pages = {"good": ASKS, "hoards": PlainPage(ASKS.url, HTML, hoards)}
+    threads = [threading.Thread(target=render, args=pair) for pair in pages.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert isinstance(results["good"], Rendered)
+    assert results["hoards"] == NotRendered("the page crashed, such as for want of memory")
+
+
+def test_a_failure_of_our_own_is_raised_and_the_next_page_is_rendered(renderer):
+    rendering = renderer()
+
+    def fails(_request):
+        raise LimiterUnavailable("redis", "refused")
+
+    with pytest.raises(LimiterUnavailable):
+        rendering.render(ASKS, fails)
+    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+
+
+def test_a_request_that_fails_by_a_defect_harms_no_page(renderer, caplog):
+    def fails(_request):
+        raise KeyError("defect")
+
+    assert isinstance(renderer().render(ASKS, fails), Rendered)
+    assert "a request of a page failed within aragog: https://shop.test/data" in caplog.text
+
+
+def test_a_browser_that_does_not_start_is_our_own_failure(tmp_path):
+    broken = tmp_path / "chromium"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    for browser, reason in ((str(broken), str(broken)), ("no-such-browser", "install Chromium")):
+        rendering = Renderer(settings(browser=browser), user_agent="t", max_html_bytes=1_000)
+        with pytest.raises(BrowserUnavailable, match=reason):
+            rendering.render(GOOD, nothing)
+        rendering.close()
+    assert browsers() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Chromium's sandbox works for this user")
+def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
+    rendering = Renderer(settings(sandbox=True), user_agent="t", max_html_bytes=1_000)
+
+    with pytest.raises(BrowserUnavailable, match="needs a user other than root"):
+        rendering.render(GOOD, nothing)
+    rendering.close()
