@@ -90,13 +90,22 @@ class Browser:
             BrowserUnavailable: it cannot be started; names the reason.
         """
         path = find_browser(settings)
+        try:
+            async with asyncio.timeout(START_S):
+                return await cls._start(path, settings)
+        except (Error, TimeoutError) as error:
+            reason = first_line(error) or f"does not start within {START_S:g} s"
+            raise BrowserUnavailable("rendering.browser", f"{path}: {reason}") from error
+
+    @classmethod
+    async def _start(cls, path: str, settings: RenderingSettings) -> Browser:
         driver = await async_playwright().start()
         try:
             chromium = await driver.chromium.launch(
                 executable_path=path,
                 args=[*NO_NETWORK, *NOTHING_TO_SEE],
                 chromium_sandbox=settings.sandbox,
-                timeout=START_S * 1000,
+                timeout=0,
                 env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
                 # A signal to the worker must not end the page that it finishes.
                 handle_sigint=False, handle_sigterm=False, handle_sighup=False,
@@ -104,9 +113,9 @@ class Browser:
             session = await chromium.new_browser_cdp_session()
             processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
             await session.detach()
-        except Error as error:
+        except BaseException:
             await driver.stop()
-            raise BrowserUnavailable("rendering.browser", f"{path}: {first_line(error)}") from error
+            raise
         pid = next(int(one["id"]) for one in processes if one["type"] == "browser")
         _bound_memory(pid, settings.max_memory_bytes)
         return cls(driver, chromium, pid)
@@ -127,7 +136,7 @@ class Browser:
 
 def first_line(error: Exception) -> str:
     """The first line of an error's text; Playwright adds its call log below."""
-    return next(iter(str(error).splitlines()), type(error).__name__)[:300]
+    return next(iter(str(error).splitlines()), "")[:300]
 
 
 def _bound_memory(pid: int, max_bytes: int) -> None:

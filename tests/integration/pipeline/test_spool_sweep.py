@@ -35,16 +35,18 @@ def aged(redis_client, spool, count):
 def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
     sender, admin = broker
     spool = Spool(redis_client, prefix="t:")
-    answered, running, page, body, orphan = aged(redis_client, spool, 5)
-    for token in (running, answered):
+    rendered, answered, running, page, body, orphan = aged(redis_client, spool, 6)
+    for token in (running, answered, rendered):
         answer = FetchResult(job=JOB, outcome=OutcomeKind.FETCHED, final_url=JOB.url, token=token)
-        sender.send(OutgoingMessage(Destination.CANONICALIZE, ResultBatch((answer,))))
+        stage = Destination.RENDER if token == rendered else Destination.CANONICALIZE
+        sender.send(OutgoingMessage(stage, ResultBatch((answer,))))
     sender.send(OutgoingMessage(Destination.STORE, PageBatch(page, (JOB,), (body,))))
     (shard,) = admin.cluster.shards
     shard.claim("canonicalize", ClaimRequest(limit=1, timeout_ms=60_000, worker="w"))
 
     assert sweep(spool, WaitingJobs(admin), idle_s=60) == 1
-    assert spool.get_many([answered, running, page, body, orphan]) == [b"x"] * 4 + [None]
+    kept = [rendered, answered, running, page, body]
+    assert spool.get_many([*kept, orphan]) == [b"x"] * 5 + [None]
 
 
 def test_a_purged_queue_gives_its_room_back(redis_client, broker):

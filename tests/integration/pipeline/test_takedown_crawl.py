@@ -322,6 +322,7 @@ def test_a_takedown_leaves_no_message_that_waits_and_names_it(
                 RobotsBatch(origins, jobs, slots=dict.fromkeys(origins, 7)),
                 JobState.PENDING,
             ),
+            (Destination.RENDER, results, JobState.PENDING),
             (Destination.CANONICALIZE, results, JobState.PENDING),
             (Destination.REEXTRACT, ReextractBatch((GONE, KEEP)), JobState.PENDING),
             (Destination.WATCHES, WatchBatch((GONE, KEEP), "team", True, 1), JobState.PENDING),
@@ -334,7 +335,7 @@ def test_a_takedown_leaves_no_message_that_waits_and_names_it(
     done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
 
     assert done.exit_code == 0, done.output
-    assert "also removed: 6 messages, 1 bodies" in done.output
+    assert "also removed: 7 messages, 2 bodies" in done.output
     waiting = {
         (queue, job.name): (arguments(job.body)[0], job.body)
         for queue in admin.queues()
@@ -346,6 +347,7 @@ def test_a_takedown_leaves_no_message_that_waits_and_names_it(
     assert FetchBatch.read(left["aragog.fetch"]).jobs == jobs[1:]
     robots = RobotsBatch.read(left["aragog.robots"])
     assert (robots.origins, robots.jobs, robots.slots) == (origins[1:], jobs[1:], {origins[1]: 7})
+    assert left["aragog.render"] == left["aragog.canonicalize"]
     (kept,) = ResultBatch.read(left["aragog.canonicalize"]).results
     assert crawl.pipeline.canonicalize.run(ResultBatch((kept,))) != []
     assert ReextractBatch.read(left["aragog.reextract"]).urls == (KEEP,)

@@ -81,16 +81,19 @@ def test_a_browser_is_started_with_the_first_page_and_replaced_after_so_many(ren
     assert browsers() == []
 
 
-def test_a_browser_that_died_between_two_pages_is_replaced(renderer):
+@pytest.mark.parametrize("part", [DRIVER, CHROMIUM])
+def test_a_browser_that_died_between_two_pages_is_replaced(renderer, part):
     rendering = renderer()
     rendering.render(GOOD, nothing)
-    for pid in processes(CHROMIUM):
+    died = browsers()
+    for pid in processes(part):
         os.kill(pid, signal.SIGKILL)
 
     results = [rendering.render(GOOD, nothing) for _ in range(2)]
 
     assert isinstance(results[1], Rendered)
     assert isinstance(results[0], Rendered | NotRendered)  # it may not know yet
+    wait_until(lambda: not set(browsers()) & set(died), within_s=30)
 
 
 @pytest.mark.parametrize("part", [DRIVER, CHROMIUM])
@@ -155,6 +158,7 @@ def test_a_browser_that_does_not_start_is_our_own_failure(tmp_path):
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
+    assert browsers() == []
     for browser, reason in ((str(broken), str(broken)), ("no-such-browser", "install Chromium")):
         rendering = Renderer(settings(browser=browser), user_agent="t", max_html_bytes=1_000)
         with pytest.raises(BrowserUnavailable, match=reason):
