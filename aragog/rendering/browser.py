@@ -1,8 +1,8 @@
 """
 One Chromium without a network: its executable, its flags, and the limits of its processes.
 
-The browser resolves no name and has a proxy that does not exist, so no request of a page, of an
-extension or of Chromium itself leaves it. Whatever a page gets is handed to it by `page`.
+The browser resolves no name and has a proxy that does not exist, so no request of a page or of
+Chromium itself leaves it. Whatever a page gets is handed to it by `page`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class Browser:
             processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
             await session.detach()
         except BaseException:
-            await driver.stop()
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    await driver.stop()
             raise
         pid = next(int(one["id"]) for one in processes if one["type"] == "browser")
         _bound_memory(pid, settings.max_memory_bytes)

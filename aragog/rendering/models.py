@@ -58,7 +58,7 @@ class Rendered:
     html: bytes
     """UTF-8, with a byte order mark: the response's own charset no longer applies."""
     requests: int
-    """Resources that were requested for it."""
+    """Scripts and data that it asked for, granted or not."""
 
 
 @dataclass(frozen=True, slots=True)

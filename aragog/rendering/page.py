@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 REQUESTS_AT_ONCE = 6
 # A page that is busy when its time is over has this long to hand out its DOM.
 GRACE_S = 3.0
+# What CORS permits a script to set for other origins (Fetch, "CORS-safelisted request-header").
+MAX_ACCEPT_CHARS = 128
 ANSWERED = frozenset({"script", "xhr", "fetch"})
 ALLOW_ORIGIN = "access-control-allow-origin"
 # Those that say how a body is read or what a script may do, and those of an API. No cookies.
@@ -224,7 +226,7 @@ class PageRun:
         from_origin = request.headers.get("origin")
         if from_origin is None and request.resource_type != "script":
             from_origin = self._origin  # unlike a script, data is for pages of its own origin
-        accept = request.headers.get("accept", "*/*")
+        accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
         return ResourceRequest(url, accept, from_origin, self._until_s)
 
     def _fits(self, found: Resource) -> bool:

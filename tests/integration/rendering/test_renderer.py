@@ -34,6 +34,12 @@ def settings(**more) -> RenderingSettings:
     return RenderingSettings(**given)
 
 
+@pytest.fixture(autouse=True)
+def folder_of_browsers(tmp_path, monkeypatch):
+    """What a browser leaves behind that is killed goes with the test."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 @pytest.fixture
 def renderer() -> Iterator:
     """Makes renderers, and stops their browsers."""
