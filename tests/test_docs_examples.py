@@ -110,6 +110,10 @@ RUN_BY = {
     ("docs/producers.md", "sh"): (
         f"{PRODUCERS}::test_the_producers_page_enqueues_from_the_shell"
     ),
+    ("docs/rendering.md", "sh: #!/bin/sh"): (
+        "tests/integration/rendering/test_renderer.py"
+        "::test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel"
+    ),
     ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/robots.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",

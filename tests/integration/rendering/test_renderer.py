@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +18,7 @@ from aragog.rendering.models import NotRendered, PlainPage, Rendered, Resource
 from aragog.rendering.renderer import Renderer
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip
+from tests.support.documented import blocks
 from tests.support.waiting import wait_until
 
 DRIVER, CHROMIUM = "run-driver", "chromium"
@@ -180,3 +183,18 @@ def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
     with pytest.raises(BrowserUnavailable, match="needs a user other than root"):
         rendering.render(GOOD, nothing)
     rendering.close()
+
+
+def test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel(renderer, tmp_path):
+    (text,) = blocks("docs/rendering.md", "sh", "#!/bin/sh")
+    script = tmp_path / "chromium-without-network"
+    script.write_text(text.replace("chromium-headless-shell", chromium_or_skip()))
+    script.chmod(0o755)
+    probe = ["unshare", "--user", "--net", "--map-current-user", "true"]
+    if not shutil.which("unshare") or subprocess.run(probe, check=False).returncode:
+        pytest.skip("this machine forbids user namespaces")
+
+    assert isinstance(renderer(browser=str(script)).render(GOOD, nothing), Rendered)
+    ours = Path("/proc/self/ns/net").readlink()
+    theirs = {Path(f"/proc/{pid}/ns/net").readlink() for pid in processes(CHROMIUM)}
+    assert ours not in theirs
