@@ -49,7 +49,7 @@ def status(*, as_json: bool) -> None:
         counts = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
     if as_json:
-        by_type = {of: asdict(freshness) for of, freshness in fresh.items()}
+        by_type = {page_type: asdict(freshness) for page_type, freshness in fresh.items()}
         echo_json({**counts, "freshness": by_type})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -77,7 +77,7 @@ def _fresh_table(fresh: dict[str, Freshness]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
         table.add_column(name, justify="left" if name == "type" else "right")
-    for of, freshness in fresh.items():
+    for page_type, freshness in fresh.items():
         ages = (span(1000 * age_s) for age_s in (freshness.age_p50_s, freshness.age_p95_s))
-        table.add_row(of, str(freshness.pages), *ages, f"{freshness.on_time:.0%}")
+        table.add_row(page_type, str(freshness.pages), *ages, f"{freshness.on_time:.0%}")
     return table

@@ -167,10 +167,12 @@ def _freshness(components: Components) -> Iterator[Metric]:
         "Of pages that are refreshed, those whose refresh is not overdue.",
         labels=["type"],
     )
-    for of, freshness in components.store().maintenance.freshness(cached_s=FRESHNESS_S).items():
-        age.add_metric([of, "0.5"], freshness.age_p50_s)
-        age.add_metric([of, "0.95"], freshness.age_p95_s)
-        on_time.add_metric([of], freshness.on_time)
+    for page_type, freshness in (
+        components.store().maintenance.freshness(cached_s=FRESHNESS_S).items()
+    ):
+        age.add_metric([page_type, "0.5"], freshness.age_p50_s)
+        age.add_metric([page_type, "0.95"], freshness.age_p95_s)
+        on_time.add_metric([page_type], freshness.on_time)
     now_ms = components.clock.now_ms()
     oldest_ms = components.store().schedule.oldest_due_ms(now_ms)
     yield from (age, on_time)

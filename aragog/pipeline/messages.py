@@ -290,9 +290,9 @@ def _sparse(value: UrlJob | FetchResult, defaults: Mapping[str, Any]) -> dict[st
     """Its fields that differ from their defaults, and its hops if there are any."""
     out: dict[str, Any] = {}
     for name, default in defaults.items():
-        its = getattr(value, name)
-        if its != default:
-            out[name] = its
+        field_value = getattr(value, name)
+        if field_value != default:
+            out[name] = field_value
     if value.hops:
         out["hops"] = [
             [hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in value.hops

@@ -159,10 +159,10 @@ class Repair:
         self._repaired["content missing or damaged"] += 1
 
     def _due_row(self, entry: DueEntry) -> None:
-        due_at_ms, its, row = entry
-        node = self.zen.nodes.get(its, [nodes.DUE])
+        due_at_ms, page_id, row = entry
+        node = self.zen.nodes.get(page_id, [nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
-            self.zen.due_times.delete_many([(its, due_at_ms, newest_ms(row))])
+            self.zen.due_times.delete_many([(page_id, due_at_ms, newest_ms(row))])
             self._repaired["due row without its node"] += 1
 
     def _host_row(self, key: bytes, row: Row) -> None:
@@ -171,16 +171,16 @@ class Repair:
             self.zen.hosts.delete_at(key, at_ms=newest_ms(row))
             self._repaired["host row without its node"] += 1
 
-    def _fetch_again(self, its: bytes, url: str | None) -> None:
+    def _fetch_again(self, page_id: bytes, url: str | None) -> None:
         """Make a page whose node was lost with a damaged file due now."""
         if (
             url is None
             or self._tombstones.refuses(url)
-            or its[0] not in self._replaced
-            or node_id(url) != its
+            or page_id[0] not in self._replaced
+            or node_id(url) != page_id
         ):
             return
-        if not text(self.zen.nodes.get(its, [nodes.DUE]), nodes.DUE):
+        if not text(self.zen.nodes.get(page_id, [nodes.DUE]), nodes.DUE):
             self._due.schedule(url, self._now_ms(), self._now_ms())
             self._repaired["page lost with a damaged file, due again"] += 1
 
@@ -221,9 +221,9 @@ class Repair:
             self.clock.sleep_s(self.grace_s)
         for key in suspects:
             if not self._points_to(key):
-                its = bytes.fromhex(key)[:ID_BYTES]
-                if its[0] in self._replaced and (stored := self.content.get(key)):
-                    self._fetch_again(its, stored[1].get("url"))
+                page_id = bytes.fromhex(key)[:ID_BYTES]
+                if page_id[0] in self._replaced and (stored := self.content.get(key)):
+                    self._fetch_again(page_id, stored[1].get("url"))
                 self.content.delete(key)
                 self._repaired["content that nothing points to"] += 1
 

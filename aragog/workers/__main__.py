@@ -60,10 +60,10 @@ def _work(role: str, options: list[str]) -> int:
 
     preload()
     settings = load_settings()
-    its = sized(role, settings.workers)
-    be_nice(its.niceness)
+    sized_role = sized(role, settings.workers)
+    be_nice(sized_role.niceness)
     level = ["--loglevel", settings.logs.level]
-    return _run(worker, ["--hostname", f"{role}@%h", *level, *its.options(), *options])
+    return _run(worker, ["--hostname", f"{role}@%h", *level, *sized_role.options(), *options])
 
 
 def _run(command: click.Command, options: list[str]) -> int:

@@ -175,10 +175,10 @@ def resident_bytes(pid: int) -> int:
 
 def processes_of(folder: Path) -> Iterator[tuple[int, str]]:
     """(process id, command line) of each process with this data folder in its environment."""
-    wanted = f"ARAGOG_DATA_DIR={folder}\0".encode()
+    variable = f"ARAGOG_DATA_DIR={folder}\0".encode()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if wanted in (entry / "environ").read_bytes() + b"\0":
+            if variable in (entry / "environ").read_bytes() + b"\0":
                 command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 if command:
                     yield int(entry.name), command

@@ -175,13 +175,13 @@ def test_a_slow_worker_cannot_finish_what_was_given_to_another(world):
 def test_a_claim_that_is_extended_does_not_run_out(world):
     shard = world.shard
     put(shard, b"a")
-    held = holds(claim(shard, timeout_ms=1000))
+    hold_list = holds(claim(shard, timeout_ms=1000))
 
-    assert shard.extend("q", held, timeout_ms=HOUR_MS) == [True]
+    assert shard.extend("q", hold_list, timeout_ms=HOUR_MS) == [True]
     world.pass_ms(2000)
 
     assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 0
-    assert shard.ack("q", held) == [True]
+    assert shard.ack("q", hold_list) == [True]
 
 
 def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(world):
@@ -236,8 +236,8 @@ def test_a_job_fails_when_its_attempts_are_used_up_and_can_be_retried_by_hand(sh
     shard.configure("q", {"max_attempts": 2})
     put(shard, b"a")
     for state in (JobState.PENDING, JobState.FAILED):
-        [held] = holds(claim(shard))
-        assert shard.nack("q", [Nack(*held, problem="no\nluck")]) == [state]
+        [hold] = holds(claim(shard))
+        assert shard.nack("q", [Nack(*hold, problem="no\nluck")]) == [state]
     [failed] = shard.jobs("q", JobState.FAILED, limit=9)
 
     assert (failed.problem, failed.body, failed.attempts) == ("no luck", b"a", 2)
@@ -262,9 +262,9 @@ def test_a_unique_key_is_taken_while_its_job_waits_or_runs(shard):
     [first] = put(shard, b"a", unique_key="k")
 
     assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
-    held = holds(claim(shard))
+    hold_list = holds(claim(shard))
     assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
-    shard.ack("q", held)
+    shard.ack("q", hold_list)
     [third] = shard.enqueue("q", [NewJob(b"b", unique_key="k")])
     assert not third.already_there
 
@@ -410,9 +410,9 @@ def test_a_job_that_collects_is_due_with_the_first_of_its_items(world):
 
 def test_a_claimed_job_collects_no_more_even_when_it_waits_again(shard):
     shard.collect("q", frame(), items(b"1"))
-    [held] = holds(claim(shard))
+    [hold] = holds(claim(shard))
     shard.collect("q", frame(), items(b"2"))
-    shard.nack("q", [Nack(*held)])
+    shard.nack("q", [Nack(*hold)])
     shard.collect("q", frame(), items(b"3"))
 
     assert sorted(whole(claim(shard))) == [b"[1]", b"[2,3]"]
@@ -541,8 +541,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def ack(self, data):
-        held = self.some_holds(data)
-        self.both(lambda s: s.ack("q", held))
+        some_holds = self.some_holds(data)
+        self.both(lambda s: s.ack("q", some_holds))
 
     @rule(
         data=st.data(),
@@ -555,8 +555,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data(), hours=st.sampled_from([1, 3]))
     def extend(self, data, hours):
-        held = self.some_holds(data)
-        self.both(lambda s: s.extend("q", held, timeout_ms=hours * HOUR_MS))
+        some_holds = self.some_holds(data)
+        self.both(lambda s: s.extend("q", some_holds, timeout_ms=hours * HOUR_MS))
 
     @rule(reap=st.sampled_from([0, FOREVER_MS]), limit=st.integers(1, 3))
     def sweep(self, reap, limit):

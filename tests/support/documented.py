@@ -72,8 +72,8 @@ def examples(page: str) -> Iterator[tuple[str, str]]:
     for block in blocks(page, "console"):
         joined = re.sub(r"\\\n\s*", "", block)
         for example in re.split(r"^\$ (?:\.venv/bin/)?", joined, flags=re.MULTILINE)[1:]:
-            command, _, wanted = example.partition("\n")
-            yield command, wanted
+            command, _, output = example.partition("\n")
+            yield command, output
 
 
 def recipe(command: str) -> str:
@@ -148,18 +148,18 @@ class Shell:
         Commands that begin with one of `but` are left out.
         """
         differences = []
-        for command, wanted in examples(page):
+        for command, expected in examples(page):
             if command.startswith(but):
                 continue
             printed = self.run(command)
-            if not agrees(self._here(wanted), printed):
-                differences.append(f"{page}: $ {command}\n{printed}\ninstead of\n{wanted}")
+            if not agrees(self._here(expected), printed):
+                differences.append(f"{page}: $ {command}\n{printed}\ninstead of\n{expected}")
         return "\n".join(differences)
 
 
-def agrees(wanted: str, got: str) -> bool:
+def agrees(expected: str, actual: str) -> bool:
     """The output is the one written down, which may have other line breaks, in JSON other spaces."""
-    pattern = wanted.replace("…", "...")
-    if got.startswith("{"):
-        pattern, got = (re.sub(r"\s", "", text) for text in (pattern, got))
-    return OutputChecker().check_output(pattern, got, ELLIPSIS | NORMALIZE_WHITESPACE)
+    pattern = expected.replace("…", "...")
+    if actual.startswith("{"):
+        pattern, actual = (re.sub(r"\s", "", text) for text in (pattern, actual))
+    return OutputChecker().check_output(pattern, actual, ELLIPSIS | NORMALIZE_WHITESPACE)

@@ -49,7 +49,7 @@ class Machine:
         assert reported.returncode == 0, reported.stderr + self.logs()
         return reported
 
-    def seen_here(self, wanted):
+    def seen_here(self, expected):
         """Output on a page with this machine's folder, process and ports in it."""
         serving = self.settings.serving
         for text, ours in (
@@ -58,8 +58,8 @@ class Machine:
             ("8100", serving.http_port),
             ("5555", serving.flower_port),
         ):
-            wanted = wanted.replace(text, str(ours))
-        return wanted
+            expected = expected.replace(text, str(ours))
+        return expected
 
     def pid(self):
         return running_pid(self.folder / "run")
@@ -162,7 +162,7 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
 
 
 def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(machine):
-    (up, refused, down) = [wanted for command, wanted in examples("docs/cli.md")
+    (up, refused, down) = [output for command, output in examples("docs/cli.md")
                            if command.split()[1] in ("up", "down")]  # fmt: skip
     urls = machine.enqueue("stopped")
     machine.stored(30)

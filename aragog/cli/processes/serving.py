@@ -127,11 +127,11 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     children = [
         subprocess.Popen(
             command
-            + [word for listener in its for word in ("--thrift-fd", str(listener.fileno()))],
-            pass_fds=[listener.fileno() for listener in (sock, *its)],
+            + [word for listener in listeners for word in ("--thrift-fd", str(listener.fileno()))],
+            pass_fds=[listener.fileno() for listener in (sock, *listeners)],
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
-        for its in own
+        for listeners in own
     ]
     for listener in (sock, *thrifts):
         listener.close()

@@ -27,7 +27,7 @@ class SitemapUrl:
     """
 
 
-class FoundEntries:
+class EntryCollector:
     """The entries found so far; the first entry for a URL is kept."""
 
     def __init__(self, base: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from aragog.pages.sitemaps.entries import LINE_BYTES, FoundEntries, SitemapUrl
+from aragog.pages.sitemaps.entries import LINE_BYTES, EntryCollector, SitemapUrl
 from aragog.pages.sitemaps.unpacking import PIECE_BYTES, Unpacked
 from aragog.pages.sitemaps.xml_reader import read_xml
 
@@ -38,7 +38,7 @@ def parse(body: bytes, url: str) -> Sitemap:
     Takes about 20 µs per entry. The file is decompressed and read in chunks, so memory grows with
     the number of entries and not with the decompressed size.
     """
-    unpacked, entries = Unpacked(body), FoundEntries(url)
+    unpacked, entries = Unpacked(body), EntryCollector(url)
     pieces = iter(unpacked)
     first = next(pieces, b"")
     start = first[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\0\xff\xfe")
@@ -52,7 +52,7 @@ def parse(body: bytes, url: str) -> Sitemap:
     )
 
 
-def _read_lines(pieces: Iterable[bytes], entries: FoundEntries) -> bool:
+def _read_lines(pieces: Iterable[bytes], entries: EntryCollector) -> bool:
     """Read a text file with one URL per line; a line too long for a URL counts as invalid."""
     rest, mark = b"", b"\xef\xbb\xbf"
     for piece in pieces:
@@ -68,7 +68,7 @@ def _read_lines(pieces: Iterable[bytes], entries: FoundEntries) -> bool:
     return True
 
 
-def _line(line: bytes, entries: FoundEntries) -> None:
+def _line(line: bytes, entries: EntryCollector) -> None:
     for text in line[: LINE_BYTES + 1].decode("utf-8", "replace").splitlines():
         if text.strip():
             absolute = text.strip().lower().startswith(("http://", "https://"))

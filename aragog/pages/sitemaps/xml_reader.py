@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from aragog.pages.sitemaps.dates import instant_ms
-from aragog.pages.sitemaps.entries import LINE_BYTES, FoundEntries
+from aragog.pages.sitemaps.entries import LINE_BYTES, EntryCollector
 from aragog.pages.sitemaps.unpacking import MAX_BYTES
 
 MAX_ELEMENTS = 2_000_000
@@ -24,7 +24,7 @@ _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
 
 
-def read_xml(pieces: Iterable[bytes], result: FoundEntries) -> bool:
+def read_xml(pieces: Iterable[bytes], result: EntryCollector) -> bool:
     """
     Add the entries of a file in XML to `result`.
 
@@ -95,8 +95,8 @@ def _before_reference(data: bytes) -> int:
 class _Entries:
     """A target for lxml's parser that collects the entries and builds no tree."""
 
-    def __init__(self, entries: FoundEntries) -> None:
-        self._found = entries
+    def __init__(self, entries: EntryCollector) -> None:
+        self._result = entries
         self._kind = ""
         self._entry_depth = 0
         self._child = ""
@@ -129,7 +129,7 @@ class _Entries:
 
     def end(self, _tag: str) -> None:
         if self._kind and self.depth == self._entry_depth:
-            _entry(self._kind, self._texts, self._found)
+            _entry(self._kind, self._texts, self._result)
             self._kind = ""
         elif self._child and self.depth == self._entry_depth + 1:
             if len(self._texts) < _MOST_CHILDREN:
@@ -142,7 +142,7 @@ class _Entries:
         """Do nothing: the entries are in `entries`."""
 
 
-def _entry(kind: str, texts: Mapping[str, str], entries: FoundEntries) -> None:
+def _entry(kind: str, texts: Mapping[str, str], entries: EntryCollector) -> None:
     location = texts.get("loc") or (texts.get("link") if kind == "item" else None)
     modified = next((t for n in _DATES if (t := texts.get(n))), None)
     entries.add(

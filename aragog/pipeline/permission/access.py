@@ -77,19 +77,23 @@ class Access:
         agent = self.rules.settings.fetch.user_agent
         cached = self.rules.robots.get_many({origin(job.next_url) for job in candidates})
         for job in candidates:
-            of = cached[origin(job.next_url)]
-            if of.rules is None:
+            cached_rules = cached[origin(job.next_url)]
+            if cached_rules.rules is None:
                 vetted.robots_first.append(job)
                 continue
-            if of.state is RulesState.STALE:
+            if cached_rules.state is RulesState.STALE:
                 vetted.stale_origins.append(origin(job.next_url))
-            reason = of.rules.refusal(agent, *job.spellings)
+            reason = cached_rules.rules.refusal(agent, *job.spellings)
             if reason is None:
-                vetted.allowed.append((job, of.rules.crawl_delay_s(agent)))
-            elif of.unreachable:
-                answer = "no answer" if of.status is None else f"status {of.status}"
+                vetted.allowed.append((job, cached_rules.rules.crawl_delay_s(agent)))
+            elif cached_rules.unreachable:
+                answer = (
+                    "no answer" if cached_rules.status is None else f"status {cached_rules.status}"
+                )
                 reason = f"robots.txt could not be fetched ({answer})"
-                vetted.denied.append(Denial(job, OutcomeKind.UNREACHABLE, reason, of.retry_at_ms))
+                vetted.denied.append(
+                    Denial(job, OutcomeKind.UNREACHABLE, reason, cached_rules.retry_at_ms)
+                )
             else:
                 vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))
         return vetted

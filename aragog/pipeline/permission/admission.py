@@ -54,7 +54,10 @@ class Admission:
         """
         now_s = self._clock.monotonic_s()
         if self._seen is None or now_s - self._seen[0] > FRESH_S:
-            self._seen = now_s, {name: _share(name, of) for name, of in self._servers.items()}
+            self._seen = (
+                now_s,
+                {name: _share(name, server) for name, server in self._servers.items()},
+            )
         return self._seen[1]
 
     def refusal(self) -> SlowDown | None:

@@ -167,8 +167,8 @@ class PoliteGate(RobotsGate):
         if reason := self._refusals([url]).get(url):
             self.taken_down = reason == TAKEN_DOWN
             return Deny(reason)
-        of = origin(url)
-        cached = self._rules.robots.get_many([of])[of]
+        target_origin = origin(url)
+        cached = self._rules.robots.get_many([target_origin])[target_origin]
         if cached.rules is None:
             return Later(None, "robots.txt of the redirect's target is not known yet")
         agent = self._rules.settings.fetch.user_agent

@@ -67,7 +67,8 @@ class UrlBatches:
         """
         batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
         call: dict[str, str | int] = {
-            of: b"".join(map(url_key, its)).hex() for of, its in urls.items()
+            domain: b"".join(map(url_key, domain_urls)).hex()
+            for domain, domain_urls in urls.items()
         }
         if not_before_ms:
             call[_NOT_BEFORE] = not_before_ms
@@ -90,16 +91,16 @@ class UrlBatches:
         by_domain: dict[str, set[bytes]] = defaultdict(set)
         not_before_ms: dict[str, int] = {}
         for call in calls:
-            its = orjson.loads(call)
-            at_ms = its.pop(_NOT_BEFORE, 0)
-            for of, keys in its.items():
-                if at_ms > not_before_ms.get(of, 0):
-                    not_before_ms[of] = at_ms
+            keys_of_domains = orjson.loads(call)
+            at_ms = keys_of_domains.pop(_NOT_BEFORE, 0)
+            for domain, keys in keys_of_domains.items():
+                if at_ms > not_before_ms.get(domain, 0):
+                    not_before_ms[domain] = at_ms
                 data = bytes.fromhex(keys)
-                by_domain[of].update(data[at : at + 16] for at in range(0, len(data), 16))
-        left = {of: self._in_flight(list(keys)) for of, keys in by_domain.items()}
+                by_domain[domain].update(data[at : at + 16] for at in range(0, len(data), 16))
+        left = {domain: self._in_flight(list(keys)) for domain, keys in by_domain.items()}
         total = sum(map(len, by_domain.values()))
-        in_flight = {of: count for of, count in left.items() if count}
+        in_flight = {domain: count for domain, count in left.items() if count}
         return BatchState(total, in_flight, not_before_ms)
 
     def _in_flight(self, keys: list[bytes]) -> int:

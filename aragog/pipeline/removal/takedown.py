@@ -136,8 +136,8 @@ class Purge:
                 read = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
                 urls = [set(_urls(message)) for _, message in read]
                 refused = self.refused(set().union(*urls))
-                for (job, message), its in zip(read, urls, strict=True):
-                    if not refused.isdisjoint(its):
+                for (job, message), job_urls in zip(read, urls, strict=True):
+                    if not refused.isdisjoint(job_urls):
                         yield shard, job, message
 
 

@@ -93,7 +93,7 @@ class Spool:
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
-        tokens = self._put_within(blobs, lambda of: of.fetch_bytes, reservation=reservation)
+        tokens = self._put_within(blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation)
         return None if blobs and not tokens else tokens
 
     def _put_within(
@@ -139,11 +139,11 @@ class Spool:
         placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
         with _our_errors():
             for client, pairs in self._nodes.group(placed):
-                its = [token for _, token in pairs]
+                placed_tokens = [token for _, token in pairs]
                 with client.pipeline(transaction=False) as pipe:
-                    pipe.mget(self._bodies(its))
+                    pipe.mget(self._bodies(placed_tokens))
                     _script("touch").queue(
-                        pipe, spool=self._spool_key, index=self._index_key, tokens=its
+                        pipe, spool=self._spool_key, index=self._index_key, tokens=placed_tokens
                     )
                     blobs, _ = pipe.execute()
                 for (at, _), blob in zip(pairs, blobs, strict=True):
@@ -198,9 +198,9 @@ class Spool:
     def touch(self, tokens: Sequence[str]) -> None:
         """Reset the idle time of the tokens."""
         with _our_errors():
-            for client, its in self._placed(tokens):
+            for client, placed_tokens in self._placed(tokens):
                 _script("touch").run(
-                    client, spool=self._spool_key, index=self._index_key, tokens=its
+                    client, spool=self._spool_key, index=self._index_key, tokens=placed_tokens
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
@@ -210,12 +210,12 @@ class Spool:
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
         freed = 0
         with _our_errors():
-            for client, its in self._placed(tokens):
+            for client, placed_tokens in self._placed(tokens):
                 freed += _script("free").run(
                     client,
                     spool=self._spool_key,
                     index=self._index_key,
-                    bodies=self._bodies(its),
+                    bodies=self._bodies(placed_tokens),
                     prefix_bytes=len(self._prefix.encode()),
                     idle_ms=idle_ms,
                 )

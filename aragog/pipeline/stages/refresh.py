@@ -132,8 +132,8 @@ class RefreshStage:
         now: list[Due] = []
         later: list[tuple[Due, int]] = []
         changed = {}
-        for key, its in by_domain.items():
-            done = ration(its, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
+        for key, pages in by_domain.items():
+            done = ration(pages, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
             now += done.go
             later += done.later
             if done.budget is not budgets[key]:
@@ -159,12 +159,12 @@ class RefreshStage:
 
     def _crawl_delays(self, by_domain: Mapping[str, Sequence[Due]]) -> dict[str, float]:
         """The Crawl-delay of each domain with more than one URL, from the first URL's origin."""
-        origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
+        origins = {key: origin(pages[0].url) for key, pages in by_domain.items() if len(pages) > 1}
         cached = self.robots.get_many(origins.values()) if origins else {}
         agent = self.settings.fetch.user_agent
         delays = {
             key: rules.crawl_delay_s(agent)
-            for key, of in origins.items()
-            if (rules := cached[of].rules)
+            for key, origin_url in origins.items()
+            if (rules := cached[origin_url].rules)
         }
         return {key: delay_s for key, delay_s in delays.items() if delay_s}

@@ -85,56 +85,70 @@ class RobotsStage:
             TransientError: Redis did not answer; the batch runs again.
         """
         cached = self.robots.get_many(batch.origins)
-        origins = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
+        origins = [
+            origin_url
+            for origin_url, rules in cached.items()
+            if batch.claimed or rules.state != RulesState.FRESH
+        ]
         origins = self._without_refused(batch, origins)
         claimed = origins if batch.claimed else self.robots.refreshes.claim(origins)
         near, later = self._slots(claimed, batch.slots, self._crawl_delays(cached))
         later |= self._fetch(near)
         self.counters.add({counters.ROBOTS: len(near)})
-        later = {of: self._from_now(of, wait) for of, wait in later.items()}
+        later = {origin_url: self._from_now(origin_url, wait) for origin_url, wait in later.items()}
         self.robots.refreshes.hold({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
         self.robots.refreshes.release([o for o, wait in later.items() if not wait.slot_at_ms])
         elsewhere = [o for o in origins if o not in claimed and cached[o].rules is None]
-        for of, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
-            later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
+        for origin_url, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
+            later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS)
         return onward(batch, later, self.settings.politeness.wait_inline_ms)
 
     def _without_refused(self, batch: RobotsBatch, origins: Sequence[str]) -> list[str]:
         """The origins without those that were blocked or taken down since their rules were used."""
         # Where URLs wait for the rules, fetch has just checked their hosts.
         awaited = {origin(job.next_url) for job in batch.jobs}
-        urls = {of + ROBOTS_PATH: of for of in origins if of not in awaited}
+        urls = {
+            origin_url + ROBOTS_PATH: origin_url
+            for origin_url in origins
+            if origin_url not in awaited
+        }
         refused = [urls[url] for url in self.refusals(list(urls))] if urls else []
         if refused:
             self.robots.refreshes.release(refused)
-        return [of for of in origins if of not in refused]
+        return [origin_url for origin_url in origins if origin_url not in refused]
 
     def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
         """Fetch side by side, and keep the rules; the waits of origins that were not asked."""
         later, results = {}, []
-        futures = [(of, self.pool.submit(self._ask, of, slot)) for of, slot in near]
-        for of, future in futures:
+        futures = [
+            (origin_url, self.pool.submit(self._ask, origin_url, slot)) for origin_url, slot in near
+        ]
+        for origin_url, future in futures:
             outcome = future.result()
             if isinstance(outcome, Redirected) and not outcome.hops:
                 # No request was sent: the slot had passed, and the next one is far.
-                later[of] = _Wait(0, outcome.retry_at_ms)
+                later[origin_url] = _Wait(0, outcome.retry_at_ms)
             else:
-                results.append(_result(of, outcome))
+                results.append(_result(origin_url, outcome))
         if results:
             self.robots.put_many(results)
         return later
 
-    def _from_now(self, of: str, wait: _Wait) -> _Wait:
+    def _from_now(self, origin_url: str, wait: _Wait) -> _Wait:
         """The wait until a reserved slot, now that the origins before it have taken their time."""
         if wait.slot_at_ms is None:
             return wait
-        key = self.limiter.key_for(of + "/")
+        key = self.limiter.key_for(origin_url + "/")
         return wait._replace(wait_ms=self.limiter.wait_ms(key, wait.slot_at_ms))
 
     def _crawl_delays(self, cached: Mapping[str, CachedRules]) -> dict[str, float | None]:
         """The Crawl-delay (s) of the origins whose rules are known: it is for every request."""
         agent = self.settings.fetch.user_agent
-        return {of: its.rules.crawl_delay_s(agent) for of, its in cached.items() if its.rules}
+        return {
+            origin_url: cached_rules.rules.crawl_delay_s(agent)
+            for origin_url, cached_rules in cached.items()
+            if cached_rules.rules
+        }
 
     def _slots(
         self,
@@ -144,30 +158,32 @@ class RobotsStage:
     ) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
         """Origins that may be asked within this task, and when the others may be."""
         limiter = self.limiter
-        keys = {of: limiter.key_for(of + "/") for of in origins}
+        keys = {origin_url: limiter.key_for(origin_url + "/") for origin_url in origins}
         # A reserved slot is kept even when its message comes late: its permit decides.
         slots: dict[str, Slot | RateExceeded] = {
-            of: limiter.resume(keys[of], reserved[of], delays_s.get(of))
-            for of in origins
-            if of in reserved
+            origin_url: limiter.resume(
+                keys[origin_url], reserved[origin_url], delays_s.get(origin_url)
+            )
+            for origin_url in origins
+            if origin_url in reserved
         }
-        new = [of for of in origins if of not in reserved]
-        requests = [SlotRequest(keys[of], delays_s.get(of)) for of in new]
+        new = [origin_url for origin_url in origins if origin_url not in reserved]
+        requests = [SlotRequest(keys[origin_url], delays_s.get(origin_url)) for origin_url in new]
         slots |= zip(new, limiter.reserve(requests), strict=True)
         near: list[tuple[str, Slot]] = []
         later: dict[str, _Wait] = {}
-        for of, slot in slots.items():
+        for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
-                later[of] = _Wait(limiter.wait_ms(slot.key, slot.free_at_ms))
+                later[origin_url] = _Wait(limiter.wait_ms(slot.key, slot.free_at_ms))
             elif slot.wait_ms > self.settings.politeness.wait_inline_ms:
-                later[of] = _Wait(slot.wait_ms, slot.at_ms)
+                later[origin_url] = _Wait(slot.wait_ms, slot.at_ms)
             else:
-                near.append((of, slot))
+                near.append((origin_url, slot))
         return near, later
 
-    def _ask(self, of: str, slot: Slot) -> Outcome:
+    def _ask(self, origin_url: str, slot: Slot) -> Outcome:
         rest_s = self.settings.pipeline.retry_first_s
-        url = of + ROBOTS_PATH
+        url = origin_url + ROBOTS_PATH
         with RobotsGate(self.limiter, slot, rest_s, refusals=self.refusals) as gate:
             fetch = partial(self.fetcher.fetch, url, gate=gate)
             return contained(fetch, url=url, next_url=url, clock=self.clock)
@@ -198,10 +214,10 @@ class RobotsStage:
                 return
 
 
-def _result(of: str, outcome: Outcome) -> RobotsResult:
+def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
     """The outcome as a status for the cache: what that means is in RFC 9309, 2.3.1."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
-    return RobotsResult(of, status_of(outcome), body, outcome.fetched_at_ms)
+    return RobotsResult(origin_url, status_of(outcome), body, outcome.fetched_at_ms)
 
 
 def status_of(outcome: Outcome) -> int | None:
@@ -233,7 +249,9 @@ def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list
         those = {o: w for o, w in waits.items() if (w.slot_at_ms is not None) is claimed}
         for group in _together(those, span_ms):
             first = those[group[0]]
-            slots = {of: at_ms for of in group if (at_ms := those[of].slot_at_ms)}
+            slots = {
+                origin_url: at_ms for origin_url in group if (at_ms := those[origin_url].slot_at_ms)
+            }
             jobs = tuple(job for job in batch.jobs if origin(job.next_url) in group)
             if jobs or claimed:
                 following = RobotsBatch(tuple(group), jobs, claimed, slots)
@@ -247,9 +265,9 @@ def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list
 def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:
     """Origins in the order of their waits; those within `span_ms` of the first share a message."""
     groups: list[list[str]] = []
-    for of, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
+    for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
         if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:
-            groups[-1].append(of)
+            groups[-1].append(origin_url)
         else:
-            groups.append([of])
+            groups.append([origin_url])
     return groups

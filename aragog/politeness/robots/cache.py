@@ -93,11 +93,11 @@ class RobotsCache:
         unsure = [
             origin
             for origin in distinct
-            if self._found(local[origin], ahead_ms).state is not RulesState.FRESH
+            if self._judged(local[origin], ahead_ms).state is not RulesState.FRESH
         ]
         if unsure:
             local.update(self._look(unsure, looked_s))
-        return {origin: self._found(local[origin], ahead_ms) for origin in distinct}
+        return {origin: self._judged(local[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
         """The rules of one origin."""
@@ -121,7 +121,7 @@ class RobotsCache:
                 record = unpack_head(answer)
                 rules = self._parse(record, answer)
                 cached = (record, rules) if rules.agent in (None, self._agent) else None
-            cached_rules[origin] = self._found(cached, ahead_ms)
+            cached_rules[origin] = self._judged(cached, ahead_ms)
         return cached_rules
 
     def newest_origins(self, domains: Sequence[str]) -> dict[str, str]:
@@ -150,7 +150,7 @@ class RobotsCache:
         # Keep references to the rules here, since they may be evicted from memory before Redis has
         # confirmed that they are current.
         remembered = [self._memory.get(origin) for origin in origins]
-        versions = b"".join(of[0].version if of else _NO_VERSION for of in remembered)
+        versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in remembered)
         keys = [self._key("robots", origin) for origin in origins]
         with robots_errors():
             answers = cast(
@@ -180,7 +180,9 @@ class RobotsCache:
             return RobotsRules.unpack(packed)
         return rules_for_status(record.status if record.status > 0 else None)
 
-    def _found(self, cached: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int) -> CachedRules:
+    def _judged(
+        self, cached: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int
+    ) -> CachedRules:
         if cached is None:
             return MISSING
         return judged(*cached, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms)

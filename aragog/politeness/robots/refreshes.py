@@ -75,7 +75,10 @@ class RobotsRefreshes:
         claim_ms = self._claims.ttl_ms
         with robots_errors():
             self._claims.set_ttl(
-                {of: min(wait_ms, MAX_HOLD_MS) + claim_ms for of, wait_ms in waits_ms.items()}
+                {
+                    origin: min(wait_ms, MAX_HOLD_MS) + claim_ms
+                    for origin, wait_ms in waits_ms.items()
+                }
             )
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
@@ -83,7 +86,7 @@ class RobotsRefreshes:
         with robots_errors():
             left_ms = self._claims.remaining_ms(origins)
         claim_ms = self._claims.ttl_ms
-        return {of: max(0, ms - claim_ms) for of, ms in zip(origins, left_ms, strict=True)}
+        return {origin: max(0, ms - claim_ms) for origin, ms in zip(origins, left_ms, strict=True)}
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """

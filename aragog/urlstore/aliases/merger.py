@@ -44,11 +44,11 @@ _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
-    its, cells = node_id(canonical), {_URL: alias.encode()}
+    canonical_id, cells = node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
-        put_edge_end(its, IN, ALIAS, node_id(alias), cells, now_ms),
-        put_properties(its, marked, now_ms),
+        put_edge_end(canonical_id, IN, ALIAS, node_id(alias), cells, now_ms),
+        put_properties(canonical_id, marked, now_ms),
     ]
 
 
@@ -128,7 +128,11 @@ class AliasMerger:
         if nodes.CONTENT_KEY in own:
             self._content.delete(own[nodes.CONTENT_KEY].value.decode())
         fields = facts_of(own, nodes.PROVENANCE)
-        columns = {of(name) for name in fields for of in (nodes.field_column, nodes.history_column)}
+        columns = {
+            column_of(name)
+            for name in fields
+            for column_of in (nodes.field_column, nodes.history_column)
+        }
         columns |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
@@ -219,11 +223,11 @@ class AliasMerger:
 
     def _of(self, canonical: str, visited: set[str], hops: int) -> Iterator[str]:
         for alias in self._edges_of(canonical):
-            its = self._properties.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
-            if alias in visited or alias_of(its, alias) != canonical:
+            alias_row = self._properties.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
+            if alias in visited or alias_of(alias_row, alias) != canonical:
                 continue
             yield alias
-            if hops > 1 and nodes.ALIASED in its:
+            if hops > 1 and nodes.ALIASED in alias_row:
                 visited.add(alias)
                 yield from self._of(alias, visited, hops - 1)
 
@@ -253,9 +257,9 @@ class AliasMerger:
         if not moved:
             return
         floor_ms = int(text(target_row, nodes.MOVED) or -1) + 1
-        its = node_id(canonical)
-        puts = [put_properties(its, cells, max(at, floor_ms)) for cells, at in values]
-        puts.append(put_properties(its, {nodes.VERSION: b"%x" % now_ms}, now_ms))
+        canonical_id = node_id(canonical)
+        puts = [put_properties(canonical_id, cells, max(at, floor_ms)) for cells, at in values]
+        puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
         self._zen.mutate(puts)
         last_ms = max(cell.at_ms for cell in moved.values())
         self._properties.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)

@@ -93,7 +93,9 @@ class Fields:
         normalized, now_ms = normalize(url), self._clock.now_ms()
         canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
-        columns = [of(name) for name in names for of in (nodes.field_column, from_column)]
+        columns = [
+            column_of(name) for name in names for column_of in (nodes.field_column, from_column)
+        ]
         if columns:
             at_ms = now_ms if at_ms is None else at_ms
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)

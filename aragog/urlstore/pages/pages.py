@@ -51,8 +51,10 @@ class Pages:
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == normalized.encode():
             return record_of(normalized, normalized, row, fields, info=info)
-        canonical, its = self._nodes.follow([normalized], columns, {normalized: row})[normalized]
-        return record_of(normalized, canonical, its, fields, info=info, alias=row)
+        canonical, canonical_row = self._nodes.follow([normalized], columns, {normalized: row})[
+            normalized
+        ]
+        return record_of(normalized, canonical, canonical_row, fields, info=info, alias=row)
 
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
@@ -89,9 +91,9 @@ class Pages:
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel and stored == own:
                 # Nearly all: not an alias, and not removed.
-                its = (url, url, version or b"", row[BEFORE_VALUES:end])
+                head = (url, url, version or b"", row[BEFORE_VALUES:end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
-                records.append(_new(FieldValues, its + (row[end:] if facts else _NO_FACTS)))
+                records.append(_new(FieldValues, head + (row[end:] if facts else _NO_FACTS)))
             else:
                 record = self.get(url, fields)
                 records.append(None if record is None else values_of(record, fields))

@@ -79,17 +79,19 @@ class DueIndex:
         ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
         same = [
-            (its, due, at_ms)
-            for its, (due, at_ms) in ids.items()
-            if text(rows.get(its, {}), nodes.DUE) == str(due.due_at_ms) and at_ms != due.due_at_ms
+            (page_id, due, at_ms)
+            for page_id, (due, at_ms) in ids.items()
+            if text(rows.get(page_id, {}), nodes.DUE) == str(due.due_at_ms)
+            and at_ms != due.due_at_ms
         ]
         if same:
             index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
             cells: list[Mutation] = [
-                put_properties(its, {nodes.DUE: due_cell(at_ms)}, now_ms) for its, _, at_ms in same
+                put_properties(page_id, {nodes.DUE: due_cell(at_ms)}, now_ms)
+                for page_id, _, at_ms in same
             ]
             self._zen.mutate([*index, *cells])
-            entries = [(its, due.due_at_ms, now_ms) for its, due, _ in same]
+            entries = [(page_id, due.due_at_ms, now_ms) for page_id, due, _ in same]
             self._index.delete_many(entries)
 
     def claim(
@@ -142,19 +144,19 @@ class DueIndex:
         rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
         good: list[DueEntry] = []
         for entry in batch:
-            due_at_ms, its, row = entry
-            if _URL in row and text(rows.get(its, {}), nodes.DUE) == str(due_at_ms):
+            due_at_ms, page_id, row = entry
+            if _URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):
                 good.append(entry)
             elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
-                waste.append((its, due_at_ms, newest_ms(row)))
+                waste.append((page_id, due_at_ms, newest_ms(row)))
         checks = [
             (entry, _CLAIM, cell.value if (cell := entry.kept.get(_CLAIM)) else None, claim)
             for entry in good
         ]
         won = self._index.check_and_put_many(checks) if checks else []
         return [
-            Due(row[_URL].value.decode(), due_at_ms, state_of(rows[its]))
-            for (due_at_ms, its, row), ok in zip(good, won, strict=True)
+            Due(row[_URL].value.decode(), due_at_ms, state_of(rows[page_id]))
+            for (due_at_ms, page_id, row), ok in zip(good, won, strict=True)
             if ok
         ]
 

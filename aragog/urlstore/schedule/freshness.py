@@ -55,12 +55,14 @@ def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshnes
             continue
         if url is None or alias_of(row, url):
             continue
-        of = str(facts.get("page_type") or "page")
-        ages[of].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
+        page_type = str(facts.get("page_type") or "page")
+        ages[page_type].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
         due = text(row, nodes.DUE)
         if due:
-            late[of].append(_is_late(int(due), state_of(row), now_ms))
-    return {of: _summed(sorted(ages[of]), late[of]) for of in sorted(ages)}
+            late[page_type].append(_is_late(int(due), state_of(row), now_ms))
+    return {
+        page_type: _summed(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
+    }
 
 
 def page_seen_at_ms(row: Row) -> int:

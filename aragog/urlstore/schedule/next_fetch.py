@@ -106,7 +106,7 @@ def vanished_fields(
     )
 
 
-def _spread(its_id: bytes, at_ms: int) -> float:
+def _spread(page_id: bytes, at_ms: int) -> float:
     """0 to 1, uniform over pages and over the fetches of a page; the same when repeated."""
-    mixed = (int.from_bytes(its_id[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
+    mixed = (int.from_bytes(page_id[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return mixed / 2**32

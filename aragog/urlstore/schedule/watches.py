@@ -108,13 +108,13 @@ class Watches:
 
 
 def _edge(canonical: str, watch: Watch) -> Mutation:
-    its = hashlib.sha256(watch.owner.encode()).digest()[:16]
+    owner_id = hashlib.sha256(watch.owner.encode()).digest()[:16]
     cells = {
         _OWNER: watch.owner.encode(),
         _AS: watch.watched_as.encode(),
         _ACTIVE: WATCHED if watch.active else UNWATCHED,
     }
-    return put_edge_end(node_id(canonical), IN, WATCH, its, cells, watch.at_ms)
+    return put_edge_end(node_id(canonical), IN, WATCH, owner_id, cells, watch.at_ms)
 
 
 def _watch_of(row: Row) -> Watch:

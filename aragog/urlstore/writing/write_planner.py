@@ -75,9 +75,15 @@ class WritePlanner:
         touched: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
             canonical = page_updates.canonical_of(page, rows)
-            its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, rows)}
-            waits = not touched.isdisjoint(its)
-            touched |= its  # also for a waiting page: pages that share a URL with it come after it
+            page_urls = {
+                canonical,
+                *page_updates.urls_of(page),
+                *page_updates.canonicals_of(page, rows),
+            }
+            waits = not touched.isdisjoint(page_urls)
+            touched |= (
+                page_urls  # also for a waiting page: pages that share a URL with it come after it
+            )
             if waits or self._leave(page, canonical, rows, now_ms):
                 later.append(page)
                 continue
@@ -122,7 +128,11 @@ class WritePlanner:
         names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))
         if not names:
             return
-        columns = [of(name) for name in names for of in (nodes.field_column, nodes.from_column)]
+        columns = [
+            column_of(name)
+            for name in names
+            for column_of in (nodes.field_column, nodes.from_column)
+        ]
         rows = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
         for plan in plans:
             if plan.missing:

@@ -40,7 +40,7 @@ class CompactionPlan:
     def pack(self) -> bytes:
         """The cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
-        lists = [its.hex() for its in self.lists]
+        lists = [list_id.hex() for list_id in self.lists]
         return orjson.dumps(
             {"number": self.number, "rows": rows, "lists": lists, "left": self.left}
         )

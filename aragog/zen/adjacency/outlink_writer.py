@@ -105,8 +105,8 @@ class OutlinkWriter:
         checks: list[tuple[bytes, bytes, bytes | None, bytes]] = []
         pending: list[LinksWrite] = []
         for write in writes:
-            its = node_id(write.source)
-            old = stored.get(its) or Outlinks()
+            source_id = node_id(write.source)
+            old = stored.get(source_id) or Outlinks()
             edits = callable(write.links)
             links = _edited(write.links, old) if callable(write.links) else write.links
             if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
@@ -117,8 +117,8 @@ class OutlinkWriter:
             if entry := self._entry(write.source, at_ms, change, old, links):
                 entries.append(entry)
             new = self._pruned(write.source, old).after(change, at_ms, links.compressed)
-            cell = rows[its][CELL].value if its in rows else None
-            checks.append((its, CELL, cell, pack(new)))
+            cell = rows[source_id][CELL].value if source_id in rows else None
+            checks.append((source_id, CELL, cell, pack(new)))
             pending.append(write)
         nonce = os.urandom(8)
         bucket = open_bucket(self._tables, nonce[0], BUCKETS)

@@ -119,16 +119,16 @@ def test_a_search_finds_domains_by_a_part_of_their_name(visit):
 
 
 def test_the_cause_that_holds_each_domain_back_is_shown(visit):
-    held = {}
+    responses = {}
     for sort in ("backlog", "rate"):
         page = visit(f"/aragog/domains?sort={sort}")
         names, causes = column(page, "aragog-domains", 1), column(page, "aragog-domains", 9)
-        held |= dict(zip(names, causes, strict=True))
+        responses |= dict(zip(names, causes, strict=True))
 
-    assert held["shop.example"] == "Crawl-delay of 5 s in robots.txt"
-    assert held["news.example"] == "its rate, 10 requests/s (politeness.qps)"
-    assert held["failing.example"] == "slowed down 4 times after 4 errors in a row"
-    assert held["stopped.example"] == "stopped by an operator"
+    assert responses["shop.example"] == "Crawl-delay of 5 s in robots.txt"
+    assert responses["news.example"] == "its rate, 10 requests/s (politeness.qps)"
+    assert responses["failing.example"] == "slowed down 4 times after 4 errors in a row"
+    assert responses["stopped.example"] == "stopped by an operator"
 
 
 def test_a_domain_is_stopped_resumed_and_rated_and_the_history_says_who_and_why(visit):

@@ -331,10 +331,10 @@ def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetche
 
 def test_many_threads_share_one_fetcher(origin, fetcher):
     paths = ["/", "/kept", "/chain/2", "/bomb/gzip", "/cut"] * 8
-    came: dict[int, o.Outcome] = {}
+    outcomes: dict[int, o.Outcome] = {}
 
     def run(number: int) -> None:
-        came[number] = fetcher.fetch(origin.url(paths[number]))
+        outcomes[number] = fetcher.fetch(origin.url(paths[number]))
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(len(paths))]
     for thread in threads:
@@ -343,7 +343,7 @@ def test_many_threads_share_one_fetcher(origin, fetcher):
         thread.join()
 
     expected = [o.Fetched, o.Fetched, o.Fetched, o.TooLarge, o.Fetched] * 8
-    assert [type(came[n]) for n in range(len(paths))] == expected
+    assert [type(outcomes[n]) for n in range(len(paths))] == expected
 
 
 def test_fetch_is_a_fetcher_for_one_url(origin, fetcher):

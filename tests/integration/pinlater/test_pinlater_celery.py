@@ -64,10 +64,10 @@ def test_a_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
         for text in ("a", "b", "c"):
             place.app.send_task("say", (text,))
         wait_until(lambda: len(place.notes()) == 20)
-        begun = place.notes()[17:]
+        later_notes = place.notes()[17:]
         place.client.set("gate is open", 1)
 
-    assert set(begun) == {"a", "b", "c"}
+    assert set(later_notes) == {"a", "b", "c"}
 
 
 def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path):
@@ -78,11 +78,11 @@ def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path
         wait_until(lambda: len(place.notes()) == 2)
         for _ in range(2):  # its loop went round, and might have claimed more
             assert place.app.control.ping(timeout=120, limit=1)
-        held = place.running()
+        running = place.running()
         place.client.set("gate is open", 1)
         wait_until(lambda: place.shard.sizes("celery").succeeded == 8)
 
-    assert held == 2
+    assert running == 2
 
 
 @pytest.fixture
@@ -95,10 +95,10 @@ def _consumes_here():
 @pytest.mark.usefixtures("_consumes_here")
 def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
     # The way of kombu's own consumers, and of workers with gevent and eventlet.
-    got = []
+    received = []
 
     def take(message):
-        got.append(message.headers["task"])
+        received.append(message.headers["task"])
         message.ack()
 
     with place.app.connection() as connection:
@@ -110,7 +110,7 @@ def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
             for _ in range(3):
                 connection.drain_events(timeout=120)
 
-    assert got == ["first", "second", "third"]
+    assert received == ["first", "second", "third"]
     assert place.shard.sizes("celery").succeeded == 3
 
 

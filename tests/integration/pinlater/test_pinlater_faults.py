@@ -44,7 +44,7 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
             place.app.send_task("gated", (number,), producer=producer)
     wait_until(lambda: place.running() == in_flight and len(place.notes()) == 50)
     worker.kill()
-    held = {
+    claims = {
         json.loads(job.body)["headers"]["argsrepr"].strip("(,)")
         for job in place.shard.jobs("celery", "RUNNING", limit=in_flight)
     }
@@ -54,9 +54,9 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
         wait_until(lambda: place.shard.sizes("celery").succeeded == in_flight + waiting)
 
     ran = Counter(place.notes())
-    assert len(held) == in_flight
+    assert len(claims) == in_flight
     assert set(ran) == set(map(str, range(in_flight + waiting)))
-    assert {number for number, times in ran.items() if times > 1} <= held
+    assert {number for number, times in ran.items() if times > 1} <= claims
 
 
 def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_path):

@@ -150,9 +150,9 @@ def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
 
 
 def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, tmp_path):
-    wanted = [f"http://h{n % 40}.test/{n}" for n in range(10_000)]
+    expected = [f"http://h{n % 40}.test/{n}" for n in range(10_000)]
     file = tmp_path / "urls.txt"
-    file.write_text("\n".join(wanted))
+    file.write_text("\n".join(expected))
     command = [sys.executable, "-m", "aragog.cli", "enqueue", str(file)]
     first = subprocess.Popen(command, env=home.environ, stdout=subprocess.DEVNULL)
     wait_until(
@@ -164,7 +164,7 @@ def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, t
 
     subprocess.run(command, env=home.environ, stdout=subprocess.DEVNULL, check=True, timeout=120)
 
-    assert set(home.urls()) == set(wanted)
+    assert set(home.urls()) == set(expected)
 
 
 def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):

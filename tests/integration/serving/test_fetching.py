@@ -229,24 +229,24 @@ def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_do
 
 def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, completions):
     """A job that ended while the caller enqueued ended its wait at once, with the stale page."""
-    stand, heard = pipeline_stand, []
+    stand, notifications = pipeline_stand, []
     store_page(stand)
     list(stand.enqueuer.enqueue([URL], EnqueueOptions()))
 
     def enqueue(urls, **_):
-        if not heard:
+        if not notifications:
             with completions.subscribe(URL) as other:
                 finish(stand)
                 wait_until(other.notified.done)
         options = EnqueueOptions(priority=0, refresh=True, insist=True)
-        heard.extend(results := list(stand.enqueuer.enqueue(urls, options)))
+        notifications.extend(results := list(stand.enqueuer.enqueue(urls, options)))
         return results
 
     fetching = Fetching(stand.store, enqueue, completions)
     with ThreadPoolExecutor(1) as pool:
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
         future = pool.submit(fetching.fetch_now, request)
-        wait_until(lambda: len(heard) == 2)
+        wait_until(lambda: len(notifications) == 2)
         store_page(stand, at_ms=SystemClock().now_ms())
         finish(stand)
 

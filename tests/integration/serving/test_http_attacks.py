@@ -183,13 +183,13 @@ def test_a_header_that_drips_is_cut_off(a_stand):
 
 def test_connections_beyond_the_cap_are_closed_and_room_is_made_again(a_stand):
     with running(a_stand.store, max_connections=5) as api:
-        held = [api.connect() for _ in range(5)]
-        for sock in held:
+        connections = [api.connect() for _ in range(5)]
+        for sock in connections:
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert sock.recv(1000).startswith(b"HTTP/1.1 200")
         with api.connect() as sock:
             refused = parsed(read_all(sock))
-        for sock in held:
+        for sock in connections:
             sock.close()
         wait_until(lambda: not api.server.server_state.connections)
         again = api.get("/healthz").status

@@ -193,7 +193,7 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
         first = api.ask("POST", "/v1/enqueue", {"urls": [*slow, "nonsense"]}).json
         batch = first["batch"]
         more = api.ask("POST", "/v1/enqueue", {"urls": [URL, slow[0]], "batch": batch}).json
-        begun = api.get(f"/v1/batches/{batch}").json
+        before = api.get(f"/v1/batches/{batch}").json
         pipeline_stand.in_flight.clear([URL, *slow[:2]])
         later = api.get(f"/v1/batches/{batch}").json
         pipeline_stand.in_flight.clear(slow)
@@ -201,7 +201,7 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
         unknown = api.get("/v1/batches/abcdefghij").status
 
     assert more["batch"] == batch
-    assert (begun["total"], begun["done"], begun["in_flight"]) == (7, 0, 7)
+    assert (before["total"], before["done"], before["in_flight"]) == (7, 0, 7)
     assert (later["total"], later["done"], later["in_flight"]) == (7, 3, 4)
     assert [domain["domain"] for domain in later["slowest"]] == ["slow.test"]
     # Four URLs at two a second.
@@ -245,7 +245,7 @@ def test_watches_are_listed_begun_and_ended(pipeline_stand):
     with running(pipeline_stand.store) as api:
         codes = [api.ask("PUT", watch).status, api.ask("PUT", watch).status]
         pipeline_stand.clock.advance_ms(5)
-        begun = api.get(f"/v1/watches?url={URL}").json
+        before = api.get(f"/v1/watches?url={URL}").json
         codes += [api.ask("DELETE", watch).status]
         ended = api.get(f"/v1/watches?url={URL}").json
         wrong = [
@@ -255,6 +255,6 @@ def test_watches_are_listed_begun_and_ended(pipeline_stand):
         ]
 
     assert codes == [204, 204, 204]
-    assert begun == {"owners": ["pricing"]}
+    assert before == {"owners": ["pricing"]}
     assert ended == {"owners": []}
     assert wrong == [400, 400, 405]

@@ -122,11 +122,11 @@ def test_a_write_for_another_version_changes_nothing(api, a_stand):
 
 
 def test_a_write_for_any_version_needs_a_record(api, a_stand):
-    wanted = {"fields": {"team.a": "1"}}
-    refused = [api.ask(m, AT, wanted, If_Match="*").status for m in ("PUT", "PATCH")]
+    document = {"fields": {"team.a": "1"}}
+    refused = [api.ask(m, AT, document, If_Match="*").status for m in ("PUT", "PATCH")]
     refused.append(api.ask("DELETE", AT, If_Match="*").status)
     unknown = api.get(AT).status
-    api.ask("PUT", AT, wanted)
+    api.ask("PUT", AT, document)
     tick(a_stand)
     taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match="*").status
 

@@ -21,9 +21,9 @@ from aragog.pipeline.rescheduling import collected, delayed_batches
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def message(urls, **wanted):
+def message(urls, **options):
     """A task message as kombu passes it to a transport."""
-    settings = {"elements": "urls", "span_ms": 1000, "most": 25, "group": "g"} | wanted
+    settings = {"elements": "urls", "span_ms": 1000, "most": 25, "group": "g"} | options
     settings.setdefault("delays_ms", (0,) * len(urls))
     args = [{"v": 1, "urls": urls}, "other"]
     body = orjson.dumps([args, {"k": "v"}, {"callbacks": None}])
@@ -63,11 +63,11 @@ def test_each_element_keeps_its_delay():
 
 
 @pytest.mark.parametrize(
-    "wanted", [{"delays_ms": (1,)}, {"elements": "nothing"}, {"delays_ms": ("x", "y")}]
+    "options", [{"delays_ms": (1,)}, {"elements": "nothing"}, {"delays_ms": ("x", "y")}]
 )
-def test_a_header_that_does_not_fit_its_message_is_refused(wanted):
+def test_a_header_that_does_not_fit_its_message_is_refused(options):
     with pytest.raises(InvalidMessage):
-        collecting.to_items(message(["a", "b"], **wanted), priority=0, now=NOW)
+        collecting.to_items(message(["a", "b"], **options), priority=0, now=NOW)
 
 
 def test_a_record_of_a_finished_job_has_no_body():
@@ -92,14 +92,14 @@ def test_delayed_jobs_are_one_message_of_each_priority(jobs, passed_ms):
     sends = collected(jobs, batch_size=25, span_ms=1000, passed_ms=passed_ms)
 
     assert len({send.priority for send in sends}) == len(sends)
-    got = []
+    received = []
     for send in sends:
         assert isinstance(send.message, FetchBatch)
         assert send.collect is not None
         assert {job.priority for job in send.message.jobs} == {send.priority}
-        got += zip(send.message.jobs, send.collect.delays_ms, strict=True)
+        received += zip(send.message.jobs, send.collect.delays_ms, strict=True)
     expected = [(job, max(0, wait_ms - passed_ms)) for job, wait_ms in jobs]
-    assert sorted(got, key=repr) == sorted(expected, key=repr)
+    assert sorted(received, key=repr) == sorted(expected, key=repr)
 
 
 def test_jobs_without_delays_make_no_message():

@@ -17,8 +17,8 @@ def _ref(name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _list(of: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "array", "items": of, **more}
+def _list(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
 
 
 def _optional(*kinds: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import orjson
 
 from aragog.errors import InvalidUrl, PermanentError
 from aragog.serving.hedging import ReadStore
-from aragog.serving.http.records.record_json import Found, RecordJson, read_hedged
+from aragog.serving.http.records.record_json import RecordJson, RecordResult, read_hedged
 
 MOST_BYTES = 33_554_432
 """Limit of records in one response; the last part may exceed it."""
@@ -44,7 +44,7 @@ def read_urls(
     return items
 
 
-def _result(url: str, result: Found) -> dict[str, Any]:
+def _result(url: str, result: RecordResult) -> dict[str, Any]:
     match result:
         case None:
             return {"input": url, "status": 404, "detail": "there is no record of this URL"}

@@ -27,13 +27,13 @@ class RecordJson(NamedTuple):
     version: str
 
 
-Found = RecordJson | Exception | None
+RecordResult = RecordJson | Exception | None
 """None: there is no record of the URL. An exception concerns only this URL."""
 
 
 def read_records(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
-) -> list[Found]:
+) -> list[RecordResult]:
     """
     The record of each URL, in any spelling, in order.
 
@@ -56,7 +56,7 @@ def read_records(
 
 def read_hedged(
     read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
-) -> list[Found]:
+) -> list[RecordResult]:
     """`read_records` of a store or its standby; marks records of the standby; never raises."""
     try:
         results, standby = read(lambda store: read_records(store, urls, fields))
@@ -68,13 +68,15 @@ def read_hedged(
     return [_of_standby(result) for result in results] if standby else results
 
 
-def _of_standby(result: Found) -> Found:
+def _of_standby(result: RecordResult) -> RecordResult:
     if not isinstance(result, RecordJson):
         return result
     return RecordJson(result.data[:-1] + b',"from_standby":true}', result.version)
 
 
-def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) -> list[Found]:
+def _read(
+    store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
+) -> list[RecordResult]:
     if fields is None:
         return [_whole(store, record) for record in store.get_many(urls)]
     return [
@@ -83,7 +85,7 @@ def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) 
     ]
 
 
-def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:
+def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> RecordResult:
     try:
         return _whole(store, store.get(url, fields))
     except TransientError:
@@ -92,13 +94,15 @@ def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Foun
         return error
 
 
-def _whole(store: UrlStore, record: Record | None) -> Found:
+def _whole(store: UrlStore, record: Record | None) -> RecordResult:
     if record is None:
         return None
     return RecordJson(orjson.dumps(views.record(store, record)), record.version)
 
 
-def _record_json(store: UrlStore, values: FieldValues | None, fields: tuple[str, ...]) -> Found:
+def _record_json(
+    store: UrlStore, values: FieldValues | None, fields: tuple[str, ...]
+) -> RecordResult:
     if values is None:
         return None
     version, to_json = values.version.decode(), store.formats.to_json

@@ -62,8 +62,8 @@ def results(
         elif None not in values.values:
             encoded.append(template % _filling(values, values.values))
         else:
-            its = record(values, fields, from_standby=from_standby)
-            encoded.append(b"".join((_FOUND, its, _STOP)))
+            data = record(values, fields, from_standby=from_standby)
+            encoded.append(b"".join((_FOUND, data, _STOP)))
     return encoded
 
 

@@ -47,8 +47,8 @@ def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.L
     """The lists of a group by the keys of the groups below it."""
     depth = len(key) - HOST_BYTES
     result: dict[bytes, dict[bytes, bytes]] = {}
-    for its, text in lists.items():
-        result.setdefault(key + its.hex()[depth].encode(), {})[its] = text
+    for local_id, text in lists.items():
+        result.setdefault(key + local_id.hex()[depth].encode(), {})[local_id] = text
     return result
 
 
@@ -109,15 +109,17 @@ class ListGroup:
 
     def of_list(self, list_id: bytes) -> bytes:
         """The lines of a list, joined; empty if it has none."""
-        its = list_id[HOST_BYTES:]
-        return b"\n".join([text for block in self.blocks if (text := list_block.find(block, its))])
+        local_id = list_id[HOST_BYTES:]
+        return b"\n".join(
+            [text for block in self.blocks if (text := list_block.find(block, local_id))]
+        )
 
     def since(self, list_id: bytes) -> int | None:
         """The compaction from which on it has all lines of a list; None if it has none."""
-        its = list_id[HOST_BYTES:]
-        if list_block.find(self.header.block, its):
+        local_id = list_id[HOST_BYTES:]
+        if list_block.find(self.header.block, local_id):
             return self.header.upto + 1
-        columns = (c for c in self.unmerged if list_block.find(self.row[c].value, its))
+        columns = (c for c in self.unmerged if list_block.find(self.row[c].value, local_id))
         first = next(columns, None)
         return None if first is None else int(first[len(DELTA) :], 16)
 

@@ -155,8 +155,8 @@ class Groups:
         """Merge the deltas; long lists leave the group, and it is divided if it is still full."""
         change, lines = _Change(group, GroupHeader()), 0
         texts: dict[bytes, bytes] = {}
-        for its, text in list_block.joined(group.blocks).items():
-            list_id = group.key[:HOST_BYTES] + its
+        for local_id, text in list_block.joined(group.blocks).items():
+            list_id = group.key[:HOST_BYTES] + local_id
             settled = postings.settled(text)
             if settled.net != settled.present or settled.present > self._limits.inline_lines:
                 change.long[list_id] = postings.Delta(settled.net, settled.text.split(b"\n"))
@@ -164,7 +164,7 @@ class Groups:
                 change.removed += [(source, list_id) for source in settled.removed]
                 lines += settled.present
                 if settled.present:
-                    texts[its] = settled.text
+                    texts[local_id] = settled.text
         if lines > self._limits.group_lines and group.depth < MAX_DEPTH:
             change.header, change.passed_on = GroupHeader(divided=True), by_digit(group.key, texts)
         else:

@@ -52,12 +52,12 @@ def size(block: bytes) -> BlockSize:
     return BlockSize(int.from_bytes(block[:4]), int.from_bytes(block[4:8]))
 
 
-def find(block: bytes, its: bytes) -> bytes:
+def find(block: bytes, local_id: bytes) -> bytes:
     """The lines of a list (the last 12 bytes of its id), joined; empty if the block has none."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
-    at = block.find(its, _HEAD_BYTES, stop) - _HEAD_BYTES
+    at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:
-        at = block.find(its, at + _HEAD_BYTES + 1, stop) - _HEAD_BYTES
+        at = block.find(local_id, at + _HEAD_BYTES + 1, stop) - _HEAD_BYTES
     if at < 0:
         return b""
     number = at // LOCAL_BYTES
@@ -70,9 +70,9 @@ def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
     for block in filter(None, blocks):
         stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
         ids = [block[at : at + LOCAL_BYTES] for at in range(_HEAD_BYTES, stop, LOCAL_BYTES)]
-        for its, text in zip(ids, _text(block[stop:]).split(_BETWEEN), strict=True):
-            parts[its].append(text)
-    return {its: b"\n".join(texts) for its, texts in parts.items()}
+        for local_id, text in zip(ids, _text(block[stop:]).split(_BETWEEN), strict=True):
+            parts[local_id].append(text)
+    return {local_id: b"\n".join(texts) for local_id, texts in parts.items()}
 
 
 def _text(data: bytes) -> bytes:

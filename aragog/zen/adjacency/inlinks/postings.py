@@ -83,10 +83,10 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     """
     last, source = b"", None
     for line in merge(*runs):
-        its = line.partition(b"\t")[0]
-        if its != source and source is not None:
+        line_source = line.partition(b"\t")[0]
+        if line_source != source and source is not None:
             yield last
-        last, source = line, its
+        last, source = line, line_source
     if source is not None:
         yield last
 

@@ -48,8 +48,10 @@ class Health:
 
     def path(self, number: int, generation: int | None = None) -> Path:
         """The file of a generation (None: of the current one)."""
-        its = (self._state[number] if generation is None else generation) & ~1
-        return self._folder / (f"{number:02x}.{its}.db" if its else f"{number:02x}.db")
+        file_generation = (self._state[number] if generation is None else generation) & ~1
+        return self._folder / (
+            f"{number:02x}.{file_generation}.db" if file_generation else f"{number:02x}.db"
+        )
 
     def damaged(self) -> list[int]:
         """The numbers of the files that are set aside."""
@@ -89,18 +91,18 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
     try:
         if not path.exists():
             fresh = folder / f"{_STATE}.new"
-            fresh.write_bytes(_found(folder))
+            fresh.write_bytes(_initial_state(folder))
             fresh.rename(path)
         with path.open("r+b") as file:
             return mmap.mmap(file.fileno(), _STATE_BYTES)
     except OSError:
-        return bytearray(path.read_bytes() if path.exists() else _found(folder))
+        return bytearray(path.read_bytes() if path.exists() else _initial_state(folder))
     except ValueError as error:
         remedy = "delete it, and it is made anew from the files' names"
         raise ConfigError(f"{path}: {error}; {remedy}") from error
 
 
-def _found(folder: Path) -> bytes:
+def _initial_state(folder: Path) -> bytes:
     """The generations, read from the names of the files."""
     state = bytearray(_STATE_BYTES)
     for name in (path.name for path in folder.glob("*.db")):
