@@ -32,6 +32,8 @@ class Claim:
     queue: str
     job: Claimed
     claimed_s: float
+    ended: bool = False
+    """Its job was run; the worker's event loop has yet to acknowledge or reject it."""
     orphan: bool = False
     """The channel is closed; the claim is renewed while the job runs plus one claim timeout."""
     ended_s: float | None = None

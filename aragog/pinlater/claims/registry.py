@@ -106,6 +106,12 @@ class ClaimRegistry:
         if claim is not None:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
+    def note_end(self, tag: str) -> None:
+        """Record that the job of `tag` was run, and its ack or reject will follow."""
+        claim = self._claims.get(tag)
+        if claim is not None:
+            claim.ended = True
+
     def ack(self, tag: str) -> None:
         """Mark the job SUCCEEDED, unless `set_dispositions` chose another outcome."""
         claim = self._claims.pop(tag, None)
@@ -123,7 +129,7 @@ class ClaimRegistry:
 
     def channel_closed(self, tags: Iterable[str]) -> None:
         """
-        Keep the claims of running jobs, which may be acknowledged later.
+        Keep the claims of jobs that run or were run, which may be acknowledged later.
 
         The other jobs were never started: they return to the queue, and the attempt does not count.
         """
@@ -131,7 +137,7 @@ class ClaimRegistry:
             claim = self._claims.get(tag)
             if claim is None:
                 continue
-            if self._still_running(tag):
+            if claim.ended or self._still_running(tag):
                 claim.orphan = True
             else:
                 self._end(tag, self._claims.pop(tag, None), Disposition("release"))

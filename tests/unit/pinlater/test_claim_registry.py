@@ -1,9 +1,15 @@
 """What a process does with the claims that it holds, and with those that others left behind."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
+from celery import Celery
+from kombu import Message
 
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.transport.worker.requests import JobRequest
 
 TIMEOUT_MS = 60_000
 
@@ -75,6 +81,39 @@ def test_a_closing_channel_gives_back_what_was_not_begun_and_keeps_what_runs(
 
     assert [tag in claims for tag in tags] == [True, False]
     assert (shard.sizes("q").running, shard.sizes("q").due) == (1, 1)
+
+
+def finished(claims, tag):
+    """The pending acks after Celery has run the task of a delivery in a thread."""
+    app = Celery("t", set_as_current=False)
+    acks = []
+    request = JobRequest(
+        Message(
+            channel=SimpleNamespace(claims=claims),
+            delivery_tag=tag,
+            headers={"task": "t", "id": "1"},
+            body="[[], {}, {}]",
+            content_type="application/json",
+            content_encoding="utf-8",
+        ),
+        app=app,
+        task=SimpleNamespace(acks_late=True, ignore_result=True),
+        on_ack=lambda *_: acks.append(partial(claims.ack, tag)),
+    )
+    request.on_success((False, None, 0.1))
+    return acks
+
+
+def test_a_job_that_ended_just_before_its_connection_was_lost_does_not_run_again(claims, shard):
+    # What was seen: each lost connection repeated the tasks of a thread pool whose acks the event
+    # loop had not made yet.
+    tag = hold(claims, shard)
+    (ack,) = finished(claims, tag)
+
+    claims.channel_closed([tag])
+    ack()
+
+    assert (shard.sizes("q").succeeded, shard.sizes("q").due) == (1, 0)
 
 
 def orphaned(claims, shard, running):

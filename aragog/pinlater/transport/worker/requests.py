@@ -79,10 +79,22 @@ class JobRequest(Request):
             self._set_dispositions(TimeoutError(f"hard time limit of {timeout} s exceeded"))
         return super().on_timeout(soft, timeout)
 
+    def acknowledge(self) -> None:
+        self._note_end()
+        super().acknowledge()
+
     def reject(self, requeue: bool = False) -> None:
+        self._note_end()
         if not requeue and not self.acknowledged and not _on_pinlater(self.message):
             requeue = not dead_letters.keep(self.app, self.message, self._problem)
         super().reject(requeue=requeue)
+
+    def _note_end(self) -> None:
+        # In a thread pool, the event loop makes the ack later. If it loses its connection before,
+        # the job must not return to its queue.
+        claims = getattr(self.message.channel, "claims", None)
+        if claims is not None:
+            claims.note_end(self.message.delivery_tag)
 
     def _set_dispositions(self, error: BaseException) -> None:
         self._problem = f"{type(error).__name__}: {error}"
