@@ -77,7 +77,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         # Not a ConfigError: waiting messages must stay in the queue until an operator has looked.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
-    extractors.load(settings.pipeline.extractors)  # a name that is wrong fails no page
+    extractors.load(settings.pipeline.extractors)  # a wrong name must not fail a page
     return _pipeline(_shared_parts(settings, sender, clock or SystemClock()))
 
 

@@ -130,7 +130,7 @@ class OneLineErrors(LazyGroup):
         except OSError as error:
             from aragog.terminal import verbosity  # noqa: PLC0415
 
-            # click ends a command quietly whose reader has gone, as `head` does.
+            # click quietly ends a command whose reader has closed the pipe, as `head` does.
             if verbosity.verbose or error.errno == errno.EPIPE:
                 raise
             _give_up_output()

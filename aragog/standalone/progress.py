@@ -26,7 +26,7 @@ from aragog.pipeline.statistics import counters
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
-# A look at what waits reads some hundred messages.
+# Sampling the waiting messages reads a few hundred of them.
 CAUSES_EVERY_S = 1.0
 SHOWN = (
     (counters.FETCHED, "fetched"),

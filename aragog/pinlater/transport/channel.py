@@ -65,7 +65,7 @@ class Channel(stock.Channel):
     shards: Sequence[str] = ()
     claim_timeout_s = 60.0
     max_claim_s = 86_400.0
-    # kombu's own channel waits without end for the reply of a server that hangs.
+    # kombu's own channel waits forever for the reply of a server that hangs.
     socket_timeout: float = 10.0  # type: ignore[assignment]
     before_delete: BeforeDelete | None = None
 

@@ -41,7 +41,7 @@ from aragog.politeness.ratelimit.slots import (
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 
-# A URL of a domain that an operator stopped asks again after about this long.
+# A URL of a domain that an operator stopped is tried again after about this long.
 STOPPED_AGAIN_S = 300.0
 
 _RESERVED = SLOTS.of("reserved")

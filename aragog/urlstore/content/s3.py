@@ -189,7 +189,7 @@ class S3Content:
         return f"{self._settings.s3_prefix}{check_key(key)[:2]}/{key}"
 
     def _client(self) -> Any:
-        # A client is for many threads, but its sockets are not for two processes.
+        # Threads may share a client, but processes must not share its sockets.
         if os.getpid() != self._pid:
             self._start()
         with self._lock:
@@ -260,6 +260,6 @@ def _code(error: BaseException) -> str:
 def _described(meta: Mapping[str, str]) -> str | None:
     """Meta as one header value, plain ASCII; None when it is too large for one."""
     text = json.dumps(dict(meta), separators=(",", ":"))
-    # Not all that JSON leaves alone survives in a header: runs of spaces and DEL do not.
+    # Headers do not preserve all that JSON leaves unescaped, such as runs of spaces and DEL.
     text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")
     return text if len(text) <= MAX_META_BYTES else None

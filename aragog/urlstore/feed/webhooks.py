@@ -17,7 +17,7 @@ from aragog.errors import CorruptRow
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
-# Beside the cells of crawl budgets: no property of a graph has a name with this prefix.
+# Next to the cells of crawl budgets: no property of a graph has a name with this prefix.
 _PREFIX = b"\0hook\0"
 _WEBHOOK = b"i:v"
 _CURSOR = b"i:c"
