@@ -66,6 +66,6 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
 def _table(opinions: dict[str, Opinion]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, opinion in opinions.items():
-        answer = {True: "allowed", False: "refused", None: "no answer"}[opinion.allowed]
-        table.add_row(name, answer, escape(opinion.reason))
+        verdict = {True: "allowed", False: "refused", None: "no answer"}[opinion.allowed]
+        table.add_row(name, verdict, escape(opinion.reason))
     return table

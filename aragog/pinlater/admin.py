@@ -79,19 +79,19 @@ class Admin:
 
     def _collect(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
         """Return the results by shard name, and the names of the shards that did not answer."""
-        answers: dict[str, T] = {}
+        results: dict[str, T] = {}
         missing: list[str] = []
         problem: BrokerUnavailable | None = None
         for shard in self.cluster.shards:
             try:
                 with self.cluster.watched(shard):
-                    answers[shard.name] = what(shard)
+                    results[shard.name] = what(shard)
             except BrokerUnavailable as error:
                 missing.append(shard.name)
                 problem = error
-        if problem and not answers:
+        if problem and not results:
             raise problem
-        return answers, tuple(missing)
+        return results, tuple(missing)
 
     def _change(self, what: Callable[[Shard], T]) -> None:
         _, missing = self._collect(what)
@@ -107,11 +107,11 @@ class Admin:
 
     def status(self, queue: str) -> QueueStatus:
         """Return the status of a queue; sizes and counters are summed over the shards."""
-        answers, missing = self._collect(
+        statuses, missing = self._collect(
             lambda s: (s.sizes(queue), s.settings(queue), s.stats(queue)),
         )
         sizes, settings, stats = Sizes(), dict[str, float](), dict[str, int]()
-        for size, setting, stat in answers.values():
+        for size, setting, stat in statuses.values():
             sizes += size
             settings |= setting
             for name, count in stat.items():

@@ -105,7 +105,7 @@ class Cluster:
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
         """
-        answers: list[Enqueued | None] = [None] * len(jobs)
+        receipts: list[Enqueued | None] = [None] * len(jobs)
         left = list(range(len(jobs)))
         for _ in range(len(self.shards) + 1):
             failed: list[int] = []
@@ -118,14 +118,14 @@ class Cluster:
                     self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
                     failed, problem = failed + places, error
                     continue
-                for i, answer in zip(places, accepted, strict=True):
-                    answers[i] = answer._replace(job_id=f"{shard.name}-{answer.job_id}")
+                for i, receipt in zip(places, accepted, strict=True):
+                    receipts[i] = receipt._replace(job_id=f"{shard.name}-{receipt.job_id}")
             if problem is None:
                 break
             if not any(b.healthy for b in self.breakers.values()):
                 raise problem
             left = failed
-        return [answer for answer in answers if answer is not None]
+        return [receipt for receipt in receipts if receipt is not None]
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
         """

@@ -139,8 +139,8 @@ class Fetching:
                 future, timeout_s = next(steps)
                 wait([future], timeout_s)
         except StopIteration as end:
-            answer: FetchResponse = end.value
-            return answer
+            response: FetchResponse = end.value
+            return response
         finally:
             steps.close()
 
@@ -308,8 +308,8 @@ def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
     try:
         return next(steps)
     except StopIteration as end:
-        answer: FetchResponse = end.value
-        return answer
+        response: FetchResponse = end.value
+        return response
 
 
 def _is_older(age_s: float | None, limit_s: float) -> bool:

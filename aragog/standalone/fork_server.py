@@ -78,12 +78,12 @@ class ForkServer:
         with open(log, "ab", opener=create_private) as output:
             try:
                 socket.send_fds(self._connection, [json.dumps(argv).encode()], [output.fileno()])
-                answer = self._connection.recv(MAX_REQUEST_BYTES)
+                reply = self._connection.recv(MAX_REQUEST_BYTES)
             except OSError:
-                answer = b""
-        if answer:
+                reply = b""
+        if reply:
             self.worked = True
-            return AdoptedProcess(int(answer))
+            return AdoptedProcess(int(reply))
         self.stop()  # a late answer must not be taken for that of the next request
         return None
 

@@ -66,8 +66,8 @@ class BlockingPoller:
     def read(self) -> str | None:
         """Return the key that a token was read from; None after a timeout."""
         self.sent_s = None
-        answer: Any = self.connection and self.connection.read_response()
-        return answer[0].decode() if answer else None
+        reply: Any = self.connection and self.connection.read_response()
+        return reply[0].decode() if reply else None
 
     def drop(self) -> None:
         """Close the connection; the next `send` opens another."""
@@ -161,27 +161,27 @@ class JobConsumer:
         )  # fmt: skip
         try:
             with cluster.watched(shard):
-                answer = shard.claim(queue, request)
+                claimed = shard.claim(queue, request)
         except BrokerUnavailable:
             if shard is cluster.shards[0]:
                 raise
             logger.warning("shard %s is unavailable; its jobs wait", shard.name)
             return 0
-        self._openings.took(queue, len(answer.claims))
-        if answer.more:
+        self._openings.took(queue, len(claimed.claims))
+        if claimed.more:
             self._look_s[place] = now_s
-        elif answer.next_due_ms is not None:
-            wait_s = max(0, answer.next_due_ms - answer.now_ms) / 1000
+        elif claimed.next_due_ms is not None:
+            wait_s = max(0, claimed.next_due_ms - claimed.now_ms) / 1000
             if wait_s < LOOK_EVERY_S:
                 self._look_s[place] = self._clock.monotonic_s() + wait_s
-        waiting = deque(answer.claims)
+        waiting = deque(claimed.claims)
         try:
             while waiting:
                 self._deliver(shard, queue, waiting.popleft())
         finally:
             # The connection was lost during delivery: these would otherwise wait until they expire.
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
-        return len(answer.claims)
+        return len(claimed.claims)
 
     def wait(self) -> None:
         """Ensure that a blocking pop is in progress on each reachable shard."""

@@ -104,17 +104,17 @@ class MemoryShard:
         return ClaimResult(now_ms, next_due_ms, more, claims)
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
-        q, answers = self._queues[queue], []
+        q, accepted = self._queues[queue], []
         if not holds:
             return []
         for job_id, token in holds:
             job = q.claimed(job_id, token)
             if job:
                 q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
-            answers.append(job is not None)
-        room = 2 * sum(answers) + 1
+            accepted.append(job is not None)
+        room = 2 * sum(accepted) + 1
         q.forget(JobState.SUCCEEDED, room, self._clock.now_ms())
-        return answers
+        return accepted
 
     def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
         q = self._queues[queue]
@@ -139,13 +139,13 @@ class MemoryShard:
         return states
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        q, answers = self._queues[queue], []
+        q, extended = self._queues[queue], []
         for job_id, token in holds:
             job = q.claimed(job_id, token, stale=0)
             if job:
                 job.at_ms = self._clock.now_ms() + timeout_ms
-            answers.append(job is not None)
-        return answers
+            extended.append(job is not None)
+        return extended
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
         q, now_ms = self._queues[queue], self._clock.now_ms()

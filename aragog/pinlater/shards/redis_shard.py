@@ -72,9 +72,9 @@ class RedisShard:
         self._register(queue)
         calls = [_new_job_args(part) for part in slices(jobs)]
         return [
-            models.Enqueued(answer[i].decode(), bool(answer[i + 1]))
-            for answer in self._run_all("enqueue", queue, calls)
-            for i in range(1, len(answer), 2)
+            models.Enqueued(reply[i].decode(), bool(reply[i + 1]))
+            for reply in self._run_all("enqueue", queue, calls)
+            for i in range(1, len(reply), 2)
         ]
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
@@ -96,17 +96,17 @@ class RedisShard:
             return list(pipe.execute())[1:]
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
-        answer = self._run(
+        reply = self._run(
             "claim", queue, request.limit, request.timeout_ms, job_codec.escape(request.worker),
             request.share, request.lowest,
         )  # fmt: skip
         return models.ClaimResult(
-            now_ms=answer[0],
-            next_due_ms=answer[1] if answer[1] >= 0 else None,
-            more=bool(answer[2]),
+            now_ms=reply[0],
+            next_due_ms=reply[1] if reply[1] >= 0 else None,
+            more=bool(reply[2]),
             claims=tuple(
-                models.Claimed(answer[i].decode(), int(answer[i + 1]), answer[i + 2], answer[i + 3])
-                for i in range(3, len(answer), 4)
+                models.Claimed(reply[i].decode(), int(reply[i + 1]), reply[i + 2], reply[i + 3])
+                for i in range(3, len(reply), 4)
             ),
         )
 
@@ -125,15 +125,15 @@ class RedisShard:
                 for n in part
                 for x in (n.job_id, n.token, n.step, n.delay_ms, job_codec.cut(n.problem))
             )
-            answer = self._run("nack", queue, *args)
-            states += [models.JobState(state.decode()) if state else None for state in answer]
+            reply = self._run("nack", queue, *args)
+            states += [models.JobState(state.decode()) if state else None for state in reply]
         return states
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         extended: list[bool] = []
         for part in slices(holds):
-            answer = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
-            extended += map(bool, answer[1:])
+            reply = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
+            extended += map(bool, reply[1:])
         return extended
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:

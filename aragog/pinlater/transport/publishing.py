@@ -58,8 +58,8 @@ class JobBatch(stock.PublishBatch):
                     replace(job, delay_ms=_left_ms(job.delay_ms, now_s - at_s))
                     for job, at_s in gathered
                 ]
-                for answer in self.channel.cluster.enqueue(queue, due):
-                    publish_receipts.note(answer)
+                for receipt in self.channel.cluster.enqueue(queue, due):
+                    publish_receipts.note(receipt)
             for queue, frame, items, at_s in collected:
                 due_items = [JobItem(data, _left_ms(ms, now_s - at_s)) for data, ms in items]
                 self.channel.cluster.collect(queue, frame, due_items)

@@ -104,11 +104,11 @@ class Requester:
             outcome = self._outcome(job, gate, stored)
             if gate.taken_down:
                 outcome = _without_target(job, outcome)
-            answers = dict.fromkeys(gate.redirected_by, True)
+            reports = dict.fromkeys(gate.redirected_by, True)
             if (ok := answered_well(outcome)) is not None:
-                answers[gate.key] = ok
+                reports[gate.key] = ok
             # From this thread: the others of the batch may take a whole deadline.
-            self.access.limiter.report_many(answers.items())
+            self.access.limiter.report_many(reports.items())
             return outcome
 
     def _outcome(self, job: UrlJob, gate: PoliteGate, stored: StoredValidators) -> Outcome:

@@ -73,7 +73,7 @@ def read_page(
     """The reading of a body; broken markup, or a part that fails, gives less, never an error."""
     html = _is_html(result.content_type)
     if not html:
-        body = b""  # JSON, feeds and plain text have facts, not links; their headers are still evidence
+        body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
     page = document.parse(body, url=result.final_url, content_type=result.content_type)
     parts = _Parts(result.final_url)
     robots = parts.get("robots", lambda: evidence.page_robots(page, result.headers), _CAUTIOUS)

@@ -87,10 +87,10 @@ class Access:
             if reason is None:
                 vetted.allowed.append((job, cached_rules.rules.crawl_delay_s(agent)))
             elif cached_rules.unreachable:
-                answer = (
+                verdict = (
                     "no answer" if cached_rules.status is None else f"status {cached_rules.status}"
                 )
-                reason = f"robots.txt could not be fetched ({answer})"
+                reason = f"robots.txt could not be fetched ({verdict})"
                 vetted.denied.append(
                     Denial(job, OutcomeKind.UNREACHABLE, reason, cached_rules.retry_at_ms)
                 )

@@ -31,7 +31,7 @@ class Backoff:
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
         for node, group in self._nodes.group(reported):
             prefix = node.key("slot", "")
-            answer = node.call(
+            reply = node.call(
                 "report",
                 failing=node.key("slots", "failing"),
                 slots=[prefix + key for key, _ in group],
@@ -40,9 +40,7 @@ class Backoff:
                 max_factor=SLOWEST,
                 prefix_bytes=len(prefix.encode()),
             )
-            for (key, _), (factor,) in zip(
-                group, struct.iter_unpack("<H", answer[8:]), strict=True
-            ):
+            for (key, _), (factor,) in zip(group, struct.iter_unpack("<H", reply[8:]), strict=True):
                 if factor:
                     self.remember(key)
                 else:

@@ -120,7 +120,7 @@ class Limiter:
     ) -> list[Slot | RateExceeded]:
         intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
         tokens = _tokens(len(asks))
-        now_us, answers = script_calls.reserve(
+        now_us, replies = script_calls.reserve(
             node,
             [ask.key for ask in asks],
             [
@@ -131,7 +131,7 @@ class Limiter:
         )
         return [
             self._slot(ask.key, now_us=now_us, reserved=reserved, interval_us=interval, token=token)
-            for ask, interval, token, reserved in zip(asks, intervals, tokens, answers, strict=True)
+            for ask, interval, token, reserved in zip(asks, intervals, tokens, replies, strict=True)
         ]
 
     def _slot(

@@ -113,13 +113,13 @@ class RobotsCache:
             return {}
         ahead_ms = self._shared.ahead_ms()
         with robots_errors():
-            answers: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
+            replies: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
         cached_rules = {}
-        for origin, answer in zip(origins, answers, strict=True):
+        for origin, reply in zip(origins, replies, strict=True):
             cached = None
-            if answer is not None:
-                record = unpack_head(answer)
-                rules = self._parse(record, answer)
+            if reply is not None:
+                record = unpack_head(reply)
+                rules = self._parse(record, reply)
                 cached = (record, rules) if rules.agent in (None, self._agent) else None
             cached_rules[origin] = self._judged(cached, ahead_ms)
         return cached_rules
@@ -129,10 +129,10 @@ class RobotsCache:
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for domain in domains:
                 pipe.zrevrange(self._key("robots.domain", domain), 0, 0)
-            answers = pipe.execute()
+            replies = pipe.execute()
         return {
             domain: names[0].decode()
-            for domain, names in zip(domains, answers, strict=True)
+            for domain, names in zip(domains, replies, strict=True)
             if names and names[0]
         }
 
@@ -153,30 +153,30 @@ class RobotsCache:
         versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in remembered)
         keys = [self._key("robots", origin) for origin in origins]
         with robots_errors():
-            answers = cast(
+            replies = cast(
                 "list[bytes | None]",
                 load_script("aragog.politeness", "robots_get").run(
                     self._redis, records=keys, versions=versions, head_bytes=HEAD.size
                 ),
             )
         rules_of: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, answer, cached in zip(origins, answers, remembered, strict=True):
-            if answer is None:
+        for origin, reply, cached in zip(origins, replies, remembered, strict=True):
+            if reply is None:
                 continue
-            record = unpack_head(answer)
+            record = unpack_head(reply)
             current = cached[1] if cached and cached[0].version == record.version else None
-            rules = current if current is not None else self._parse(record, answer)
+            rules = current if current is not None else self._parse(record, reply)
             if rules.agent not in (None, self._agent):
                 continue  # kept for another User-Agent: the rules for ours are unknown
             self._memory.keep(origin, record, rules, looked_s)
             rules_of[origin] = record, rules
         return rules_of
 
-    def _parse(self, record: RobotsRecord, answer: bytes) -> RobotsRules:
+    def _parse(self, record: RobotsRecord, reply: bytes) -> RobotsRules:
         rules = self._memory.rules(record.version)
         if rules is not None:
             return rules
-        if packed := unpack_rules(answer):
+        if packed := unpack_rules(reply):
             return RobotsRules.unpack(packed)
         return rules_for_status(record.status if record.status > 0 else None)
 

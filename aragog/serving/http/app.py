@@ -169,8 +169,8 @@ class Api:
 class _Endpoint:
     """Wraps a function as an ASGI application for all methods; the middleware handles errors."""
 
-    def __init__(self, answer: Endpoint) -> None:
-        self._answer = answer
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._answer = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer(Request(scope, receive, send))

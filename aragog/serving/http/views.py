@@ -80,7 +80,7 @@ def read_links(
     """A page of links; its `cursor` begins the next page and is None at the end."""
     read = store.links.inlinks if direction == "in" else store.links.outlinks
     page = read(url, limit=min(limit, MOST_LINKS), cursor=cursor)
-    answer: dict[str, Any] = {"links": [link(edge) for edge in page.items], "cursor": page.cursor}
+    links: dict[str, Any] = {"links": [link(edge) for edge in page.items], "cursor": page.cursor}
     if direction == "in":
-        answer["count"] = store.links.count_inlinks(url)
-    return answer
+        links["count"] = store.links.count_inlinks(url)
+    return links

@@ -174,13 +174,13 @@ class S3Content:
         while True:
             reads_left -= 1
             try:
-                answer = self._client().get_object(Bucket=self._bucket, Key=name)
+                response = self._client().get_object(Bucket=self._bucket, Key=name)
             except ClientError as error:
                 if _code(error) in ("NoSuchKey", "404"):
                     return None
                 raise
             try:
-                return answer["Body"].read(), answer["Metadata"]
+                return response["Body"].read(), response["Metadata"]
             except FOREIGN:
                 if not reads_left:
                     raise

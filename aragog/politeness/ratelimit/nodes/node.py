@@ -79,9 +79,9 @@ class LimiterNode:
         """
         with self._errors():
             sent_us = stopwatch_us()
-            answer = cast("bytes", _script(name).run(self.client, **values))
-        self.clock.observe(sent_us, _NOW.unpack_from(answer)[0], stopwatch_us())
-        return answer
+            reply = cast("bytes", _script(name).run(self.client, **values))
+        self.clock.observe(sent_us, _NOW.unpack_from(reply)[0], stopwatch_us())
+        return reply
 
     def _errors(self) -> AbstractContextManager[None]:
         return redis_errors(self.shown, LimiterUnavailable)

@@ -18,9 +18,9 @@ CONCURRENCY_TTL_S = 120
 
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
 _ASK = struct.Struct("<dI")
-_ANSWER = struct.Struct("<dB")
+_SLOT_REPLY = struct.Struct("<dB")
 _PERMIT_REQUEST = struct.Struct("<ddIddddd")
-_PERMIT_ANSWER = struct.Struct("<dBd")
+_PERMIT_REPLY = struct.Struct("<dBd")
 _PERMIT_RELEASE = struct.Struct("<dId")
 _PAUSE = struct.Struct("<dd")
 
@@ -58,7 +58,7 @@ def reserve(
         The server's time in microseconds, and what was reserved for each.
     """
     prefix = node.key("slot", "")
-    answer = node.call(
+    reply = node.call(
         "reserve",
         restart=node.key("slots", "restart"),
         backlog=node.key("slots", "backlog"),
@@ -68,10 +68,10 @@ def reserve(
         prefix_bytes=len(prefix.encode()),
         requests=b"".join(_ASK.pack(interval_us, token) for interval_us, token in asks),
     )
-    (now_us,) = struct.unpack_from("<d", answer)
+    (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
         Reserved(at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING))
-        for at_us, flags in _ANSWER.iter_unpack(answer[8:])
+        for at_us, flags in _SLOT_REPLY.iter_unpack(reply[8:])
     )
 
 
@@ -87,7 +87,7 @@ def acquire_permit(
         places: `max_concurrent` of its domain; 0: unlimited.
         window_us: how late after its slot a request may be.
     """
-    answer = node.call(
+    reply = node.call(
         "acquire_permit",
         restart=node.key("slots", "restart"),
         slot=node.key("slot", slot.key),
@@ -97,7 +97,7 @@ def acquire_permit(
             window_us, places, CONCURRENCY_TTL_S * 1e6,
         ),
     )  # fmt: skip
-    _, verdict, at_us = _PERMIT_ANSWER.unpack(answer)
+    _, verdict, at_us = _PERMIT_REPLY.unpack(reply)
     return PermitDecision(VERDICTS[verdict], at_us)
 
 

@@ -68,7 +68,7 @@ def _operation(
     name: str,
     summary: str,
     *parameters: dict[str, Any],
-    answers: dict[str, Any],
+    responses: dict[str, Any],
     problems: str = "400 401 403 421 500 503 504",
     security: list[dict[str, list[str]]] | None = None,
     body: str | None = None,
@@ -79,7 +79,7 @@ def _operation(
     if body is not None:
         operation["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
     codes = [*problems.split(), *(["429"] if security else [])]
-    operation["responses"] = {**answers, **{code: _PROBLEMS[code] for code in sorted(codes)}}
+    operation["responses"] = {**responses, **{code: _PROBLEMS[code] for code in sorted(codes)}}
     operation["security"] = [] if security is None else security
     return operation
 
@@ -87,7 +87,7 @@ def _operation(
 def _read(name: str, summary: str, *parameters: dict[str, Any], schema: str) -> Operation:
     return _operation(
         name, summary, _URL, *parameters,
-        answers={"200": _json("Found.", schema)}, security=_READ,
+        responses={"200": _json("Found.", schema)}, security=_READ,
         problems="400 401 403 404 421 500 503 504",
     )  # fmt: skip
 
@@ -133,23 +133,23 @@ def _records() -> dict[str, Operation]:
         "get": read,
         "put": _operation(
             "putUrl", "Write fields and delete all others", _URL, _MATCH,
-            body="Fields", answers=_VERSION, security=_WRITE, problems=_CHANGED,
+            body="Fields", responses=_VERSION, security=_WRITE, problems=_CHANGED,
         ),
         "patch": _operation(
             "patchUrl", "Write fields, delete those that are null, keep the others", _URL, _MATCH,
-            body="Fields", answers=_VERSION, security=_WRITE, problems=_CHANGED,
+            body="Fields", responses=_VERSION, security=_WRITE, problems=_CHANGED,
         ),
         "delete": _operation(
             "deleteUrl", "Delete some fields, or the record", _URL,
             _MATCH, _parameter("fields", "Field names, separated by commas; default: the record."),
-            answers={"204": {"description": "Deleted."}}, security=_WRITE,
+            responses={"204": {"description": "Deleted."}}, security=_WRITE,
             problems="400 401 403 412 421 500 503 504",
         ),
     }  # fmt: skip
 
 
-def _public(name: str, summary: str, answer: dict[str, Any], problems: str = "421") -> Operation:
-    return _operation(name, summary, answers={"200": answer}, problems=problems)
+def _public(name: str, summary: str, response: dict[str, Any], problems: str = "421") -> Operation:
+    return _operation(name, summary, responses={"200": response}, problems=problems)
 
 
 def _for_each_url(
@@ -157,7 +157,7 @@ def _for_each_url(
     problems: str = "",
 ) -> Operation:  # fmt: skip
     return _operation(
-        name, summary, body=body, answers={status: _json("A result for each URL.", result)},
+        name, summary, body=body, responses={status: _json("A result for each URL.", result)},
         security=security, problems=f"400 401 403 413 415 421 500 {problems} 503 504",
     )  # fmt: skip
 
@@ -207,7 +207,7 @@ DOCUMENT: dict[str, Any] = {
             "get": _operation(
                 "getContent", "The page's content as it was fetched", _URL,
                 _header("Range", "One range of bytes."),
-                answers={"200": _body("The body, of the type that its origin declared."),
+                responses={"200": _body("The body, of the type that its origin declared."),
                          "206": _body("The range of the body.")},
                 security=_READ, problems="400 401 403 404 416 421 500 503 504",
             )
@@ -221,7 +221,7 @@ DOCUMENT: dict[str, Any] = {
                 _parameter("limit", "Maximum number of changes, up to 1,000.", **_WHOLE),
                 _parameter("wait_ms", "How long to wait for a change; 30,000 at most.",
                            type="integer", minimum=0, default=0),
-                answers={"200": {"description": "The changes after the cursor.", "content": {
+                responses={"200": {"description": "The changes after the cursor.", "content": {
                     "application/json": _ref("Changes"),
                     "text/event-stream": {"schema": {"type": "string"}},
                 }}},
@@ -231,22 +231,22 @@ DOCUMENT: dict[str, Any] = {
         "/v1/watches": {
             "get": _operation(
                 "getWatches", "Owners that watch a URL's page", _URL,
-                answers={"200": _json("The owners, sorted.", "Watchers")}, security=_READ,
+                responses={"200": _json("The owners, sorted.", "Watchers")}, security=_READ,
             ),
             "put": _operation(
                 "putWatch", "Keep a URL's page fresh for an owner", _URL, _OWNER,
-                answers={"204": {"description": "Watched."}}, security=_WRITE,
+                responses={"204": {"description": "Watched."}}, security=_WRITE,
             ),
             "delete": _operation(
                 "deleteWatch", "End an owner's watch; the page stays", _URL, _OWNER,
-                answers={"204": {"description": "No longer watched."}}, security=_WRITE,
+                responses={"204": {"description": "No longer watched."}}, security=_WRITE,
             ),
         },
         "/v1/fetch": {
             "post": _operation(
                 "fetch", "Fetch a URL now, politely; callers of the same URL cause one fetch",
                 body="Fetch",
-                answers={"200": _json("What is stored now.", "Fetched"),
+                responses={"200": _json("What is stored now.", "Fetched"),
                          "202": _json("What is stored now; the fetch continues.", "Fetched")},
                 security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
             )
@@ -256,7 +256,7 @@ DOCUMENT: dict[str, Any] = {
                 "getBatch", "How far a batch of enqueued URLs is, and when it will be done",
                 {**_parameter("batch", "The id that /v1/enqueue returned.", required=True),
                  "in": "path"},
-                answers={"200": _json("Its progress.", "BatchProgress")},
+                responses={"200": _json("Its progress.", "BatchProgress")},
                 security=_READ, problems="400 401 403 404 421 500 501 503 504",
             )
         },
@@ -269,7 +269,7 @@ DOCUMENT: dict[str, Any] = {
         "/metrics": {
             "get": _operation(
                 "getMetrics", "Metrics for Prometheus",
-                answers={"200": {"description": "Text format 0.0.4.", "content": {
+                responses={"200": {"description": "Text format 0.0.4.", "content": {
                     "text/plain": {"schema": {"type": "string"}}}}},
                 security=_READ, problems="401 403 421 500 503 504",
             )

@@ -102,11 +102,11 @@ def _operation(title: str, operation: dict[str, Any]) -> str:
         f"<tr><td><code>{escape(parameter['name'])}</code><td>{escape(parameter['description'])}"
         for parameter in operation.get("parameters", ())
     ]
-    answers = [
+    responses = [
         f"<tr><td>{escape(status)}<td>{escape(response['description'])}"
         for status, response in operation["responses"].items()
     ]
     return (
         f"<h2><code>{escape(title)}</code></h2><p>{escape(operation['summary'])}"
-        f"<table>{''.join(rows)}</table><table>{''.join(answers)}</table>"
+        f"<table>{''.join(rows)}</table><table>{''.join(responses)}</table>"
     )

@@ -78,7 +78,7 @@ class FastReads:
         target: bytes,
         headers: Sequence[tuple[bytes, bytes]],
         default_headers: Sequence[tuple[bytes, bytes]],
-        answer: SendResponse,
+        send: SendResponse,
     ) -> bool:
         """
         Answer a GET without a body, now or later; False if it must go the ordinary way.
@@ -87,7 +87,7 @@ class FastReads:
             target: the request target, path and query.
             headers: names in lower case.
             default_headers: of every response.
-            answer: called once with the whole response.
+            send: called once with the whole response.
         """
         resource = _resource(target)
         if resource is None:
@@ -110,7 +110,7 @@ class FastReads:
             token, refusal = self._tokens.check(authorization, READ), None
         except Problem as problem:
             token, refusal = None, problem
-        done = self._done(target, token, default_headers, answer)
+        done = self._done(target, token, default_headers, send)
         if refusal is None:
             self._batches.submit(Read(*resource, coding, done))
         else:
@@ -122,7 +122,7 @@ class FastReads:
         target: bytes,
         token: str | None,
         default_headers: Sequence[tuple[bytes, bytes]],
-        answer: SendResponse,
+        send: SendResponse,
     ) -> Callable[[Result], None]:
         started_at_s = time.perf_counter()
         self._observer.in_flight += 1
@@ -144,7 +144,7 @@ class FastReads:
             self._observer.in_flight -= 1
             took_s = time.perf_counter() - started_at_s
             self._observer.answered("GET", ROUTE, status, took_s, target, token)
-            answer(response)
+            send(response)
 
         return done
 

@@ -130,7 +130,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._idle_timer.start()
 
     def _read_fast(self) -> bool:
-        """Answer a plain read of a record without ASGI; False: it is none, or has to wait."""
+        """Respond to a plain read of a record without ASGI; False: it is none, or has to wait."""
         cycle: RequestResponseCycle | _FastCycle | None = self.cycle
         if self.fast_reads is None or (cycle is not None and not cycle.response_complete):
             return False

@@ -99,13 +99,13 @@ class PinLaterService:
             )
             try:
                 with cluster.watched(shard):
-                    answer = shard.claim(queue, request)
+                    claimed = shard.claim(queue, request)
             except BrokerUnavailable as error:
                 failed = error
                 continue
-            if answer.next_due_ms is not None:
-                due_in_ms.append(max(0, answer.next_due_ms - answer.now_ms))
-            jobs += _readable(shard, queue, answer.claims)
+            if claimed.next_due_ms is not None:
+                due_in_ms.append(max(0, claimed.next_due_ms - claimed.now_ms))
+            jobs += _readable(shard, queue, claimed.claims)
         if failed and not jobs:
             raise failed
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None

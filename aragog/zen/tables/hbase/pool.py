@@ -168,14 +168,14 @@ class HBasePool:
     def _once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
         gateway, connection = self._take(fresh=fresh)
         try:
-            answer = use(connection.client)
+            result = use(connection.client)
         except BaseException as error:
             # Also for KeyboardInterrupt or a soft time limit: the response may still arrive.
             failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
             self._discard(gateway, connection, failed=failed)
             raise
         self._give_back(gateway, connection)
-        return answer
+        return result
 
     def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
         """An idle connection, or a new one; fails only after trying every gateway."""

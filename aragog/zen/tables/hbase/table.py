@@ -61,12 +61,12 @@ class HBaseTable(CellTable):
         call = "getRows" if columns is None else "getRowsWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
-        answer: dict[bytes, Row] = {}
+        cells_of: dict[bytes, Row] = {}
         for at in range(0, len(distinct), MAX_BATCH_ROWS):
             part = distinct[at : at + MAX_BATCH_ROWS]
             results = self._pool.call(call, self._name, part, *columns_argument, {})
-            answer.update((each.row, _cells(each)) for each in results)
-        return answer
+            cells_of.update((each.row, _cells(each)) for each in results)
+        return cells_of
 
     def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
         if cells:
