@@ -161,13 +161,13 @@ class _Stack:
             self._close_in_table(name)
 
     def _close_in_table(self, name: bytes) -> None:
-        for each in _CELLS | {b"caption", b"colgroup"}:
-            self._close(each, _TABLE_SCOPE)
+        for tag in _CELLS | {b"caption", b"colgroup"}:
+            self._close(tag, _TABLE_SCOPE)
         if name not in _CELLS:
             self._close(b"tr", _TABLE_SCOPE)
         if name in _SECTIONS:
-            for each in _SECTIONS:
-                self._close(each, _TABLE_SCOPE)
+            for tag in _SECTIONS:
+                self._close(tag, _TABLE_SCOPE)
 
     def _close(self, name: bytes, boundary: frozenset[bytes]) -> bool:
         """Close the innermost `name` and everything in it, unless a boundary is in between."""
@@ -176,11 +176,11 @@ class _Stack:
         opened = self._open
         for place in range(len(opened) - 1, -1, -1):
             self.steps += 1
-            each = opened[place]
-            if each == name:
+            tag = opened[place]
+            if tag == name:
                 self._count.subtract(opened[place:])
                 del opened[place:]
                 return True
-            if each in boundary:
+            if tag in boundary:
                 return False
         return False

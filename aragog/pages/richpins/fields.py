@@ -40,8 +40,8 @@ def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
         _put(fields, f"page.{name}", getattr(pin, name))
     typed = None if pin.type == "page" else getattr(pin, pin.type)
     if typed is not None:
-        for each in fields_of(typed):
-            _put(fields, f"{pin.type}.{each.name}", getattr(typed, each.name))
+        for field in fields_of(typed):
+            _put(fields, f"{pin.type}.{field.name}", getattr(typed, field.name))
     fields["page.extractor_version"] = _json(pin.extractor_version)
     if not pin.types:
         del fields["page.types"]
@@ -64,14 +64,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, date | PartialDate):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        result = {each.name: plain(getattr(value, each.name)) for each in fields_of(value)}
+        result = {field.name: plain(getattr(value, field.name)) for field in fields_of(value)}
         if isinstance(value, Yield):
             result["text"] = str(value)
-        return {name: each for name, each in result.items() if each is not None}
+        return {name: part for name, part in result.items() if part is not None}
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(each) for each in value]
+        return [plain(part) for part in value]
     return value
 
 

@@ -149,7 +149,7 @@ def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
     url = node.first("url")
     addresses = addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)
-    if not isinstance(url, str) or not any(has_address(each, addresses) for each in articles):
+    if not isinstance(url, str) or not any(has_address(article, addresses) for article in articles):
         return False
     try:
         return registered_domain(url) != registered_domain(sources.document.url)

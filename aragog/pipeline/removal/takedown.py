@@ -34,7 +34,9 @@ Refused = Callable[[Iterable[str]], set[str]]
 PAGE = 200
 PASSES = 3
 """Messages that move while they are listed can be missed, so the queues are listed again."""
-_DESTINATIONS = {each.task: each for each in Destination} | {FETCH_BY_MODULE: Destination.FETCH}
+_DESTINATIONS = {destination.task: destination for destination in Destination} | {
+    FETCH_BY_MODULE: Destination.FETCH
+}
 _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
     Destination.STORE,
@@ -98,7 +100,9 @@ class Purge:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
         """
         done = Purged(origins=self.robots.forget(self.refused))
-        done.messages += self.drop_dead_letters(lambda each: bool(self.refused(set(_urls(each)))))
+        done.messages += self.drop_dead_letters(
+            lambda message: bool(self.refused(set(_urls(message))))
+        )
         for _ in range(PASSES):
             before = done.messages + done.deliveries
             for queue in self.admin.queues() if self.admin else ():
@@ -153,7 +157,7 @@ def _without(message: Any, refused: set[str]) -> Any:
     """The message without the entries that name a refused URL; None if no entry is left. Pure."""
 
     def kept(entries: list[Any]) -> list[Any]:
-        return [each for each in entries if refused.isdisjoint(_urls(each))]
+        return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
 
     if isinstance(message, list):
         return kept(message) or None
@@ -184,7 +188,7 @@ def _about_the_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
     wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
     if not _is_fetched_again(job):
         return OutgoingMessage(_DESTINATIONS[job.name], _Json(rest), wait_ms, job.priority)
-    jobs = tuple(replace(each, attempt=0) for each in _jobs(rest))
+    jobs = tuple(replace(job, attempt=0) for job in _jobs(rest))
     return (
         OutgoingMessage(Destination.FETCH, FetchBatch(jobs), priority=job.priority)
         if jobs
@@ -215,8 +219,8 @@ def _urls(value: Any) -> Iterator[str]:
             with suppress(InvalidUrl):
                 yield normalize(value)
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _urls(each)
+        for member in value.values():
+            yield from _urls(member)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _urls(each)
+        for member in value:
+            yield from _urls(member)

@@ -63,7 +63,9 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
         """Take down each page with its aliases; returns the number of URLs."""
-        members = {each for canonical in urls for each in (canonical, *self.aliases.of(canonical))}
+        members = {
+            member for canonical in urls for member in (canonical, *self.aliases.of(canonical))
+        }
         lists = (self._leave_host, self._leave_page)
         return self._all(members, now_ms, members.__contains__, lists)
 

@@ -62,7 +62,7 @@ class BulkWriter:
             for number, record in records
             if (url := self._checked(number, record, on_problem)) is not None
         ]
-        plain = [each for each in sound if each[2].canonical_url is None]
+        plain = [numbered for numbered in sound if numbered[2].canonical_url is None]
         written = self._write_plain(plain, now_ms, on_problem)
         for number, url, record in sound:
             written += self._write_rest(number, url, record, on_problem)

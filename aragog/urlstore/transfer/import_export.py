@@ -94,7 +94,7 @@ def import_urls(
     last = written = problems = 0
     for some in _batches(source, batch):
         bad = [(number, str(record)) for number, record in some if isinstance(record, BadRecord)]
-        good = [each for each in some if not isinstance(each[1], BadRecord)]
+        good = [numbered for numbered in some if not isinstance(numbered[1], BadRecord)]
         written += writer.write(cast("list[Numbered]", good), lambda *each, to=bad: to.append(each))
         for number, reason in sorted(bad):
             on_problem(number, reason)

@@ -183,7 +183,7 @@ def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     The compaction goes by this time. The clock alone is not enough: a change that was overtaken
     is tried again after a later one, and the clocks of writers differ.
     """
-    return max([now_ms, *(change_ms(each.changes[-1]) + 1 for each in links if each.changes)])
+    return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
 
 
 def oldest_row_ms(table: CellTable) -> int | None:

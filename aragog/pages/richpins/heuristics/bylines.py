@@ -84,7 +84,9 @@ def _name_in_lines(node: LexborNode) -> str | None:
     if len(node.text()) > _MAX_BYLINE_CHARS:
         return None
     lines = [
-        line for each in node.text(separator="\n").splitlines() if (line := normalize_space(each))
+        line
+        for text_line in node.text(separator="\n").splitlines()
+        if (line := normalize_space(text_line))
     ]
     if len(lines) > 1 and _BY.fullmatch(lines[0]):
         lines = lines[1:]
@@ -106,7 +108,7 @@ def _around(node: LexborNode) -> set[int]:
     parent = node.parent
     outer = parent.parent if parent is not None else None
     elements = (parent, outer)
-    return {each.mem_id for each in elements if each is not None and each.tag in _LINES}
+    return {element.mem_id for element in elements if element is not None and element.tag in _LINES}
 
 
 _LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})

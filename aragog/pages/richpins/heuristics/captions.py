@@ -80,7 +80,7 @@ _FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 def servings(shown: str) -> tuple[Yield, str] | None:
     """Return the yield and its source text."""
     for pattern in (_SERVES, _FOR_PEOPLE):
-        match = next((each for each in pattern.finditer(shown) if not _lasts(shown, each)), None)
+        match = next((match for match in pattern.finditer(shown) if not _lasts(shown, match)), None)
         read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1]) if match else None
         if match and read is not None:
             return read, match[0].strip()

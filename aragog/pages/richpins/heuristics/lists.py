@@ -155,14 +155,16 @@ def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: 
         return True
     if tag.startswith("-") or tag in NOT_CONTENT:
         return True
-    if node.mem_id in places or any(each.mem_id in places for each in node.css(HEADINGS)[:300]):
+    if node.mem_id in places or any(
+        heading.mem_id in places for heading in node.css(HEADINGS)[:300]
+    ):
         return _take_until_head(node, section, places, depth)
     if section.count >= _MAX_ENTRIES:
         return False
     if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and node.css_first("br") is None:
         return _take_heading(node, section)
     lists = [node] if tag in _LISTED else node.css("h2,h3,h4,h5,h6,ul,ol,table,p")
-    if any(each.tag in _LISTED for each in lists):
+    if any(element.tag in _LISTED for element in lists):
         _take_lists(lists, node, section)
     elif tag in _TEXTUAL or tag[:1] == "h":
         section.add(_paragraphs(node, section.kind))
@@ -171,17 +173,17 @@ def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: 
 
 def _take_lists(lists: list[LexborNode], node: LexborNode, section: Section) -> None:
     """Add lists and headings in a block, and the paragraphs between them once there are steps."""
-    for each in lists[:60]:
-        if each.tag in _LISTED:
-            if not _has_list_above(each, node):
-                section.add(entries_of(each, section.kind))
-        elif each.tag == "p":
-            lone = not _has_list_above(each, node)
+    for element in lists[:60]:
+        if element.tag in _LISTED:
+            if not _has_list_above(element, node):
+                section.add(entries_of(element, section.kind))
+        elif element.tag == "p":
+            lone = not _has_list_above(element, node)
             if lone and (section.kind == "steps" or section.count > 1):
-                paragraphs = _paragraphs(each, "steps")
+                paragraphs = _paragraphs(element, "steps")
                 if section.kind == "steps" or section.then or are_steps(paragraphs):
                     section.add(paragraphs)
-        elif not _take_heading(each, section):
+        elif not _take_heading(element, section):
             return
 
 
@@ -246,7 +248,7 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
 
 def _holds_items(item: LexborNode) -> bool:
     """Return True if an item contains items. Stops at the first one, unlike a query."""
-    return any(each.tag == "li" and each.mem_id != item.mem_id for each in item.traverse())
+    return any(element.tag == "li" and element.mem_id != item.mem_id for element in item.traverse())
 
 
 def _row(node: LexborNode) -> str:
@@ -260,9 +262,9 @@ def _without_common_end(entries: list[str]) -> list[str]:
         return entries
     words = [entry.split() for entry in entries]
     same = 0
-    while same < min(map(len, words)) and len({each[-1 - same].lower() for each in words}) == 1:
+    while same < min(map(len, words)) and len({word[-1 - same].lower() for word in words}) == 1:
         same += 1
-    return [" ".join(each[: len(each) - same]) for each in words]
+    return [" ".join(word[: len(word) - same]) for word in words]
 
 
 def _paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:

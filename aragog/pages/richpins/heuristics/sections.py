@@ -202,7 +202,11 @@ def _around(node: LexborNode) -> set[int]:
     """Return the two elements around a list."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
-    return {each.mem_id for each in (parent, outer) if each is not None and each.tag != "body"}
+    return {
+        element.mem_id
+        for element in (parent, outer)
+        if element is not None and element.tag != "body"
+    }
 
 
 _CLASS_QUERIES = {
@@ -227,13 +231,15 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
             continue
         lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
         section = Section(kind, "class")
-        for each in lists:
-            if each.mem_id not in read:
-                read[each.mem_id] = entries_of(each, kind)
-            section.add(read[each.mem_id])
+        for element in lists:
+            if element.mem_id not in read:
+                read[element.mem_id] = entries_of(element, kind)
+            section.add(read[element.mem_id])
         if best is None or section.count > best.count:
             best = section
-        if lists or any(each.mem_id != node.mem_id for each in node.css(_CLASS_QUERIES[kind])):
+        if lists or any(
+            element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
+        ):
             continue  # the smaller ones inside it are examined separately
         text = normalize_space(node.text(separator=" "))
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):

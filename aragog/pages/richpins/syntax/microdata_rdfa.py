@@ -300,7 +300,7 @@ def _is_text(element: LexborNode) -> bool:
 def _holds_list(element: LexborNode) -> bool:
     """Return True for an element that contains entries or line breaks and so is not one entry."""
     inner = element.css("li,br,tr,dd")  # which also finds the element itself
-    return any(each.mem_id != element.mem_id for each in inner)
+    return any(child.mem_id != element.mem_id for child in inner)
 
 
 _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})

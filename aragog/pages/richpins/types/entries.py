@@ -44,9 +44,9 @@ def has_address(node: Node, page_addresses: set[str]) -> bool:
     """Return True if an item declares one of the page's addresses."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
-        _bare(each.id or "" if isinstance(each, Node) else str(each)) in page_addresses
-        for each in addresses
-        if each
+        _bare(address.id or "" if isinstance(address, Node) else str(address)) in page_addresses
+        for address in addresses
+        if address
     )
 
 

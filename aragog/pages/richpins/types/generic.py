@@ -137,7 +137,7 @@ def _images(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
     image, everything = _best_of(sources, _offered(sources, nodes))
-    shared = [each for each, _ in images.from_open_graph(sources)] if shared_first else []
+    shared = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
     own = images.best(shared)
     if own is not None and own is not image and images.is_presentable(own):
         image = own
@@ -197,7 +197,7 @@ def _best_of(
 
 def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
     for name in names:
-        contents = [each.value for each in sources.meta(name)]
+        contents = [candidate.value for candidate in sources.meta(name)]
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
 

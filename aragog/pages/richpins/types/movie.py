@@ -23,7 +23,7 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
             yield from sources.lists(nodes, *properties)
             tags = list(sources.meta(tag))
             if tags:
-                yield tags[0]._replace(value=[each.value for each in tags])
+                yield tags[0]._replace(value=[tag.value for tag in tags])
 
         return pick(f"movie.{name}", scalars.names, candidates(), expected="names") or ()
 

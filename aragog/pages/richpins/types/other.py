@@ -88,7 +88,7 @@ def _main(sources: Sources) -> Iterator[Node]:
 def _named(sources: Sources) -> Iterator[Node]:
     document = sources.document
     shown = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
-    called = {bare(each) for each in shown}
+    called = {bare(name) for name in shown}
     for node in sources.graph.top:
         if node.role in _CREATORS:
             continue

@@ -64,20 +64,20 @@ def authors_of(
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
-    read = [person_names(each.value) or () for each in declared]
+    read = [person_names(candidate.value) or () for candidate in declared]
     votes = Counter(name for names in read for name in set(map(bare, names)))
     persons: list[tuple[int, Candidate]] = []
     others: list[Candidate] = []
-    for names, each in zip(read, declared, strict=True):
+    for names, candidate in zip(read, declared, strict=True):
         if names and all(bare(name) in organizations for name in names):
-            others.append(each)
+            others.append(candidate)
         else:
-            persons.append((max((votes[bare(name)] for name in names), default=0), each))
+            persons.append((max((votes[bare(name)] for name in names), default=0), candidate))
     persons.sort(key=lambda entry: -entry[0])
     authors = sources.ledger.pick(
         "page.authors",
         person_names,
-        _fullest_first([each for _, each in persons]),
+        _fullest_first([person for _, person in persons]),
         otherwise=chain(_fullest_first_of(shown), others, _profiles(sources)),
         expected="a name",
     )
@@ -88,8 +88,10 @@ def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
     """Put a list that names the first candidate's persons and more before it: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
-    names = [{bare(name) for name in person_names(each.value) or ()} for each in candidates]
-    fuller = [n for n, each in enumerate(names) if names[0] and names[0] < each]
+    names = [
+        {bare(name) for name in person_names(candidate.value) or ()} for candidate in candidates
+    ]
+    fuller = [n for n, others in enumerate(names) if names[0] and names[0] < others]
     best = max(fuller, key=lambda n: len(names[n]), default=0)
     return [candidates[best], *candidates[:best], *candidates[best + 1 :]]
 
@@ -113,7 +115,7 @@ def _declared_authors(
     if (sources.metas.first("twitter:label1") or "").strip().lower() in _LABELS:
         names = (*names, "twitter:data1")
     for name in names:
-        contents = [each.value for each in sources.meta(name)]
+        contents = [candidate.value for candidate in sources.meta(name)]
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
@@ -128,10 +130,10 @@ def _declared_authors(
 def _profiles(sources: Sources) -> Iterator[Candidate]:
     """Yield the name in the address of an author's page on this site, `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
-    for each in sources.meta("article:author"):
-        match = _PROFILE.search(each.value)
-        if match and registered_domain(each.value) == site:
-            yield each._replace(value=match[1].replace("-", " ").title())
+    for candidate in sources.meta("article:author"):
+        match = _PROFILE.search(candidate.value)
+        if match and registered_domain(candidate.value) == site:
+            yield candidate._replace(value=match[1].replace("-", " ").title())
 
 
 _PROFILE = re.compile(
@@ -205,7 +207,7 @@ def published_at(
 
 
 def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
-    days = [_day(each.value) for each in dated]
+    days = [_day(candidate.value) for candidate in dated]
     different = {day for day in days if day is not None}
     if len(different) < 2:
         return dated
@@ -215,7 +217,7 @@ def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
     ranked = sorted(
         zip(days, dated, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
     )
-    return [each for _, each in ranked]
+    return [candidate for _, candidate in ranked]
 
 
 def _day(value: Any) -> date | None:

@@ -37,15 +37,15 @@ def title_of(
 ) -> str | None:
     """Return the title of a page about `nodes`; values of these properties come first."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
-    shown = [each for each in _shown(sources, sites) if scalars.text(each.value)]
+    shown = [candidate for candidate in _shown(sources, sites) if scalars.text(candidate.value)]
     witnesses = [
-        without_site(scalars.text(each.value) or "", sites)[:_MAX_COMPARED_CHARS]
-        for each in shown[:_MAX_WITNESSES]
+        without_site(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
+        for candidate in shown[:_MAX_WITNESSES]
     ]
     marked = _by_agreement(_marked(nodes, properties), witnesses, sources.document.url)
     overruled = _agree_among_themselves(shown, witnesses)
-    confirmed = [each for agreed, each in marked if agreed or not overruled]
-    doubtful = [each for agreed, each in marked if overruled and not agreed]
+    confirmed = [candidate for agreed, candidate in marked if agreed or not overruled]
+    doubtful = [candidate for agreed, candidate in marked if overruled and not agreed]
     title = sources.ledger.pick(
         "page.title", scalars.text, [*confirmed, *shown, *doubtful], expected="a title"
     )
@@ -55,7 +55,9 @@ def title_of(
     title = without_site(title, sites)
     if where.syntax in _MARKUP:
         return title
-    others = [scalars.text(each.value) or "" for each in (*confirmed, *shown[:_MAX_WITNESSES])]
+    others = [
+        scalars.text(candidate.value) or "" for candidate in (*confirmed, *shown[:_MAX_WITNESSES])
+    ]
     return _without_section(title, others, {bare(name) for name in sites})
 
 
@@ -71,9 +73,9 @@ def _by_agreement(
 ) -> list[tuple[int, Candidate]]:
     """Return names from the markup; exact repetitions in the page come before similar names."""
     ranked = []
-    for each in marked:
-        text = scalars.text(each.value) or ""
-        ranked.append((agreement(text, witnesses) or int(_is_in_url(text, url)), each))
+    for candidate in marked:
+        text = scalars.text(candidate.value) or ""
+        ranked.append((agreement(text, witnesses) or int(_is_in_url(text, url)), candidate))
     return sorted(ranked, key=lambda entry: not entry[0])
 
 
@@ -87,8 +89,10 @@ def _is_in_url(text: str, url: str) -> bool:
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
     """Return True if two of meta elements, title and heading agree; markup must then agree."""
     by_place: dict[str, list[str]] = {}
-    for each, text in zip(shown, witnesses, strict=False):
-        by_place.setdefault(each.where if each.syntax == "html" else "meta", []).append(text)
+    for candidate, text in zip(shown, witnesses, strict=False):
+        by_place.setdefault(candidate.where if candidate.syntax == "html" else "meta", []).append(
+            text
+        )
     return any(
         agreement(text, others) > 1
         for kind, texts in by_place.items()
@@ -107,7 +111,7 @@ def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
     tag, heading = sources.document.title, _heading(sources, sites)
     metas = list(sources.meta(*_METAS))
-    others = [*filter(None, [tag]), *(str(each.value) for each in metas[:_MAX_WITNESSES])]
+    others = [*filter(None, [tag]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
     is_confirmed = heading is not None and agreement(heading.value, others) > 0
     if heading is not None and is_confirmed:
         yield heading

@@ -84,7 +84,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from _named_like_the_host(sources)
 
     # A site that uses its address as its name in one place often has a real name in another.
-    ranked = sorted(candidates(), key=lambda each: _is_address(each.value))
+    ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
         scalars.name,
@@ -100,10 +100,10 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
 def _with_blanks(sources: Sources, name: str | None) -> str | None:
     """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it so."""
     if name and " " not in name:
-        for each in sources.meta("og:site_name"):
-            other = scalars.name(each.value)
+        for candidate in sources.meta("og:site_name"):
+            other = scalars.name(candidate.value)
             if other and " " in other and bare(other) == bare(name):
-                sources.ledger.note("page.site_name", each)
+                sources.ledger.note("page.site_name", candidate)
                 return other
     return name
 
@@ -146,9 +146,9 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     match = Counter(
         name
-        for each in islice(spelled.finditer(lowered), _MAX_SPELLED)
-        if _stands_alone(lowered, *each.span())
-        and not (name := body[each.start() : each.end()].decode()).islower()
+        for match in islice(spelled.finditer(lowered), _MAX_SPELLED)
+        if _stands_alone(lowered, *match.span())
+        and not (name := body[match.start() : match.end()].decode()).islower()
         and not name.isupper()
     )
     for name, _ in match.most_common(1):
@@ -176,6 +176,6 @@ _MAX_HOST_CHARS = 40
 
 def _without_slogan(sources: Sources, name: str) -> str:
     """Return the part of a sentence that is named like the host, else the first part."""
-    own = {bare(each) for each in own_names(sources)}
+    own = {bare(own_name) for own_name in own_names(sources)}
     parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
     return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

@@ -74,5 +74,5 @@ def _views(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
             if isinstance(counter, Node):
                 kind = counter.first("interactiontype")
                 named = kind.types if isinstance(kind, Node) else (str(kind),)
-                if not named or any("watch" in each.lower() for each in named):
+                if not named or any("watch" in name.lower() for name in named):
                     yield from sources.scalars([counter], "userinteractioncount")

@@ -248,6 +248,6 @@ def pick(
     otherwise: Iterable[Candidate] = (),
 ) -> AnyDate | None:
     """Return the date of `field`: a full date before a year, whatever their sources."""
-    ranked = sorted(candidates, key=lambda each: moment(each.value) is None)
+    ranked = sorted(candidates, key=lambda candidate: moment(candidate.value) is None)
     result = ledger.pick(field, moment_or_year, ranked, otherwise=otherwise, expected="a date")
     return cast("AnyDate | None", result)

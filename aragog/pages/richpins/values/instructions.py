@@ -108,13 +108,13 @@ def _listed_in(text: str) -> list[str]:
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
         cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
-        return [str(each[1]) for each in cut if len(each) > 1 and not each[1].isdigit()]
+        return [str(part[1]) for part in cut if len(part) > 1 and not part[1].isdigit()]
     if start.startswith("Array") and _PRINTED.match(start):
-        return [step for each in _PHP_KEYS.split(text)[1:] if (step := each.strip(" \t\r\n)"))]
+        return [step for part in _PHP_KEYS.split(text)[1:] if (step := part.strip(" \t\r\n)"))]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
         parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
-        quoted = all(len(each) > 1 and each[0] == each[-1] and each[0] in "\"'" for each in parts)
-        return [each[1:-1] for each in parts] if quoted else [text]
+        quoted = all(len(part) > 1 and part[0] == part[-1] and part[0] in "\"'" for part in parts)
+        return [part[1:-1] for part in parts] if quoted else [text]
     return [text]
 
 

@@ -46,7 +46,7 @@ _WORDS = frozenset("ALL ANG BAM COD COP CUP GEL LAK MAD MOP PEN RON SOS TOP TRY"
 
 _NUMBER = r"\d(?:[\d.,'’\u00a0\u202f]|\x20(?=\d{3}(?!\d))){0,30}+"
 _MARK = "|".join(
-    re.escape(each) for each in sorted([*SYMBOLS, *_SHARED, *_ALIASES], key=len, reverse=True)
+    re.escape(symbol) for symbol in sorted([*SYMBOLS, *_SHARED, *_ALIASES], key=len, reverse=True)
 )
 _CODE = r"[A-Z]{3}"
 _BEFORE = re.compile(
@@ -101,9 +101,9 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     amounts = [(at, number) for at, number, _ in _amounts(text, None)]
     if not amounts:
         amounts = [
-            (each.start(), each[0])
-            for each in _PLAIN.finditer(text)
-            if not _MEASURED.match(text, each.end())
+            (match.start(), match[0])
+            for match in _PLAIN.finditer(text)
+            if not _MEASURED.match(text, match.end())
         ]
     if not amounts:
         return None
@@ -119,10 +119,12 @@ def _price_amount(text: str, amounts: list[tuple[int, str]]) -> tuple[int, str]:
     if len(amounts) == 1:
         return amounts[0]
     before = [text[max(0, at - _WORDS_BEFORE) : at] for at, _ in amounts]
-    for label, each in zip(before, amounts, strict=True):
+    for label, amount in zip(before, amounts, strict=True):
         if _ASKED.search(label):
-            return each
-    left = [each for label, each in zip(before, amounts, strict=True) if not _FORMER.search(label)]
+            return amount
+    left = [
+        amount for label, amount in zip(before, amounts, strict=True) if not _FORMER.search(label)
+    ]
     return (left or amounts)[0]
 
 
@@ -135,14 +137,14 @@ def _amounts(text: str, country: str | None) -> list[tuple[int, str, str | None]
     """Return the start of each number next to a currency, the number, and the code if known."""
     result: dict[int, tuple[int, str, str | None]] = {}
     for pattern in (_BEFORE, _AFTER):
-        for each in pattern.finditer(text):
-            code = each["code"]
+        for match in pattern.finditer(text):
+            code = match["code"]
             if code is not None:
-                if code not in CURRENCIES or (code in _WORDS and len(each[0]) < len(text)):
+                if code not in CURRENCIES or (code in _WORDS and len(match[0]) < len(text)):
                     continue
             else:
-                code = _of_mark(each["mark"], country)
-            result.setdefault(each.end("number"), (each.start(), each["number"], code))
+                code = _of_mark(match["mark"], country)
+            result.setdefault(match.end("number"), (match.start(), match["number"], code))
     return [result[end] for end in sorted(result)]
 
 

@@ -70,8 +70,8 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
                 *(["product:price:amount"] if prefix == "product:sale_price" else []),
             )
             yield next(sources.meta(f"{prefix}:amount"))._replace(value=(amount, currency, listed))
-    for each in _bare_price_metas(sources):
-        yield each._replace(value=(each.value, sources.metas.first("product:price:currency"), None))
+    for meta in _bare_price_metas(sources):
+        yield meta._replace(value=(meta.value, sources.metas.first("product:price:currency"), None))
 
 
 def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:

@@ -57,10 +57,10 @@ def read_yield(value: Any) -> Yield | None:
     If a bare number stands next to a range (`4`, `4-6 bowls`), it is the page's choice from that
     range.
     """
-    parsed = [read for each in _flat(value) if (read := _yield_of(each)) is not None]
+    parsed = [read for part in _flat(value) if (read := _yield_of(part)) is not None]
     if not parsed:
         return None
-    named = next((each for each, has_unit in parsed if has_unit), parsed[0][0])
+    named = next((parsed_yield for parsed_yield, has_unit in parsed if has_unit), parsed[0][0])
     bare = parsed[0][0]
     if named.quantity_min is not None and bare.quantity_min is None:
         return Yield(bare.quantity, named.unit)

@@ -90,7 +90,7 @@ class UrlStoreService:
         """The record of each normalized URL as the value of `get`, or an exception."""
         try:
             result = self._read(lambda store: store.pages.values(urls, fields))[0]
-            return [Missing() if each is None else _encoded(each, fields) for each in result]
+            return [Missing() if values is None else _encoded(values, fields) for values in result]
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
             if len(urls) == 1:
                 return [error]
@@ -127,8 +127,8 @@ class UrlStoreService:
             return records.results(values, fields, _UNKNOWN, from_standby=standby)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
         return [
-            _UNKNOWN if each is None else records.wrapped(_record(each, standby, facts=facts))
-            for each in rows
+            _UNKNOWN if row is None else records.wrapped(_record(row, standby, facts=facts))
+            for row in rows
         ]
 
     def _alone(self, url: str, fields: tuple[str, ...], *, facts: bool) -> bytes:
@@ -251,5 +251,5 @@ def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
 
 
 def _links(page: ListPage[LinkRecord]) -> Any:
-    links = [idl.Link(url=each.url, text=each.text, rel=each.rel) for each in page.items]
+    links = [idl.Link(url=link.url, text=link.text, rel=link.rel) for link in page.items]
     return idl.LinkPage(links=links, cursor=page.cursor)

@@ -179,9 +179,9 @@ class Groups:
 
         Returns the keys of the groups below to look at, and the ids of the long lists.
         """
-        passed_on = {key: lists for each in changes for key, lists in each.passed_on.items()}
+        passed_on = {key: lists for change in changes for key, lists in change.passed_on.items()}
         look = self._put_deltas(passed_on, number, now_ms)
-        long = {list_id: delta for each in changes for list_id, delta in each.long.items()}
+        long = {list_id: delta for change in changes for list_id, delta in change.long.items()}
         column = delta_column(number)
         self._table.put_many(
             [(list_id, {column: postings.pack(*delta)}, now_ms) for list_id, delta in long.items()]
@@ -189,21 +189,21 @@ class Groups:
         self._table.put_many(
             [
                 (
-                    each.group.key,
-                    {HEADER: each.header._replace(upto=number).pack()},
-                    each.group.at_ms(now_ms),
+                    change.group.key,
+                    {HEADER: change.header._replace(upto=number).pack()},
+                    change.group.at_ms(now_ms),
                 )
-                for each in changes
+                for change in changes
             ]
         )
         self._table.delete_many(
             [
-                (each.group.key, each.group.deltas, newest_ms(each.group.row))
-                for each in changes
-                if each.group.deltas
+                (change.group.key, change.group.deltas, newest_ms(change.group.row))
+                for change in changes
+                if change.group.deltas
             ]
         )
-        self._forget_traces([pair for each in changes for pair in each.removed], now_ms)
+        self._forget_traces([pair for change in changes for pair in change.removed], now_ms)
         return look, set(long)
 
     def _note_traces(
