@@ -180,6 +180,9 @@ def _meta(result: FetchResult) -> dict[str, str]:
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
     """The observation of a fetch that the refresh schedule uses."""
     headers = {name.lower(): value for name, value in reversed(result.headers)}
+    # A list in several lines means the same as in one (RFC 9110 section 5.3); nginx sends two.
+    control = [value for name, value in result.headers if name.lower() == "cache-control"]
+    headers["cache-control"] = ", ".join(control)
     expiry_ms = None
     if result.outcome is OutcomeKind.REFUSED:
         # The same rules would refuse it again; newer ones are known by then.

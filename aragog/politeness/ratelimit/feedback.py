@@ -74,6 +74,9 @@ class FeedbackQueue(Generic[T]):
                 self._send(items)
             except LimiterUnavailable as error:
                 log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
+            except Exception:
+                # Without this thread every later permit would have to expire.
+                log.exception("dropped limiter feedback for %d requests", len(items))
 
     def close(self) -> None:
         """Send the remaining items and stop the thread."""

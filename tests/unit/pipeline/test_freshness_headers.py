@@ -5,7 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.headers.http_date import http_date_ms
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.http_freshness import fresh_s
+from aragog.pipeline.pages.updates import seen_of
+from aragog.settings import Settings
 
 NOW_MS = 784_111_777_000
 NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
@@ -33,6 +37,27 @@ NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
 )
 def test_what_headers_say(headers, seconds):
     assert fresh_s(headers, NOW_MS) == seconds
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        (("public", "max-age=600"), 600),
+        (("max-age=600", "public"), 600),
+        (("max-age=600", "no-cache"), None),
+    ],
+)
+def test_cache_control_in_several_lines_counts_as_one(lines, seconds):
+    # What was seen: of two lines, as nginx sends them for `expires` and `add_header`, one counted.
+    result = FetchResult(
+        job=UrlJob(url="http://site.test/"),
+        outcome=OutcomeKind.FETCHED,
+        final_url="http://site.test/",
+        headers=tuple(("Cache-Control", line) for line in lines),
+        fetched_at_ms=NOW_MS,
+    )
+
+    assert seen_of(result, Settings()).fresh_s == seconds
 
 
 def test_dates():
