@@ -14,6 +14,9 @@ MAX_TEXT_CHARS = 200
 MAX_TOTAL_CHARS = 1_048_576
 """The URLs of one page together; a thousand real ones have about 100,000."""
 
+_MAX_READS = 2
+"""How often the length of the page is read for texts: anchors within anchors contain the same."""
+
 _RELS = ("nofollow", "ugc", "sponsored")
 
 
@@ -46,6 +49,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     resolve = document.resolver.resolve
     own = document.resolve(document.url) or document.url
     has_base = document.base_url != document.url
+    unread = len(document.body) * _MAX_READS
     for node in document.tree.css("a[href],area[href]"):
         attributes = node.attributes
         href = attributes.get("href") or attributes.get("xlink:href") or ""
@@ -59,23 +63,27 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             room -= len(url)
             if len(links) >= limit or room < 0:
                 break
-            links[url] = _link(url, node, attributes)
-        elif not link.text or link.nofollow or link.ugc or link.sponsored:
-            links[url] = _merged(link, node, attributes)
+        elif link.text and not (link.nofollow or link.ugc or link.sponsored):
+            continue
+        text = ""
+        if unread > 0 and not (link and link.text):
+            shown = node.text()
+            unread -= len(shown) or len(document.body) // limit
+            text = _text(shown, node, attributes)
+        found = _link(url, text, attributes)
+        links[url] = _merged(link, found) if link else found
     return tuple(links.values())
 
 
-def _link(url: str, node: LexborNode, attributes: dict[str, str | None]) -> Link:
+def _link(url: str, text: str, attributes: dict[str, str | None]) -> Link:
     rel = attributes.get("rel")
-    text = _text(node, attributes)
     if not rel:
         return Link(url, text)
     words = rel.lower().replace(",", " ").split()
     return Link(url, text, *(name in words for name in _RELS))
 
 
-def _merged(link: Link, node: LexborNode, attributes: dict[str, str | None]) -> Link:
-    other = _link(link.url, node, attributes)
+def _merged(link: Link, other: Link) -> Link:
     return Link(
         link.url,
         link.text or other.text,
@@ -85,8 +93,8 @@ def _merged(link: Link, node: LexborNode, attributes: dict[str, str | None]) -> 
     )
 
 
-def _text(node: LexborNode, attributes: dict[str, str | None]) -> str:
-    text = " ".join(node.text().split())
+def _text(shown: str, node: LexborNode, attributes: dict[str, str | None]) -> str:
+    text = normalize_space(shown)
     if not text:
         text = normalize_space(attributes.get("title") or attributes.get("aria-label") or "")
     if not text:

@@ -35,16 +35,15 @@ class EntryCollector:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
+        self.cut = False
+        """True once an entry was left out, because there are as many as a file may have."""
         self._entries = 0
-
-    @property
-    def full(self) -> bool:
-        return len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES
 
     def add(
         self, into: dict[str, SitemapUrl], location: str | None, lastmod_ms: int | None = None
     ) -> None:
-        if self.full:
+        if len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES:
+            self.cut = True
             return
         self._entries += 1
         try:

@@ -48,7 +48,7 @@ def parse(body: bytes, url: str) -> Sitemap:
         tuple(entries.urls.values()),
         tuple(entries.children.values()),
         entries.invalid,
-        unpacked.complete and whole and not entries.full,
+        unpacked.complete and whole and not entries.cut,
     )
 
 
@@ -60,7 +60,7 @@ def _read_lines(pieces: Iterable[bytes], entries: EntryCollector) -> bool:
         *lines, rest = text.split(b"\n")
         for line in lines:
             _line(line, entries)
-        if entries.full:
+        if entries.cut:
             return False
         if len(rest) > PIECE_BYTES:
             rest = rest[:PIECE_BYTES]

@@ -45,7 +45,7 @@ def read_xml(pieces: Iterable[bytes], result: EntryCollector) -> bool:
             if unclosed > _TAG_BYTES or room > MAX_BYTES:
                 return False
             parser.feed(piece)
-            if result.full or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
+            if result.cut or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
                 return False
         # An entry that is still open at the end was cut off, perhaps inside a URL: ignore it.
         parser.close()
@@ -134,7 +134,7 @@ class _Entries:
         elif self._child and self.depth == self._entry_depth + 1:
             if len(self._texts) < _MOST_CHILDREN:
                 text = "" if self._chars > LINE_BYTES else "".join(self._text)
-                self._texts.setdefault(self._child, text)
+                self._texts[self._child] = self._texts.get(self._child) or text
             self._child = ""
         self.depth -= 1
 

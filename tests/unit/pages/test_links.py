@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +86,21 @@ def test_long_texts_and_many_links_are_cut():
 
     assert len(extracted) == 7
     assert len(extracted[0].text) == MAX_TEXT_CHARS
+
+
+def test_anchors_within_anchors_do_not_read_the_same_text_again_and_again():
+    def nested(target: str, count: int) -> str:
+        return "".join(f"<a href='{target.format(n)}'><object>" for n in range(count))
+
+    text = "word " * 20_000
+    read = [link.text for link in links(nested("/{}", 900) + text)]
+    without_text = nested("/same", 10_000)
+
+    assert len(read) == 900
+    assert 1 <= sum(map(bool, read)) < 5
+    started_s = time.process_time()
+    assert links(without_text) == (Link("https://shop.test/same"),)
+    assert time.process_time() - started_s < 5
 
 
 def test_a_reference_of_a_megabyte_is_no_link():

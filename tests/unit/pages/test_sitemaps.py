@@ -109,6 +109,20 @@ def test_the_entries_of_a_feed_are_pages(feed):
     assert parse(feed, BASE).urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
 
 
+def test_an_item_of_a_feed_may_name_its_feed_first():
+    feed = RSS.replace(b"<item>", b"<item xmlns:a='http://www.w3.org/2005/Atom'><a:link href='/'/>")
+
+    assert urls(parse(feed, BASE)) == ["https://shop.test/a"]
+
+
+def test_a_file_of_as_many_entries_as_allowed_is_complete():
+    body = urlset(*(b"<loc>/%d</loc>" % n for n in range(MAX_URLS)))
+    lines = b"".join(b"https://shop.test/%d\n" % n for n in range(MAX_URLS))
+
+    for sitemap in (parse(body, BASE), parse(lines, BASE)):
+        assert (len(sitemap.urls), sitemap.complete) == (MAX_URLS, True)
+
+
 def test_gzip_is_unpacked_in_any_number_of_members():
     body = urlset(b"<loc>/a</loc>", b"<loc>/b</loc>")
 
