@@ -26,11 +26,15 @@ _PRICES = ",".join(
     ]
 )
 _NOT_ASKED = re.compile(
-    r"old|was|regular|strik|list-price|rrp|msrp|original|before|previous|unit|tax"
+    r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|regular|strik|strok|line-through|crossed|compare|"
+    r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
 )
+"""Words that begin so name another price; `font-bold`, `holder` and `whitewash` do not."""
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_SEEN = 20
 _MAX_CHARS = 60
+_MAX_CLASS_CHARS = 1_000
 _MAX_CLIMB = 8
 _MAX_ELEMENTS = 400
 _MAX_SIBLINGS = 60
@@ -88,8 +92,8 @@ def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 def _is_of_another(node: LexborNode, holders: set[int]) -> bool:
     """Return True for a former price, one in a link, and one of several similar blocks."""
     attributes = node.attributes
-    named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
-    if _NOT_ASKED.search(named):
+    named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
+    if _NOT_ASKED.search(_CAPITAL.sub("-", named).lower()):
         return True
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):

@@ -68,9 +68,15 @@ def _image(value: Any, sources: Sources) -> Image | None:
     return _sized(Image(url, _side(value.first("width")), _side(value.first("height"))))
 
 
+_RELATIVE = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
+"""Units of sizes that depend on the window or the font."""
+
+
 def _side(value: Any) -> int | None:
     if isinstance(value, Node):
         value = value.first("value", "name")
+    if isinstance(value, str) and _RELATIVE.search(value):
+        return None
     number = numbers.decimal(
         value.strip().lower().removesuffix("px") if isinstance(value, str) else value
     )

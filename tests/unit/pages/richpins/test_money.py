@@ -108,6 +108,16 @@ def test_a_price_shown_beside_a_cart_makes_a_product_of_a_page_without_markup():
     assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("12.50"), "EUR")
 
 
+@pytest.mark.parametrize("called", ["price font-bold", "price-holder gold", "price before:block"])
+def test_the_look_of_a_price_does_not_make_it_a_former_one(called):
+    assert shown(SHOP.replace('"price"', f'"{called}"')).product.price == Decimal("12.50")
+
+
+@pytest.mark.parametrize("called", ["oldPrice", "price line-through", "compare-price", "priceWas"])
+def test_a_former_price_is_known_by_its_class(called):
+    assert shown(SHOP.replace("price-old", called)).product.price == Decimal("12.50")
+
+
 @pytest.mark.parametrize(
     "body",
     [

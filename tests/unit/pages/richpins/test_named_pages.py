@@ -57,6 +57,14 @@ def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it(
     assert rich_pin.provenance["page.image"].syntax == "html"
 
 
+@pytest.mark.parametrize("size", ["width=100%", "width='50%' height=auto", "width=20em"])
+def test_a_size_relative_to_the_window_is_no_small_image(size):
+    rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' src=/soup.jpg {size}>")
+
+    assert rich_pin.image.url.endswith("/soup.jpg")
+    assert rich_pin.image.width is None
+
+
 def test_without_any_name_a_large_image_stands_for_the_page():
     html = '<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>'
     assert pin(html).image.url == "https://www.longpot.test/b.jpg"
