@@ -15,7 +15,9 @@ from functools import partial
 from typing import Any
 
 from aragog.errors import InvalidUrl
+from aragog.pages.richpins.heuristics import identifiers
 from aragog.pages.richpins.heuristics.price import shown_price
+from aragog.pages.richpins.heuristics.stock import shown_stock
 from aragog.pages.richpins.model import PinType, Product
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources, by_trust
@@ -42,7 +44,17 @@ from aragog.urls.domain import registered_domain
 
 def read_product(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product of `nodes`, with the price in the visible text if they have none."""
-    return product.read(sources, nodes, partial(shown_price, is_product=True))
+    return product.read(sources, nodes, _SHOWN)
+
+
+_SHOWN = product.Shown(
+    price=partial(shown_price, is_product=True),
+    brand=identifiers.brands,
+    sku=identifiers.skus,
+    gtin=identifiers.gtins,
+    mpn=identifiers.mpns,
+    stock=shown_stock,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 from urllib.parse import urljoin
 
@@ -12,6 +13,7 @@ from aragog.pages.richpins.provenance import Candidate, Ledger
 from aragog.pages.richpins.syntax import jsonld, microdata_rdfa
 from aragog.pages.richpins.syntax.graph import Graph, Node
 from aragog.pages.richpins.syntax.metatags import MetaTags, syntax_of
+from aragog.pages.richpins.syntax.shop_texts import ShopTexts
 from aragog.pages.richpins.syntax.words import Words
 
 MAX_URL_CHARS = 4_096
@@ -39,6 +41,11 @@ class Sources:
         if "typeof" in words:
             microdata_rdfa.read_rdfa(document.tree, graph)
         _name_recipes(graph)
+
+    @cached_property
+    def shop_texts(self) -> ShopTexts:
+        """The labels and phrases of shops in the page, searched when first asked for."""
+        return ShopTexts(self.words.lowered)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Yield each value of a property, node by node: the first of `names` that a node has."""

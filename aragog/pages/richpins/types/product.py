@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from itertools import chain
 from typing import Any, TypeVar
@@ -47,26 +48,40 @@ _CONDITION: dict[str, Condition] = {
 
 
 T = TypeVar("T")
+Finder = Callable[[Sources], Iterable[Candidate]]
 
 
-def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Product:
-    """
-    Return the product that `nodes` describe, most trusted first.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Finders of values in the visible text, each called only if the markup has no such value."""
 
-    `shown_price` finds the price in the visible text; it is called if the markup has none.
-    """
+    price: ShownPrice
+    brand: Finder
+    sku: Finder
+    gtin: Finder
+    mpn: Finder
+    stock: Finder
+
+
+def read(sources: Sources, nodes: list[Node], shown: Shown) -> Product:
+    """Return the product of `nodes`, most trusted first, and of the visible text after them."""
     ledger = sources.ledger
     offers = list(offers_of(nodes))
-    price = _price(sources, nodes, shown_price)
+    price = _price(sources, nodes, shown.price)
 
     def pick(
         name: str,
         parse: Callable[[Any], T | None],
         *candidates: Iterable[Candidate],
         expected: str = "a value",
+        otherwise: Finder | None = None,
     ) -> T | None:
         return ledger.pick(
-            f"product.{name}", parse, chain.from_iterable(candidates), expected=expected
+            f"product.{name}",
+            parse,
+            chain.from_iterable(candidates),
+            otherwise=_found_late(sources, otherwise),
+            expected=expected,
         )
 
     def of(owners: list[Node], *properties: str) -> Iterator[Candidate]:
@@ -84,13 +99,13 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
         price_valid_until=pick(
             "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
         ),
-        availability=_availability(sources, offers, nodes),
+        availability=_availability(sources, offers, nodes, shown.stock),
         condition=pick("condition", condition, *conditions, expected="a condition"),
-        brand=pick("brand", scalars.name, *brands, expected="a name"),
+        brand=pick("brand", scalars.name, *brands, expected="a name", otherwise=shown.brand),
         seller=pick("seller", scalars.name, of(offers, "seller", "offeredby")),
-        sku=pick("sku", scalars.text, of(nodes, "sku", "productid")),
-        gtin=pick("gtin", gtin, *gtins, expected="a GTIN"),
-        mpn=pick("mpn", scalars.text, of(nodes, "mpn")),
+        sku=pick("sku", scalars.text, of(nodes, "sku", "productid"), otherwise=shown.sku),
+        gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=shown.gtin),
+        mpn=pick("mpn", scalars.text, of(nodes, "mpn"), otherwise=shown.mpn),
         color=pick("color", scalars.text, of(nodes, "color")),
         size=pick("size", scalars.text, of(nodes, "size")),
         material=pick("material", scalars.text, of(nodes, "material")),
@@ -98,6 +113,12 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
         offer_count=pick("offer_count", numbers.count, of(offers, "offercount")),
         rating=rating_of(sources, "product.rating", nodes),
     )
+
+
+def _found_late(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
+    """Search the visible text only when the first candidate is asked for."""
+    if finder is not None:
+        yield from finder(sources)
 
 
 def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
@@ -111,7 +132,9 @@ def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Pric
 _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
-def _availability(sources: Sources, offers: list[Node], nodes: list[Node]) -> Availability | None:
+def _availability(
+    sources: Sources, offers: list[Node], nodes: list[Node], shown: Finder
+) -> Availability | None:
     """Return in stock if any offer is; otherwise the state of the first offer."""
     availabilities = sources.scalars([*offers, *nodes], "availability")
     every = [
@@ -120,7 +143,11 @@ def _availability(sources: Sources, offers: list[Node], nodes: list[Node]) -> Av
     ]
     every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
     return sources.ledger.pick(
-        "product.availability", availability, every, expected="an availability"
+        "product.availability",
+        availability,
+        every,
+        otherwise=_found_late(sources, shown),
+        expected="an availability",
     )
 
 
