@@ -62,6 +62,8 @@ from aragog.urlstore.store import UrlStore
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
+# A longer one is cut off after `ROBOTS_BYTES`; what announces more than this is refused as a whole.
+ROBOTS_WIRE_BYTES = 1 << 30
 
 
 def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Pipeline:
@@ -237,7 +239,8 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
         fetch,
         content_types=("*/*",),
         max_redirects=ROBOTS_REDIRECTS,
-        max_body_bytes=ROBOTS_BYTES,  # the rest is cut off; a wire limit would refuse it whole
+        max_body_bytes=ROBOTS_BYTES,
+        max_wire_bytes=ROBOTS_WIRE_BYTES,
     )
 
 

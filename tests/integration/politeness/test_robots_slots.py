@@ -92,6 +92,20 @@ def test_a_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_stand):
     assert [request.path for request in stand.origin.seen] == ["/"]
 
 
+def test_of_a_huge_robots_txt_the_first_rules_count(crawl_stand):
+    # What was seen: the announced length exceeded the limit of a page, and the whole site was
+    # closed. RFC 9309 section 2.5 wants the first 500 KiB to be read.
+    huge = b"User-agent: *\nDisallow: /private\n" + b"# no rule\n" * 1_100_000
+    stand = crawl_stand({"/robots.txt": answer(200, huge, content_type="text/plain")})
+    (to_robots,) = stand.step(*sends(["http://site.test/"]))
+
+    stand.step(to_robots)
+
+    rules = stand.robots.get("http://site.test").rules
+    assert rules.allows("aragog", "http://site.test/")
+    assert not rules.allows("aragog", "http://site.test/private")
+
+
 def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
     limiter = stand.limiter
