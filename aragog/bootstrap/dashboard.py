@@ -10,9 +10,9 @@ from typing import TypeVar
 import redis
 
 from aragog.bootstrap.redis_services import (
-    glance,
     limiter,
     overrides_of,
+    quick_client,
     redis_nodes,
     robots_cache,
     spool,
@@ -40,7 +40,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     """The parts that the dashboard and `explain` read; nothing is connected yet."""
     settings = settings.resolved()
     clock = clock or SystemClock()
-    nodes = redis_nodes(settings, glance)
+    nodes = redis_nodes(settings, quick_client)
     client = nodes.first
     broker = settings.broker
     overrides = _once(lambda: overrides_of(settings))
@@ -92,5 +92,5 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
     for url in named:
         name = server_name(url)
         if name not in result:
-            result[name] = glance(url)
+            result[name] = quick_client(url)
     return result

@@ -40,7 +40,7 @@ def redis_nodes(
     return RedisNodes.connect([reveal(url) for url in (shared.url, *shared.nodes)], open_client)
 
 
-def glance(url: str) -> redis.Redis:
+def quick_client(url: str) -> redis.Redis:
     """A client for read-only checks, with short timeouts: its users prefer a fast error."""
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
 
@@ -102,7 +102,7 @@ def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
-    nodes = redis_nodes(settings, glance)
+    nodes = redis_nodes(settings, quick_client)
     servers = {f"redis {n}": client for n, client in enumerate(nodes.clients)}
     return claim_limit(spool(settings, nodes), Admission(servers))
 
@@ -110,10 +110,10 @@ def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
 def metric_totals(settings: Settings) -> MetricTotals:
     """The measurements of all processes; its Redis client has a short timeout."""
     settings = settings.resolved()
-    return MetricTotals(glance(settings.redis.url), prefix=settings.redis.prefix)
+    return MetricTotals(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
     """The outages that all processes have noted; its Redis client has a short timeout."""
     settings = settings.resolved()
-    return OutageBoard(glance(settings.redis.url), prefix=settings.redis.prefix)
+    return OutageBoard(quick_client(settings.redis.url), prefix=settings.redis.prefix)

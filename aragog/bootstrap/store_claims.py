@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from contextlib import closing
 
-from aragog.bootstrap.redis_services import glance
+from aragog.bootstrap.redis_services import quick_client
 from aragog.bootstrap.stores import tables
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.redis_kit.address import server_name
@@ -35,7 +35,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
         mine = store_identity(settings, engine)
     if not mine.id:
         return None
-    with glance(resolved.redis.url) as client:
+    with quick_client(resolved.redis.url) as client:
         noted = StoreClaim(client, prefix=resolved.redis.prefix)
         if str(settings.redis_socket) in resolved.redis.url:
             # This Redis is in the same data folder, so any earlier store in that folder is gone.

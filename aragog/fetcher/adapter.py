@@ -167,7 +167,7 @@ class PinnedAdapter(BaseAdapter):
         except BaseException:
             connection.close()
             raise
-        response = HttpResponse(connection, head, deadline, self._pool.give)
+        response = HttpResponse(connection, head, deadline, self._pool.put_back)
         response.bodiless = request.method == "HEAD"
         response.dns_ms = dns_ms
         response.connect_ms = None if reused else connection.connect_ms

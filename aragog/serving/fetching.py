@@ -181,7 +181,7 @@ class Fetching:
         """
         url, request_id = normalize(request.url), checked_request_id(request.request_id)
         until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
-        response = before = self._look(url, request)
+        response = before = self._stored(url, request)
         if not self._must_fetch(response, request):
             return response
         if self.store.takedowns.refused([url]):  # producers know only hosts and domains
@@ -202,9 +202,9 @@ class Fetching:
                     if not self._draining:
                         yield Wait(subscription.notified, left_s)
                     if self._draining or not subscription.notified.done():
-                        return replace(self._look(url, request), fetching=True)
+                        return replace(self._stored(url, request), fetching=True)
                     done = subscription.notified.result()
-                    response = self._look(url, request)
+                    response = self._stored(url, request)
                     # What ended may be a job that was in flight before, and fetched nothing.
                     if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
                         return self._after(response, before)
@@ -223,7 +223,7 @@ class Fetching:
             return replace(response, fetching=True), result.status is EnqueueStatus.ACCEPTED
         return replace(response, reason=result.reason), False
 
-    def _look(self, url: str, request: FetchRequest) -> FetchResponse:
+    def _stored(self, url: str, request: FetchRequest) -> FetchResponse:
         """The stored data at this moment."""
         names = request.fields
         if names is not None and request.field_max_age_s:

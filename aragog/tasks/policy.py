@@ -53,13 +53,13 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
                     result = body(*args, **kwargs)
             except TransientError as error:
                 OUTAGES.failed(name, error)
-                again(task, error)
+                retry_after_outage(task, error)
             except InvalidMessage:
                 raise
             except Exception as error:
                 if is_job(task.request):
                     raise
-                once_more(task, error)
+                retry_after_defect(task, error)
             OUTAGES.succeeded(name)
             return result
 
@@ -81,7 +81,7 @@ def is_job(request: Any) -> bool:
     return TAGGED in (request.properties or {})
 
 
-def once_more(task: Any, error: Exception) -> NoReturn:
+def retry_after_defect(task: Any, error: Exception) -> NoReturn:
     """Retry the task later after a defect; raise the error when no attempts are left."""
     policy, attempt = RetryPolicy(), task.request.retries + 1
     if attempt >= policy.max_attempts:
@@ -90,7 +90,7 @@ def once_more(task: Any, error: Exception) -> NoReturn:
     raise task.retry(exc=error, countdown=wait_s)
 
 
-def again(task: Any, error: TransientError) -> NoReturn:
+def retry_after_outage(task: Any, error: TransientError) -> NoReturn:
     """
     Retry the task later, even if the broker does not accept the retry.
 

@@ -33,7 +33,7 @@ from aragog.pipeline.routing import Destination, Queue
 from aragog.settings import load_settings
 
 
-def _leave(error: ConfigError) -> None:
+def _exit_with(error: ConfigError) -> None:
     sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
 
 
@@ -41,7 +41,7 @@ def _leave(error: ConfigError) -> None:
 try:
     load_settings()
 except ConfigError as error:
-    _leave(error)
+    _exit_with(error)
 
 
 def _check_files(**_: Any) -> None:
@@ -60,7 +60,7 @@ def _check_files(**_: Any) -> None:
         if problem := store_conflict(settings):
             raise ConfigError(problem)
     except ConfigError as error:
-        _leave(error)
+        _exit_with(error)
     except TransientError:
         return  # each process checks again when it connects
 

@@ -112,7 +112,7 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         text = f"in {folder}" if well else f"{folder} cannot be written by this user"
         yield Finding("content", ok=well, text=text)
         return
-    content = open_content(_impatient(settings).content, settings.data_dir)
+    content = open_content(_with_short_timeouts(settings).content, settings.data_dir)
     content.get(ABSENT_KEY)
     next(iter(content.keys("00")), None)
     where = settings.content.s3_endpoint or "AWS"
@@ -125,7 +125,7 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
     settings = system.settings
     if settings.crawl_log.engine == "off":
         return
-    content = _impatient(settings).content
+    content = _with_short_timeouts(settings).content
     log_files(settings.crawl_log, content, settings.data_dir.absolute()).check()
     where = (
         f"S3 bucket {settings.crawl_log.s3_bucket}"
@@ -135,7 +135,7 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
     yield Finding("crawl_log", ok=True, text=f"{where} is writable")
 
 
-def _impatient(settings: Settings) -> Settings:
+def _with_short_timeouts(settings: Settings) -> Settings:
     """One try with short timeouts: a dead server is found in seconds, not in a minute."""
     content = dataclasses.replace(
         settings.content,

@@ -48,7 +48,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     with (
         closing(url_store(load_settings())) as opened,
         _bar() as progress,
-        _doing(tasks=tasks) as do,
+        _batch_runner(tasks=tasks) as do,
     ):
         name = " ".join(filter(None, [WALK, "all" if everything else "", host]))
         begin = None if afresh else opened.maintenance.bookmark(name)
@@ -71,7 +71,9 @@ def _named(counts: Counter[str]) -> dict[str, int]:
 
 
 @contextmanager
-def _doing(*, tasks: bool) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
+def _batch_runner(
+    *, tasks: bool
+) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
     """How batches are done: sent to the workers, or by processes of our own, one a core."""
     if tasks:
         with Aragog() as client:

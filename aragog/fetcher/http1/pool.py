@@ -61,7 +61,7 @@ class ConnectionPool:
                 return connection
             connection.close()
 
-    def give(self, connection: HttpConnection) -> None:
+    def put_back(self, connection: HttpConnection) -> None:
         """Return a connection without an active request to the pool."""
         connection.idle_since_s = self._clock.monotonic_s()
         with self._lock:

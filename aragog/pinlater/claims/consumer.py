@@ -167,7 +167,7 @@ class JobConsumer:
                 raise
             logger.warning("shard %s is unavailable; its jobs wait", shard.name)
             return 0
-        self._openings.took(queue, len(claimed.claims))
+        self._openings.count_claimed(queue, len(claimed.claims))
         if claimed.more:
             self._look_s[place] = now_s
         elif claimed.next_due_ms is not None:

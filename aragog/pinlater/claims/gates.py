@@ -78,7 +78,7 @@ class Openings:
                 self._bounded[queue] = until_s, left
         return left, until_s
 
-    def took(self, queue: str, jobs: int) -> None:
+    def count_claimed(self, queue: str, jobs: int) -> None:
         """Count jobs that were claimed."""
         if queue in self._bounded:
             until_s, left = self._bounded[queue]

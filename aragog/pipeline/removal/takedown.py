@@ -119,7 +119,7 @@ class Purge:
             if rest == message:
                 continue
             # Sent before it is deleted: killed in between, it is sent once more.
-            if (outgoing := _about_the_rest(job, rest)) is not None:
+            if (outgoing := _message_of_rest(job, rest)) is not None:
                 self.sender.send(outgoing)
             tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
             self.spool.free(sorted(tokens))
@@ -182,7 +182,7 @@ def _is_fetched_again(job: JobInfo) -> bool:
     return failed or destination is Destination.STORE
 
 
-def _about_the_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
+def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
     if rest is None:
         return None
     wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None

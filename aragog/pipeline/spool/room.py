@@ -110,7 +110,7 @@ class SpoolRoom:
         """Wait until a fetch of this priority may begin; False after `PATIENCE_S`."""
         if self.gated:
             return True
-        return bool(self._patiently(lambda: priority <= _limit(self.spool).lowest or None))
+        return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
 
     @contextmanager
     def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
@@ -123,7 +123,7 @@ class SpoolRoom:
         """
         room: Reservation | None = Reservation("", 0)
         if count:
-            room = self._patiently(lambda: self._reserve(count, urgent=urgent))
+            room = self._wait_for(lambda: self._reserve(count, urgent=urgent))
         try:
             yield room
         finally:
@@ -155,14 +155,14 @@ class SpoolRoom:
         tokens: list[str | None] = []
         for blob in blobs:
             offer = self._offer(blob)
-            offered = offer() if None in tokens else self._patiently(offer)
+            offered = offer() if None in tokens else self._wait_for(offer)
             tokens.append(offered[0] if offered else None)
         return tokens
 
     def _offer(self, blob: bytes) -> Callable[[], list[str] | None]:
         return lambda: self.spool.offer_many([blob])
 
-    def _patiently(self, ask: Callable[[], T | None]) -> T | None:
+    def _wait_for(self, ask: Callable[[], T | None]) -> T | None:
         """The first result that is not None; None after `PATIENCE_S`."""
         until_s = self.clock.monotonic_s() + PATIENCE_S
         while (result := ask()) is None and self.clock.monotonic_s() < until_s:

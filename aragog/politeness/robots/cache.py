@@ -96,7 +96,7 @@ class RobotsCache:
             if self._judged(local[origin], ahead_ms).state is not RulesState.FRESH
         ]
         if unsure:
-            local.update(self._look(unsure, looked_s))
+            local.update(self._read_redis(unsure, looked_s))
         return {origin: self._judged(local[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
@@ -143,7 +143,7 @@ class RobotsCache:
             return None
         return cached[:2]
 
-    def _look(
+    def _read_redis(
         self, origins: Sequence[str], looked_s: float
     ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
         """Read the rules from Redis and remember them."""

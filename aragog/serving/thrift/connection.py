@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
                 return
             self._since_s = time.monotonic()
         self._buffer += data
-        self._go_on()
+        self._continue()
 
     def answer(self, data: bytes) -> None:
         """Send the reply to the current frame, and begin the next one."""
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
         if self._closing:
             self._transport.close()
         elif (self._buffer or self._paused) and not self._going:
-            self._go_on()
+            self._continue()
 
     def pause_writing(self) -> None:
         """The client does not read its reply: it gets no other before it has."""
@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         self._unsent = 0
         self._since_s = time.monotonic()
         if not self._busy and not self._going:
-            self._go_on()
+            self._continue()
 
     def close_if_quiet(self, quiet_s: float) -> None:
         """Close if no call runs, and none came for so long."""
@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
             return False
         return waited_s > (receive_s if self._buffer else idle_s)
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Take the frames that are there, one after the other, and read on."""
         self._going = True
         for _ in range(_FRAMES_AT_ONCE):
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
             self._gate.take(self, frame)
         else:
             # A client that sent thousands of small frames lets others have their turn.
-            asyncio.get_running_loop().call_soon(self._go_on)
+            asyncio.get_running_loop().call_soon(self._continue)
             return
         self._going = False
         if self._paused and not (self._busy or self._closing or self._blocked):

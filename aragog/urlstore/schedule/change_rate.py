@@ -52,7 +52,7 @@ class Kind:
     """The interval of pages that no fetch could keep fresh; they are still refreshed."""
 
 
-def learned(a: float, b_s: float, passed_s: float, weight: float) -> tuple[float, float]:
+def updated_belief(a: float, b_s: float, passed_s: float, weight: float) -> tuple[float, float]:
     """
     The belief (`a`, `b_s`) after a check `passed_s` after the last one.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.settings import RefreshSettings
-from aragog.urlstore.schedule.change_rate import PRIOR_SHAPE, interval_s, kind_of, learned
+from aragog.urlstore.schedule.change_rate import PRIOR_SHAPE, interval_s, kind_of, updated_belief
 from aragog.urlstore.schedule.usual_intervals import DAY_S, change_weight, usual_of_page
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
@@ -167,7 +167,7 @@ def _compared(
             changed = (*changed, "body")
         weight = change_weight(page_type, changed, usual, settings)
         passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        a, b_s = learned(state.a, state.b_s, passed_s, weight)
+        a, b_s = updated_belief(state.a, state.b_s, passed_s, weight)
         state = state._replace(
             a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
         )

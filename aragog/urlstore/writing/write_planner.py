@@ -84,7 +84,7 @@ class WritePlanner:
             touched |= (
                 page_urls  # also for a waiting page: pages that share a URL with it come after it
             )
-            if waits or self._leave(page, canonical, rows, now_ms):
+            if waits or self._detach(page, canonical, rows, now_ms):
                 later.append(page)
                 continue
             row = rows.get(canonical, {})
@@ -102,7 +102,7 @@ class WritePlanner:
         self._look_for_gone(plans)
         return plans, rows, later
 
-    def _leave(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
+    def _detach(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
         """
         Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
 

@@ -33,8 +33,8 @@ def connection(ends: list[socket.socket], peer: Peer = HERE) -> HttpConnection:
 def test_the_last_one_given_is_the_first_one_taken(ends):
     pool = ConnectionPool(ManualClock())
     first, second = connection(ends), connection(ends)
-    pool.give(first)
-    pool.give(second)
+    pool.put_back(first)
+    pool.put_back(second)
 
     assert pool.take(THERE) is None
     assert [pool.take(HERE), pool.take(HERE), pool.take(HERE)] == [second, first, None]
@@ -44,8 +44,8 @@ def test_the_last_one_given_is_the_first_one_taken(ends):
 
 def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
     pool = ConnectionPool(ManualClock())
-    pool.give(connection(ends))
-    pool.give(connection(ends))
+    pool.put_back(connection(ends))
+    pool.put_back(connection(ends))
     ends[0].close()
     ends[1].sendall(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
 
@@ -55,7 +55,7 @@ def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
 def test_one_that_was_idle_too_long_is_not_handed_out(ends):
     clock = ManualClock()
     pool = ConnectionPool(clock)
-    pool.give(connection(ends))
+    pool.put_back(connection(ends))
 
     clock.sleep_s(IDLE_S)
 
@@ -65,9 +65,9 @@ def test_one_that_was_idle_too_long_is_not_handed_out(ends):
 
 def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
     pool = ConnectionPool(ManualClock(), max_idle=2)
-    pool.give(connection(ends, THERE))
-    pool.give(connection(ends))
-    pool.give(connection(ends))
+    pool.put_back(connection(ends, THERE))
+    pool.put_back(connection(ends))
+    pool.put_back(connection(ends))
 
     assert pool.take(THERE) is None
     pool.close()
@@ -77,10 +77,10 @@ def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
 def test_connections_too_old_to_be_used_are_closed_when_another_is_returned(ends):
     clock = ManualClock()
     pool = ConnectionPool(clock)
-    pool.give(connection(ends, THERE))
+    pool.put_back(connection(ends, THERE))
     clock.sleep_s(IDLE_S)
 
-    pool.give(connection(ends))
+    pool.put_back(connection(ends))
 
     assert ends[0].recv(1) == b""
     kept = pool.take(HERE)
@@ -99,8 +99,8 @@ def test_a_process_that_may_open_few_files_keeps_few_connections():
 
 def test_one_peer_keeps_only_a_few(ends):
     pool = ConnectionPool(ManualClock(), max_idle_per_peer=1)
-    pool.give(connection(ends))
-    pool.give(connection(ends))
+    pool.put_back(connection(ends))
+    pool.put_back(connection(ends))
 
     assert ends[1].recv(1) == b""
     pool.close()
@@ -110,6 +110,6 @@ def test_a_closed_pool_keeps_nothing(ends):
     pool = ConnectionPool(ManualClock())
     pool.close()
 
-    pool.give(connection(ends))
+    pool.put_back(connection(ends))
 
     assert ends[0].recv(1) == b""

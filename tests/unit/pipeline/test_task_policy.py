@@ -6,7 +6,7 @@ import pytest
 from celery.exceptions import Reject, Retry
 
 from aragog.errors import BrokerUnavailable, InvalidMessage
-from aragog.tasks.policy import LONGEST_BACKOFF_S, again, once_more, stage
+from aragog.tasks.policy import LONGEST_BACKOFF_S, retry_after_defect, retry_after_outage, stage
 
 DOWN = BrokerUnavailable("broker", "connection refused")
 
@@ -28,38 +28,38 @@ def test_it_is_tried_again_later():
     task = Task(Retry())
 
     with pytest.raises(Retry):
-        again(task, DOWN)
+        retry_after_outage(task, DOWN)
 
 
 def test_waits_grow_up_to_a_bound():
     for retries in (0, 5, 150):
         task = Task(Retry(), retries)
         with pytest.raises(Retry):
-            again(task, DOWN)
+            retry_after_outage(task, DOWN)
 
         assert 0 <= task.waits[0] <= min(LONGEST_BACKOFF_S, 2**retries)
 
 
 def test_a_retry_that_cannot_be_sent_gives_the_message_back_instead_of_dropping_it():
     with pytest.raises(Reject) as caught:
-        again(Task(Reject("broker is down", requeue=False)), DOWN)
+        retry_after_outage(Task(Reject("broker is down", requeue=False)), DOWN)
 
     assert caught.value.requeue is True
 
 
 def test_the_last_of_many_tries_ends_with_the_reason():
     with pytest.raises(BrokerUnavailable):
-        again(Task(DOWN, 200), DOWN)
+        retry_after_outage(Task(DOWN, 200), DOWN)
 
 
 def test_a_defect_is_tried_again_up_to_ten_times_where_the_broker_counts_no_attempts():
     task = Task(Retry())
     with pytest.raises(Retry):
-        once_more(task, KeyError("x"))
+        retry_after_defect(task, KeyError("x"))
     assert task.waits[0] > 1
 
     with pytest.raises(KeyError):
-        once_more(Task(Retry(), retries=9), KeyError("x"))
+        retry_after_defect(Task(Retry(), retries=9), KeyError("x"))
 
 
 def test_arguments_that_a_task_does_not_take_make_a_message_that_cannot_be_read():

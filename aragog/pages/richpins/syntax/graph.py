@@ -126,7 +126,7 @@ class Graph:
             return node
         return self._by_id.get(node.id, node)
 
-    def thing(self, value: Value) -> Value:
+    def dereferenced(self, value: Value) -> Value:
         """Return the node whose id is `value`; return any other value unchanged."""
         node = self._by_id.get(value) if isinstance(value, str) else None
         return node if node is not None and _has_properties(node) else value

@@ -62,7 +62,7 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
         types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
         walk.take(element, attributes, names, types, attributes.get("itemid"))
     walk.connect()
-    walk.refer(tree)
+    walk.add_references(tree)
     walk.gather_recipe()
 
 
@@ -79,7 +79,7 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
                 continue
         types = (attributes.get("typeof") or "").split() if "typeof" in attributes else None
         if not names and "typeof" in attributes:
-            names = _hanging(element)
+            names = _hanging_rel(element)
         about = attributes.get("resource") or attributes.get("about")
         walk.take(element, attributes, names, types, about)
     walk.connect()
@@ -94,7 +94,7 @@ def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
             yield element
 
 
-def _hanging(element: LexborNode) -> list[str]:
+def _hanging_rel(element: LexborNode) -> list[str]:
     """Return the hanging `rel` of the element around an item: one without its own object."""
     around = element.parent.attributes if element.parent is not None else {}
     if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
@@ -142,7 +142,7 @@ class _MarkupWalk:
         for mark in self.marks:
             owner = self._owner(mark.element)
             if owner is not None and owner.node is not None and mark.names:
-                self._give(owner.node, mark)
+                self._assign(owner.node, mark)
                 if mark.node is not None:
                     mark.node.parent, mark.node.role = owner.node, mark.names[0]
             if mark.node is not None:
@@ -183,11 +183,11 @@ class _MarkupWalk:
                 if name in _LISTED
                 or (name in _OF_RECIPES | _FIRST_ONLY and name not in node.properties)
             ]
-            self._give(node, mark)
+            self._assign(node, mark)
         self.graph.nodes.append(node)
         self.graph.top.append(node)
 
-    def refer(self, tree: LexborHTMLParser) -> None:
+    def add_references(self, tree: LexborHTMLParser) -> None:
         """
         Add properties outside an item that its `itemref` references by the id of an enclosing
         element.
@@ -219,7 +219,7 @@ class _MarkupWalk:
             attributes = element.attributes
             names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
             item = self.items.get(element.mem_id)
-            self._give(mark.node, _Mark(element, attributes, names, item.node if item else None))
+            self._assign(mark.node, _Mark(element, attributes, names, item.node if item else None))
             if item is not None and item.node is not None and item.node.parent is None:
                 item.node.parent, item.node.role = mark.node, names[0] if names else ""
         return used
@@ -243,7 +243,7 @@ class _MarkupWalk:
             self.owners[key] = owner
         return owner
 
-    def _give(self, node: Node, mark: _Mark) -> None:
+    def _assign(self, node: Node, mark: _Mark) -> None:
         for name in mark.names:
             if not name:
                 continue

@@ -69,7 +69,7 @@ class Sources:
     def _meant(self, node: Node, name: str) -> list[Any]:
         """Return the values of a property; for things, an id is resolved to its node."""
         values = node.all(name)
-        return list(map(self.graph.thing, values)) if name in _THINGS else values
+        return list(map(self.graph.dereferenced, values)) if name in _THINGS else values
 
     def meta(self, *names: str) -> Iterator[Candidate]:
         """Yield the contents of meta elements, name by name."""

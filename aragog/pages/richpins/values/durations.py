@@ -84,7 +84,7 @@ def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
     text = value.strip()
     if text[:1] in {"-", "−"}:
         return None
-    result = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _clumsy(text, bare_unit)
+    result = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _informal(text, bare_unit)
     return result if result is not None and result > 0 else None
 
 
@@ -107,10 +107,10 @@ def _iso(text: str) -> Decimal | None:
     if odd:
         days, hours, mins, secs = (_number(part) for part in odd.groups())
         return ((days * 24 + hours) * 60 + mins) * 60 + secs
-    return _clumsy(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
+    return _informal(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
 
 
-def _clumsy(text: str, bare_unit: str) -> Decimal | None:
+def _informal(text: str, bare_unit: str) -> Decimal | None:
     clock = _CLOCK.fullmatch(text.removesuffix("h").removesuffix("H").strip())
     if clock:
         first, second, third = (_number(part) for part in clock.groups())

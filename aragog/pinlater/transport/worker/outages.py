@@ -22,7 +22,7 @@ class Outage:
         self._lock = threading.Lock()
         self._given_back = 0
 
-    def met(self, reason: str) -> None:
+    def record_returned_job(self, reason: str) -> None:
         """Record that a job returned to its queue because of the outage."""
         with self._lock:
             self._given_back += 1
@@ -57,5 +57,5 @@ class OneLine(logging.Filter):
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if not self._is_outage(error):
             return True
-        self._outage.met(str(getattr(error, "reason", error)))
+        self._outage.record_returned_job(str(getattr(error, "reason", error)))
         return False

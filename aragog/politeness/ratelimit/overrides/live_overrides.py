@@ -60,7 +60,7 @@ class LiveOverrides:
         self._values, self._history = f"{prefix}overrides", f"{prefix}overrides.history"
         self._seen: bytes | None = None
 
-    def news(self) -> dict[str, dict[str, Any]] | None:
+    def changed_values(self) -> dict[str, dict[str, Any]] | None:
         """
         The values by domain (`qps`, `stopped`); None if nothing changed since the last call.
 

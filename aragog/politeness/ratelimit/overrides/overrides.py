@@ -117,7 +117,7 @@ class Overrides:
         if self.live is None:
             return False
         try:
-            values = self.live.news()
+            values = self.live.changed_values()
         except TransientError as error:
             # Fetching needs this server for more than overrides, so it waits as well.
             log.debug("the live overrides were not read, the last ones stay in use: %s", error)

@@ -157,7 +157,7 @@ class JobWaits:
                     return
                 for listener in listeners:
                     listener.listen(queues, now_s, self._cluster)
-                self._hear(listeners, max(0.0, look_s - now_s))
+                self._wait_for_tokens(listeners, max(0.0, look_s - now_s))
         finally:
             for listener in listeners:
                 listener.poller.drop()
@@ -185,7 +185,7 @@ class JobWaits:
             self._thread = None
             return True
 
-    def _hear(self, listeners: list[_Listener], most_s: float) -> None:
+    def _wait_for_tokens(self, listeners: list[_Listener], most_s: float) -> None:
         """Wait for tokens, or for a new caller."""
         poll = select.poll()
         poll.register(self._nudges, select.POLLIN)

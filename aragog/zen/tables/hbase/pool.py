@@ -180,7 +180,7 @@ class HBasePool:
     def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
         """An idle connection, or a new one; fails only after trying every gateway."""
         if os.getpid() != self._pid:
-            self._disown()
+            self._reset_after_fork()
         tried: set[str] = set()
         while True:
             gateway, connection = self._reserve(tried, fresh=fresh)
@@ -286,7 +286,7 @@ class HBasePool:
         with suppress(OSError):
             connection.close()
 
-    def _disown(self) -> None:
+    def _reset_after_fork(self) -> None:
         """After a fork: the parent keeps the connections that it opened."""
         inherited = self._all
         self._start()
