@@ -81,8 +81,8 @@ class Connection(asyncio.Protocol):
         self._gate.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._busy or self._closing or self._blocked:
-            # The next frame waits for the reply to this one, and further data in the kernel.
+        if self._busy or self._going or self._closing or self._blocked:
+            # The next frame waits for the replies to those before, and further data in the kernel.
             self._buffer += data
             self._transport.pause_reading()
             self._paused = True
