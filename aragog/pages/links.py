@@ -70,8 +70,8 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             shown = node.text()
             unread -= len(shown) or len(document.body) // limit
             text = _text(shown, node, attributes)
-        found = _link(url, text, attributes)
-        links[url] = _merged(link, found) if link else found
+        new = _link(url, text, attributes)
+        links[url] = _merged(link, new) if link else new
     return tuple(links.values())
 
 

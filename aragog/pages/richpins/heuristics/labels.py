@@ -44,13 +44,13 @@ def labeled(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
     They stand after the first h1. A label that has different values yields none.
     """
     for label in labels:
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for at in sources.shop_texts.places(label):
             value = _value_at(sources, at, len(label.encode()))
             if value is not None:
-                found.setdefault(value.casefold(), value)
-        if len(found) == 1:
-            yield Candidate(next(iter(found.values())), "html", f"next to {label!r}")
+                values.setdefault(value.casefold(), value)
+        if len(values) == 1:
+            yield Candidate(next(iter(values.values())), "html", f"next to {label!r}")
 
 
 def _value_at(sources: Sources, at: int, length: int) -> str | None:
@@ -74,9 +74,11 @@ def _is_same_row(tags: bytes, *, is_said: bool) -> bool:
     """Return True if the tags between a label and a text keep them together."""
     if not (is_said or b"<" in tags) or _EMPTY.search(tags):
         return False
-    found = _TAG.findall(tags)
-    opened = [name for closes, name in found if not closes]
+    tag_matches = _TAG.findall(tags)
+    opened = [name for closes, name in tag_matches if not closes]
     cells = sum(name in {b"td", b"dd", b"th"} for name in opened)
-    closed = sum(bool(closes) for closes, _ in found)
-    others = _OTHER_ROW.intersection(name for _, name in found) or _LABELS.intersection(opened)
+    closed = sum(bool(closes) for closes, _ in tag_matches)
+    others = _OTHER_ROW.intersection(name for _, name in tag_matches) or _LABELS.intersection(
+        opened
+    )
     return cells <= 1 and closed <= _MAX_CLOSED and not others

@@ -82,14 +82,14 @@ def _bare(text: str) -> str:
 def _phrases(sources: Sources) -> set[str]:
     """Return the phrases that are all the text of an element, and not one of a list of them."""
     lowered, places = sources.words.lowered, sources.shop_texts.places
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for phrase in STATES:
         for at in {lowered.rfind(b">", max(0, at - _MAX_BYTES), at) for at in places(phrase)}:
             end = lowered.find(b"<", at, at + _MAX_BYTES) if at >= 0 else -1
             if end >= 0:
                 text = html.unescape(sources.document.body[at + 1 : end].decode("utf-8", "replace"))
-                found[_bare(text)] += 1
-    return {phrase for phrase in found if found[phrase] <= MAX_ALIKE}
+                counts[_bare(text)] += 1
+    return {phrase for phrase in counts if counts[phrase] <= MAX_ALIKE}
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:

@@ -231,5 +231,5 @@ _TIME = re.compile(r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?
 
 def _time_of_day(text: str) -> str:
     """Return hours and minutes of a time such as `T8:00:00+01:00`, else the text."""
-    found = _TIME.search(text[:40])
-    return f"{found[1]}{found[2] or ''}" if found else text[:20]
+    match = _TIME.search(text[:40])
+    return f"{match[1]}{match[2] or ''}" if match else text[:20]

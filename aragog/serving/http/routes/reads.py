@@ -134,9 +134,9 @@ class Reads:
             if result is None:
                 raise unknown_url()
             tag = f'"{hashlib.blake2b(result.body, digest_size=16).hexdigest()}"'
-            known = has_tag(request, tag)
+            is_current = has_tag(request, tag)
             # RFC 9110, 13.2.2 and 14.2: ranges are for GET, and 304 comes before them.
-            ranged = request.method == "GET" and not known
+            ranged = request.method == "GET" and not is_current
             fits = ranged and request.headers.get("if-range", tag) == tag
             part = byte_range(request.headers.get("range") if fits else None, len(result.body))
         except BaseException:
@@ -146,7 +146,7 @@ class Reads:
         clean = "".join(c for c in kind if c.isprintable() and c.isascii())
         headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
         headers["Cache-Control"] = "private, no-cache"
-        if known:
+        if is_current:
             return _Counted(b"", 304, headers, self._sent)
         if part is None:
             return _Counted(result.body, 200, headers, self._sent)

@@ -132,15 +132,15 @@ def _write(
     A replacement deletes the values that were there before it, and none that another writer, who
     knows the new version already, has put meanwhile.
     """
-    found = store.get(url, info=True) if replace else None
+    record = store.get(url, info=True) if replace else None
     version = store.put(url, fields, if_version=_checked(store, url, if_version))
-    if found is None:
+    if record is None:
         gone = list(deleted)
         return store.delete_fields(url, gone) if gone else version
-    gone = [name for name in found.fields if name not in fields]
+    gone = [name for name in record.fields if name not in fields]
     if not gone:
         return version
-    return store.delete_fields(url, gone, at_ms=max(found.info[name].at_ms for name in gone))
+    return store.delete_fields(url, gone, at_ms=max(record.info[name].at_ms for name in gone))
 
 
 def _delete(

@@ -154,6 +154,6 @@ def test_what_is_no_year_is_no_date(reported):
 def test_opening_hours_keep_their_minutes_and_half_of_the_day(opens, closes, hours):
     opening = {"dayOfWeek": ["https://schema.org/Monday"], "opens": opens, "closes": closes}
     place = {"@type": "Bakery", "name": "C", "openingHoursSpecification": opening}
-    found = pin(ld(place))
-    assert found.place is not None
-    assert found.place.opening_hours == (f"Mo {hours}",)
+    rich_pin = pin(ld(place))
+    assert rich_pin.place is not None
+    assert rich_pin.place.opening_hours == (f"Mo {hours}",)

@@ -39,9 +39,9 @@ HEAD = "<title>Shoes | Shop</title><h1>Shoes</h1>"
 
 @pytest.mark.parametrize("markup", LISTS.values(), ids=LISTS.keys())
 def test_a_category_is_not_its_first_product(markup: str) -> None:
-    found = pin(HEAD + markup)
-    assert (found.type, found.product) == ("page", None)
-    assert found.title in {"Shoes", "Shoes | Shop"}
+    rich_pin = pin(HEAD + markup)
+    assert (rich_pin.type, rich_pin.product) == ("page", None)
+    assert rich_pin.title in {"Shoes", "Shoes | Shop"}
 
 
 def test_a_blog_is_not_its_newest_post() -> None:
@@ -51,22 +51,22 @@ def test_a_blog_is_not_its_newest_post() -> None:
 
 def test_a_calendar_is_not_its_first_event() -> None:
     events = [{"@type": "Event", "name": f"Concert {name}"} for name in ("a", "b", "c")]
-    found = pin("<title>Calendar</title><h1>Calendar</h1>" + ld(*events))
-    assert (found.title, found.types) == ("Calendar", ())
+    rich_pin = pin("<title>Calendar</title><h1>Calendar</h1>" + ld(*events))
+    assert (rich_pin.title, rich_pin.types) == ("Calendar", ())
 
 
 @pytest.mark.parametrize(
-    "said",
+    "declared",
     [
         "<title>Shoe 3 | Shop</title>",
         "<link rel=canonical href=https://a.test/s3>",
     ],
     ids=["title", "canonical URL"],
 )
-def test_the_product_that_the_page_names_is_its_subject_among_related_ones(said: str) -> None:
-    found = pin(said + ld(*SHOES))
-    assert found.product is not None
-    assert str(found.product.price) == "13"
+def test_the_product_that_the_page_names_is_its_subject_among_related_ones(declared: str) -> None:
+    rich_pin = pin(declared + ld(*SHOES))
+    assert rich_pin.product is not None
+    assert str(rich_pin.product.price) == "13"
 
 
 def test_tags_of_a_product_outweigh_other_products_in_the_page() -> None:

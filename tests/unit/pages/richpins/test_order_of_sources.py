@@ -70,13 +70,13 @@ def test_a_source_is_used_where_no_earlier_one_has_the_field(field):
 
 def test_a_regular_price_beside_a_sale_price_is_the_list_price():
     tags = {"sale_price:amount": "80", "price:amount": "100", "price:currency": "EUR"}
-    found = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
-    assert found.product is not None
-    assert (str(found.product.price), str(found.product.list_price)) == ("80", "100")
+    rich_pin = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
+    assert rich_pin.product is not None
+    assert (str(rich_pin.product.price), str(rich_pin.product.list_price)) == ("80", "100")
 
 
 def test_a_sale_price_that_equals_the_price_is_no_reduction():
     tags = {"sale_price:amount": "100.0", "price:amount": "100", "price:currency": "EUR"}
-    found = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
-    assert found.product is not None
-    assert found.product.list_price is None
+    rich_pin = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
+    assert rich_pin.product is not None
+    assert rich_pin.product.list_price is None

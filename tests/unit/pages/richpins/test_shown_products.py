@@ -104,9 +104,9 @@ def test_the_markup_comes_before_the_visible_text():
 
 def test_an_article_has_no_brand_or_stock():
     article = ld({"@type": "NewsArticle", "headline": "Kettles"})
-    found = pin(f"{article}<h1>Kettles</h1><p>Brand: Kannenwerk</p><p>In stock</p>")
+    rich_pin = pin(f"{article}<h1>Kettles</h1><p>Brand: Kannenwerk</p><p>In stock</p>")
 
-    assert (found.type, found.product) == ("article", None)
+    assert (rich_pin.type, rich_pin.product) == ("article", None)
 
 
 @pytest.mark.parametrize(
