@@ -48,6 +48,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """At least the bytes of the head; cheaper than to add up its headers."""
         self._in_head = True
         self._refusal: Problem | None = None
+        self._last_response: Problem | None = None
+        """Sent after the responses to the requests before it; then the connection is closed."""
         self._stopping = False
         self._running: RequestResponseCycle | None = None
         """The request that ASGI answers; `cycle` is the last one, which may wait for it."""
@@ -123,11 +125,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        elif self._last_response is not None:
+            self._refuse(self._last_response)
         else:
             self._idle_timer.start()
+        if self._last_response is None:
+            self.flow.resume_reading()
 
     def _read_fast(self) -> bool:
         """Respond to a plain read of a record without ASGI; False: it is none, or has to wait."""
@@ -197,8 +202,17 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _refuse(self, problem: Problem) -> None:
-        """Send the problem, unless another response has begun, and close the connection."""
+        """
+        Send the problem, unless the response has begun, and close the connection.
+
+        Requests that are complete are answered first: a client takes the responses in the order of
+        its requests (RFC 9112, 9.3.2), and the problem is none of theirs.
+        """
         self._head_timer.stop()
+        if self._responding() and not self.cycle.more_body:
+            self._last_response = problem
+            self.flow.pause_reading()
+            return
         cycles = [cycle for cycle in (self._running, self.cycle) if cycle is not None]
         if not any(cycle.response_started and not cycle.response_complete for cycle in cycles):
             self.transport.write(_response(problem))
