@@ -16,7 +16,7 @@ from aragog.pages.richpins.syntax.shop_words import LABELS, STATES
 
 MAX_PLACES = 100
 """Maximum number of places of one word that are examined."""
-MAX_BYTES = 262_144
+MAX_BYTES = 1_048_576
 """Maximum number of bytes searched, scripts and styles not counted."""
 _MAX_PIECES = 2_000
 
@@ -30,9 +30,10 @@ _HIDDEN = re.compile(rb"<(script|style)")
 class ShopTexts:
     """The places of labels and phrases in a page's bytes, whose ASCII letters are in lower case."""
 
-    def __init__(self, lowered: bytes) -> None:
+    def __init__(self, lowered: bytes, heading: int) -> None:
+        """Search from the offset of the first h1 on; -1 without one."""
         self._places: dict[str, list[int]] = {}
-        for start, end in _visible(lowered):
+        for start, end in _visible(lowered, heading):
             for number, at, _ in _AUTOMATON.find_matches_as_indexes(
                 lowered[start:end], overlapping=True
             ):
@@ -45,9 +46,9 @@ class ShopTexts:
         return self._places.get(word, [])
 
 
-def _visible(lowered: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the parts after the first h1 that are neither scripts nor styles."""
-    at, left = lowered.find(b"<h1"), MAX_BYTES
+def _visible(lowered: bytes, at: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the parts from an offset on that are neither scripts nor styles."""
+    left = MAX_BYTES
     for _ in range(_MAX_PIECES if at >= 0 else 0):
         hidden = _HIDDEN.search(lowered, at)
         end = hidden.start() if hidden else len(lowered)

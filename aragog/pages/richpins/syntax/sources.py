@@ -14,7 +14,7 @@ from aragog.pages.richpins.syntax import jsonld, microdata_rdfa
 from aragog.pages.richpins.syntax.graph import Graph, Node
 from aragog.pages.richpins.syntax.metatags import MetaTags, syntax_of
 from aragog.pages.richpins.syntax.shop_texts import ShopTexts
-from aragog.pages.richpins.syntax.words import Words
+from aragog.pages.richpins.syntax.words import HEADING, Words
 
 MAX_URL_CHARS = 4_096
 
@@ -45,7 +45,7 @@ class Sources:
     @cached_property
     def shop_texts(self) -> ShopTexts:
         """The labels and phrases of shops in the page, searched when first asked for."""
-        return ShopTexts(self.words.lowered)
+        return ShopTexts(self.words.lowered, self.words.first(HEADING))
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Yield each value of a property, node by node: the first of `names` that a node has."""

@@ -16,6 +16,7 @@ MARKUP = ("itemscope", "itemprop", "typeof")
 AUTHORS = ("author", "byline")
 DATES = ("publish", "date", "timestamp", "post-meta")
 TIME = "<time"
+HEADING = "<h1"
 UNITS = ("tsp", "tbsp")
 # bytes.lower() changes ASCII letters only, so words in other scripts are listed in both cases.
 INGREDIENTS = {
@@ -47,7 +48,7 @@ MAX_PLACES = 300
 """Maximum number of places of one word that are examined."""
 
 _RECIPES = chain(UNITS, *INGREDIENTS.values())
-_WORDS = list(dict.fromkeys((*MARKUP, *AUTHORS, *DATES, TIME, *_RECIPES, *PRICES, *CARTS)))
+_WORDS = list(dict.fromkeys((*MARKUP, *AUTHORS, *DATES, TIME, HEADING, *_RECIPES, *PRICES, *CARTS)))
 _AUTOMATON = BytesAhoCorasick(
     [word.encode() for word in _WORDS], implementation=Implementation.DFA
 )  # fmt: skip
@@ -73,6 +74,10 @@ class Words:
 
     def __contains__(self, word: str) -> bool:
         return word in self._places
+
+    def first(self, word: str) -> int:
+        """Return the offset of the first occurrence of a word, or -1."""
+        return next(iter(self._places.get(word, ())), -1)
 
     def in_class(self, *words: str) -> bool:
         """Return True if a class attribute contains one of `words`, or may do so."""
