@@ -155,6 +155,22 @@ def test_a_failure_of_our_own_is_raised_and_the_next_page_is_rendered(renderer):
     assert isinstance(rendering.render(GOOD, nothing), Rendered)
 
 
+def test_a_failure_of_our_own_is_raised_although_the_page_then_waits_in_a_loop(renderer):
+    asks_until_answered = b"""<script>
+        for (let status = 0; status !== 200; ) {
+          const request = new XMLHttpRequest();
+          request.open("GET", "/data", false);
+          try { request.send(); } catch {}
+          status = request.status;
+        }</script>"""
+
+    def fails(_request):
+        raise LimiterUnavailable("redis", "refused")
+
+    with pytest.raises(LimiterUnavailable):
+        renderer(deadline_s=2.0).render(PlainPage(ASKS.url, HTML, asks_until_answered), fails)
+
+
 def test_a_request_that_fails_by_a_defect_harms_no_page(renderer, caplog):
     def fails(_request):
         raise KeyError("defect")
