@@ -107,6 +107,11 @@ class PageRun:
         try:
             async with asyncio.timeout(self._left_s() + GRACE_S):
                 result = await self._rendered(chromium)
+        except (Error, TimeoutError) as error:
+            # Without what we failed to fetch, its scripts may have waited in a loop.
+            if self._failure is not None:
+                raise self._failure from error
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         if self._failure is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -152,6 +153,38 @@ def test_a_failure_of_our_own_is_raised_and_the_next_page_is_rendered(renderer):
 
     with pytest.raises(LimiterUnavailable):
         rendering.render(ASKS, fails)
+    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+
+
+def test_a_failure_of_our_own_is_raised_although_the_page_then_waits_in_a_loop(renderer):
+    asks_until_answered = b"""<script>
+        for (let status = 0; status !== 200; ) {
+          const request = new XMLHttpRequest();
+          request.open("GET", "/data", false);
+          try { request.send(); } catch {}
+          status = request.status;
+        }</script>"""
+
+    def fails(_request):
+        raise LimiterUnavailable("redis", "refused")
+
+    with pytest.raises(LimiterUnavailable):
+        renderer(deadline_s=2.0).render(PlainPage(ASKS.url, HTML, asks_until_answered), fails)
+
+
+def test_what_a_page_logs_may_fill_the_driver_to_a_limit_and_harms_no_later_page(renderer):
+    rendering = renderer(max_memory_bytes=256 * 1024**2)
+    logs = b"""<script>
+        const text = "x".repeat(1e7);
+        setInterval(() => { fetch("/data").catch(() => 0); console.log(text + Math.random()); }, 50);
+    </script>"""
+    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+    (driver,) = processes(DRIVER)
+    allowed, _ = resource.prlimit(driver, resource.RLIMIT_DATA)
+    assert 256 * 1024**2 < allowed < 1280 * 1024**2
+
+    rendering.render(PlainPage(ASKS.url, HTML, logs), nothing)
+
     assert isinstance(rendering.render(GOOD, nothing), Rendered)
 
 
