@@ -92,6 +92,11 @@ class PageRun:
         self._bytes = 0
         self._failure: AragogError | None = None
 
+    @property
+    def not_taken(self) -> bool:
+        """Whether the browser failed, in time, before it asked for the page; `run` it again."""
+        return not self._given and self._left_s() > 0
+
     async def run(self, chromium: Chromium) -> Rendered | NotRendered:
         """
         The rendered page.

@@ -72,6 +72,14 @@ class Renderer:
 
     async def _render(self, page: PageRun) -> Rendered | NotRendered:
         browser = await self._browser()
+        used = browser.pages > 0
+        result = await self._run(page, browser)
+        if used and page.not_taken:
+            # What ended the browser came before this page.
+            result = await self._run(page, await self._browser())
+        return result
+
+    async def _run(self, page: PageRun, browser: Browser) -> Rendered | NotRendered:
         browser.pages += 1
         done = False
         try:
