@@ -294,28 +294,33 @@ TEN = """
 """
 
 
+QPS = 4
+# The origin notes when its thread reads a request, which a busy machine delays. The interval itself is
+# measured in tests/integration/politeness/test_interval_promise.py; without slots, gaps are of 1 ms.
+
+
 def test_each_request_of_a_page_waits_for_a_slot_of_its_domain(crawled):
     handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
-    stand, record = crawled(handlers, qps=10)
+    stand, record = crawled(handlers, qps=QPS)
 
     assert record.fields["page.title"] == b'"ten"'
     assert len(stand.origin.of("/data")) == 10
-    assert min(stand.origin.gaps_ms()) >= 98
+    assert min(stand.origin.gaps_ms()) >= 1000 / QPS / 2
 
 
 def test_a_page_passes_the_backlog_of_its_domain_but_is_no_faster_than_its_rate(crawl_stand):
     handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
-    stand = crawl_stand(handlers, allowed_networks=(), rendering=rendering(), qps=10)
+    stand = crawl_stand(handlers, allowed_networks=(), rendering=rendering(), qps=QPS)
     stand.know_rules("shop.test")
     list(stand.pipeline.enqueuer.enqueue([SITE], EnqueueOptions()))
     sends = stand.step(stand.sent.messages.pop())
-    stand.limiter.reserve([SlotRequest("shop.test")] * 2_000)  # 200 s
+    stand.limiter.reserve([SlotRequest("shop.test")] * 800)  # 200 s
 
     for send in sends:
         stand.step(send)
 
     assert len(stand.origin.of("/data")) == 10
-    assert min(stand.origin.gaps_ms()) >= 98
+    assert min(stand.origin.gaps_ms()) >= 1000 / QPS / 2
 
 
 def test_a_page_in_another_encoding_is_read_as_what_the_browser_made_of_it(crawled):
