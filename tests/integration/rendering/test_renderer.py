@@ -107,7 +107,7 @@ def test_a_browser_that_died_between_two_pages_is_replaced(renderer, part):
 
 @pytest.mark.parametrize("part", [DRIVER, CHROMIUM])
 def test_a_part_that_hangs_is_ended_by_force(renderer, part):
-    rendering = renderer(deadline_s=1.0)
+    rendering = renderer(deadline_s=6.0)
     rendering.render(GOOD, nothing)
     hanging = browsers()
     for pid in processes(part):
@@ -120,7 +120,7 @@ def test_a_part_that_hangs_is_ended_by_force(renderer, part):
 
 
 def test_each_thread_has_a_browser_and_a_crash_in_one_harms_no_other(renderer):
-    rendering = renderer(deadline_s=10.0)
+    rendering = renderer(deadline_s=60.0)
     both_open = threading.Barrier(2)
     results: dict[str, Rendered | NotRendered] = {}
 
@@ -168,7 +168,7 @@ def test_a_failure_of_our_own_is_raised_although_the_page_then_waits_in_a_loop(r
         raise LimiterUnavailable("redis", "refused")
 
     with pytest.raises(LimiterUnavailable):
-        renderer(deadline_s=2.0).render(PlainPage(ASKS.url, HTML, asks_until_answered), fails)
+        renderer(deadline_s=6.0).render(PlainPage(ASKS.url, HTML, asks_until_answered), fails)
 
 
 def test_the_driver_that_keeps_what_pages_log_has_a_limit_of_memory(renderer):
