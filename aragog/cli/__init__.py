@@ -128,14 +128,14 @@ class OneLineErrors(LazyGroup):
                 echo(f"aragog: {hint}", err=True)
             sys.exit(2 if isinstance(error, BadInput) else 1)
         except OSError as error:
-            from aragog.terminal import verbosity  # noqa: PLC0415
+            from aragog.terminal import echo, verbosity  # noqa: PLC0415
 
             # click quietly ends a command whose reader has closed the pipe, as `head` does.
             if verbosity.verbose or error.errno == errno.EPIPE:
                 raise
             _give_up_output()
             name = f"{error.filename}: " if error.filename else ""
-            click.echo(f"aragog: {name}{error.strerror or error}", err=True)
+            echo(f"aragog: {name}{error.strerror or error}", err=True)
             sys.exit(1)
         except UnicodeEncodeError as error:
             if error.encoding != "utf-8":
