@@ -59,11 +59,11 @@ HANDLERS = {
 
 def children(pid: int | str = "self") -> list[int]:
     """The processes below one."""
-    found = []
+    pids = []
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, listed.read_text().split()):
-            found += [child, *children(child)]
-    return found
+            pids += [child, *children(child)]
+    return pids
 
 
 def cpu_ms() -> float:
@@ -99,8 +99,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=30)
     parser.add_argument("--browser", default="")
     parser.add_argument("--sandbox", action="store_true")
-    given = parser.parse_args()
-    browser = RenderingSettings(browser=given.browser, sandbox=given.sandbox)
+    options = parser.parse_args()
+    browser = RenderingSettings(browser=options.browser, sandbox=options.sandbox)
     with Origin(HANDLERS) as origin:
         fetcher = Fetcher(
             FetchSettings(
@@ -129,12 +129,13 @@ def main() -> None:
             content_type="text/html", headers=fetched.headers,
         )  # fmt: skip
         costs = {
-            "fetch the page": each_ms(lambda: fetcher.fetch(url), given.pages),
+            "fetch the page": each_ms(lambda: fetcher.fetch(url), options.pages),
             "render it, with two requests": each_ms(
-                lambda: renderer.render(plain, fetch), given.pages
+                lambda: renderer.render(plain, fetch), options.pages
             ),
             "read the rendered page": each_ms(
-                lambda: read_page(result, rendered.html, max_links=1000, extractors={}), given.pages
+                lambda: read_page(result, rendered.html, max_links=1000, extractors={}),
+                options.pages,
             ),
             "the first page, with the browser's start": start_ms,
         }

@@ -57,8 +57,8 @@ def find_browser(settings: RenderingSettings) -> str:
         BrowserUnavailable: there is none.
     """
     names = (settings.browser,) if settings.browser else COMMANDS
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
         raise BrowserUnavailable(
             "rendering.browser", f"none of {', '.join(names)} can be run; install Chromium"
         )
@@ -68,7 +68,7 @@ def find_browser(settings: RenderingSettings) -> str:
             "Chromium's sandbox needs a user other than root: start the worker as one, "
             "or set rendering.sandbox to false where the whole worker is a sandbox",
         )
-    return found
+    return path
 
 
 class Browser:
@@ -118,7 +118,7 @@ class Browser:
                 async with asyncio.timeout(STOP_S):
                     await driver.stop()
             raise
-        pid = next(int(one["id"]) for one in processes if one["type"] == "browser")
+        pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
         _bound_memory(pid, settings.max_memory_bytes)
         return cls(driver, chromium, pid)
 

@@ -18,16 +18,16 @@ from urllib.parse import urldefrag
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Page, Request, Route
 
-from aragog.errors import AragogError, InvalidUrl
+from aragog.errors import AragogError
 from aragog.rendering.models import (
     FetchResource,
-    Headers,
     NotRendered,
     PlainPage,
     Rendered,
     Resource,
     ResourceRequest,
 )
+from aragog.rendering.responses import cors_headers, is_readable, origin_of, visible_headers
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin
 
@@ -40,14 +40,6 @@ GRACE_S = 3.0
 # What CORS permits a script to set for other origins (Fetch, "CORS-safelisted request-header").
 MAX_ACCEPT_CHARS = 128
 ANSWERED = frozenset({"script", "xhr", "fetch"})
-ALLOW_ORIGIN = "access-control-allow-origin"
-# Those that say how a body is read or what a script may do, and those of an API. No cookies.
-KEPT_HEADERS = frozenset(
-    {
-        "access-control-expose-headers", "content-language", "content-security-policy",
-        "content-type", "etag", "last-modified", "link",
-    }
-)  # fmt: skip
 BOM = b"\xef\xbb\xbf"
 CRASHED = NotRendered("the page crashed, such as for want of memory")
 # What a page shows without scripts is no part of it now.
@@ -87,7 +79,7 @@ class PageRun:
         self._user_agent = user_agent
         self._max_html_bytes = max_html_bytes
         self._until_s = 0.0
-        self._given = False
+        self._has_document = False
         self._requests = 0
         self._bytes = 0
         self._failure: AragogError | None = None
@@ -95,7 +87,7 @@ class PageRun:
     @property
     def not_taken(self) -> bool:
         """Whether the browser failed, in time, before it asked for the page; `run` it again."""
-        return not self._given and self._left_s() > 0
+        return not self._has_document and self._left_s() > 0
 
     async def run(self, chromium: Chromium) -> Rendered | NotRendered:
         """
@@ -157,7 +149,7 @@ class PageRun:
                     await page.goto(self._document.url, wait_until="load", timeout=0)
                 with suppress(Error):
                     await page.wait_for_load_state("networkidle", timeout=0)
-        if not self._given:
+        if not self._has_document:
             return NotRendered("the browser did not ask for the page")
         session = await page.context.new_cdp_session(page)
         frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
@@ -172,7 +164,7 @@ class PageRun:
             },
         )
         url, html = answer["result"].get("value") or ("", None)
-        if _origin_of(url) != self._origin:
+        if origin_of(url) != self._origin:
             return NotRendered("its scripts left the page")
         body = BOM + (html or "").encode(errors="replace")
         if html is None or len(body) > self._max_html_bytes:
@@ -182,8 +174,8 @@ class PageRun:
     async def _route(self, route: Route, request: Request) -> None:
         with suppress(Error):  # the page is gone
             if self._is_document(request):
-                self._given = True
-                headers = _kept(self._document.headers)
+                self._has_document = True
+                headers = visible_headers(self._document.headers)
                 await route.fulfill(status=200, headers=headers, body=self._document.body)
             elif request.resource_type == "stylesheet":
                 await route.fulfill(status=200, headers={"content-type": "text/css"}, body="")
@@ -194,7 +186,7 @@ class PageRun:
 
     def _is_document(self, request: Request) -> bool:
         return (
-            not self._given
+            not self._has_document
             and request.is_navigation_request()
             and request.frame.parent_frame is None
         )
@@ -210,28 +202,28 @@ class PageRun:
 
     async def _answer(self, route: Route, request: Request) -> None:
         """Answer with what the fetcher got, if the page may read it."""
-        asked = self._asked(request)
+        resource_request = self._resource_request(request)
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(self._pool, self._fetch, asked)
+            response = await loop.run_in_executor(self._pool, self._fetch, resource_request)
         except AragogError as error:
             self._failure = error
-            found = "our own infrastructure failed"
+            response = "our own infrastructure failed"
         except Exception:
-            log.exception("a request of a page failed within aragog: %s", asked.url)
-            found = "aragog failed"
-        if isinstance(found, str) or not self._fits(found) or not _is_readable(found, asked):
+            log.exception("a request of a page failed within aragog: %s", resource_request.url)
+            response = "aragog failed"
+        if (
+            isinstance(response, str)
+            or not self._fits(response)
+            or not is_readable(response, resource_request)
+        ):
             await route.abort("failed")
             return
-        # Playwright would let the page read each response that does not mention CORS.
-        cors = {
-            "access-control-allow-origin": asked.origin or self._origin,
-            "access-control-allow-credentials": "true",
-        }
-        headers = _kept(found.headers) | cors
-        await route.fulfill(status=found.status, headers=headers, body=found.body)
+        cors = cors_headers(resource_request.origin or self._origin)
+        headers = visible_headers(response.headers) | cors
+        await route.fulfill(status=response.status, headers=headers, body=response.body)
 
-    def _asked(self, request: Request) -> ResourceRequest:
+    def _resource_request(self, request: Request) -> ResourceRequest:
         url = urldefrag(request.url).url
         from_origin = request.headers.get("origin")
         if from_origin is None and request.resource_type != "script":
@@ -239,35 +231,9 @@ class PageRun:
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
         return ResourceRequest(url, accept, from_origin, self._until_s)
 
-    def _fits(self, found: Resource) -> bool:
-        self._bytes += len(found.body)
+    def _fits(self, resource: Resource) -> bool:
+        self._bytes += len(resource.body)
         return self._bytes <= self._settings.max_bytes
 
     def _left_s(self) -> float:
         return max(0.0, self._until_s - time.monotonic())
-
-
-def _is_readable(found: Resource, asked: ResourceRequest) -> bool:
-    """Whether CORS lets the page read the response; all requests are without credentials. Pure."""
-    if asked.origin is None or _origin_of(found.url) == asked.origin:
-        return True
-    allowed = next((v for k, v in found.headers if k.lower() == ALLOW_ORIGIN), None)
-    return allowed in ("*", asked.origin)
-
-
-def _kept(headers: Headers) -> dict[str, str]:
-    """The headers that a page may see. Pure."""
-    kept: dict[str, str] = {}
-    for name, value in headers:
-        low = name.lower()
-        if low in KEPT_HEADERS or low.startswith("x-"):
-            kept[low] = f"{kept[low]}, {value}" if low in kept else value
-    return kept
-
-
-def _origin_of(url: str) -> str | None:
-    """The origin of an http(s) URL; None of any other."""
-    try:
-        return origin(url)
-    except InvalidUrl:
-        return None

@@ -39,11 +39,11 @@ def environ(origin: Origin) -> dict[str, str]:
 
 def browsers_of(pid: int) -> list[int]:
     """The processes below a process that run a browser or drive one."""
-    found = []
+    pids = []
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
-            found += [child, *browsers_of(child)]
-    return found
+            pids += [child, *browsers_of(child)]
+    return pids
 
 
 def runs(pid: int) -> bool:
@@ -55,12 +55,12 @@ def runs(pid: int) -> bool:
 
 
 def test_a_page_whose_worker_is_killed_while_it_is_open_is_rendered_and_stored_once():
-    asked = threading.Event()
+    requested = threading.Event()
     answered = threading.Event()
 
     def data(_request, _wire):
-        if not asked.is_set():
-            asked.set()
+        if not requested.is_set():
+            requested.set()
             answered.wait(PATIENCE_S)
         return answer(200, b"rendered", content_type="text/plain")
 
@@ -70,7 +70,7 @@ def test_a_page_whose_worker_is_killed_while_it_is_open_is_rendered_and_stored_o
         Aragog(system.settings) as client,
     ):
         client.enqueue(["http://shop.test/", "http://plain.test/"])
-        wait_until(asked.is_set, within_s=PATIENCE_S, meanwhile=system.supervisor.check)
+        wait_until(requested.is_set, within_s=PATIENCE_S, meanwhile=system.supervisor.check)
         worker = system.child("render").process.pid
         browsers = browsers_of(worker)
         assert len(browsers) > 2  # a driver, a browser, a page

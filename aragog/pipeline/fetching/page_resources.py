@@ -121,7 +121,7 @@ class PageResources:
 
     def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
         """What to ask the limiter, or why the URL gets no request."""
-        asked = False
+        requested_rules = False
         while True:
             vetted = self.access.vet([job])
             if vetted.denied:
@@ -131,9 +131,9 @@ class PageResources:
                 return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s)
             if self.clock.monotonic_s() >= until_s:
                 return NO_RULES
-            if not asked:
+            if not requested_rules:
                 self.learn_rules(origin(job.url))
-                asked = True
+                requested_rules = True
             else:
                 self.clock.sleep_s(ASK_AGAIN_S)
 

@@ -48,9 +48,9 @@ class RenderingRule:
         The ETag of a page that scripts fill says nothing about what they fill it with.
         """
         return {
-            url: those
-            for url, those in validators.items()
-            if not self.names(url) and not (those.url and self.names(those.url))
+            url: stored
+            for url, stored in validators.items()
+            if not self.names(url) and not (stored.url and self.names(stored.url))
         }
 
     def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
@@ -66,8 +66,8 @@ class RenderingRule:
         return [
             OutgoingMessage(
                 destination,
-                ResultBatch(those),
-                priority=most_urgent(result.job for result in those),
+                ResultBatch(part),
+                priority=most_urgent(result.job for result in part),
             )
-            for destination, those in batches
+            for destination, part in batches
         ]

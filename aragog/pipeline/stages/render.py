@@ -88,9 +88,9 @@ class RenderStage:
         """Free the bodies of the batch that none of the messages, which are sent by now, names."""
         named = {
             result.token
-            for one in outgoing
-            if isinstance(one.message, ResultBatch)
-            for result in one.message.results
+            for sent in outgoing
+            if isinstance(sent.message, ResultBatch)
+            for result in sent.message.results
         }
         self.spool.free([r.token for r in batch.results if r.token and r.token not in named])
 

@@ -54,8 +54,8 @@ def shop(**more) -> dict:
 def rendering(**more) -> RenderingSettings:
     """Settings that render the hosts of shop.test with the browser of this machine."""
     # Chromium's own sandbox needs a user other than root.
-    given = {"hosts": ("shop.test",), "sandbox": os.geteuid() != 0, **more}
-    return RenderingSettings(browser=chromium_or_skip(), **given)
+    values = {"hosts": ("shop.test",), "sandbox": os.geteuid() != 0, **more}
+    return RenderingSettings(browser=chromium_or_skip(), **values)
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ def nothing(_request) -> str:
 
 def settings(**more) -> RenderingSettings:
     # Chromium's own sandbox needs a user other than root.
-    given = {"browser": chromium_or_skip(), "sandbox": os.geteuid() != 0, **more}
-    return RenderingSettings(**given)
+    values = {"browser": chromium_or_skip(), "sandbox": os.geteuid() != 0, **more}
+    return RenderingSettings(**values)
 
 
 @pytest.fixture(autouse=True)
@@ -47,27 +47,27 @@ def folder_of_browsers(tmp_path, monkeypatch):
 @pytest.fixture
 def renderer() -> Iterator:
     """Makes renderers, and stops their browsers."""
-    made = []
+    renderers = []
 
     def make(**more) -> Renderer:
-        made.append(Renderer(settings(**more), user_agent="test", max_html_bytes=1_000_000))
-        return made[-1]
+        renderers.append(Renderer(settings(**more), user_agent="test", max_html_bytes=1_000_000))
+        return renderers[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for renderer in renderers:
+        renderer.close()
 
 
 def processes(*parts: str, pid: int | str = "self") -> list[int]:
     """The processes below one whose command line names one of these parts, nearest first."""
-    found = []
+    pids = []
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
             with suppress(OSError):
                 command = Path(f"/proc/{child}/cmdline").read_text()
-                found += [child] if any(part in command for part in parts) else []
-                found += processes(*parts, pid=child)
-    return found
+                pids += [child] if any(part in command for part in parts) else []
+                pids += processes(*parts, pid=child)
+    return pids
 
 
 def browsers() -> list[int]:
@@ -101,7 +101,7 @@ def test_a_browser_that_died_between_two_pages_is_replaced(renderer, part):
 
     results = [rendering.render(GOOD, nothing) for _ in range(2)]
 
-    assert [type(one) for one in results] == [Rendered, Rendered]
+    assert [type(result) for result in results] == [Rendered, Rendered]
     wait_until(lambda: not set(browsers()) & set(died), within_s=30)
 
 

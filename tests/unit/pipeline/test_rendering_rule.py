@@ -50,7 +50,7 @@ def test_nothing_is_rendered_by_default():
     rule = RenderingRule(RenderingSettings())
 
     assert not rule.matches(SHOP)
-    assert [one.destination for one in rule.routed([SHOP])] == [Destination.CANONICALIZE]
+    assert [message.destination for message in rule.routed([SHOP])] == [Destination.CANONICALIZE]
 
 
 def test_pages_to_render_get_a_message_each_and_the_others_share_one(rule):
@@ -58,12 +58,12 @@ def test_pages_to_render_get_a_message_each_and_the_others_share_one(rule):
 
     messages = rule.routed([SHOP, plain, SHOP, plain])
 
-    assert [(one.destination, len(one.message.results)) for one in messages] == [
+    assert [(message.destination, len(message.message.results)) for message in messages] == [
         (Destination.CANONICALIZE, 2),
         (Destination.RENDER, 1),
         (Destination.RENDER, 1),
     ]
-    assert {one.priority for one in messages} == {3}
+    assert {message.priority for message in messages} == {3}
     assert rule.routed([]) == []
 
 

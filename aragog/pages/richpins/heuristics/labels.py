@@ -18,8 +18,8 @@ from aragog.pages.richpins.syntax.sources import Sources
 
 _MAX_CHARS = 60
 _VALUE = re.compile(
-    rb"\.?\s{0,20}+(?P<colon>:?)(?P<tags>(?:\s{1,60}+|:|&nbsp;|<[^<>]{1,400}>){0,24}+)"
-    rb"(?P<value>[^<>\s:][^<>]{0,200})<"
+    rb"\.?\s{0,20}+(?P<colon>:?)(?P<tags>(?:\s{1,300}+(?!\s)|:|&nbsp;|<[^<>]{1,400}+>){0,24}+)"
+    rb"(?P<value>[^<>\s:][^<>]{0,200}+)<"
 )
 _BEFORE = re.compile(rb">(?:\s|&nbsp;){0,60}\Z")
 _MAX_BYTES_BEFORE = 80
