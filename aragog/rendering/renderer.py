@@ -3,8 +3,8 @@ Render pages from ordinary threads: each thread has an event loop and a browser 
 
 A page that hangs or crashes its browser therefore harms no other page. The browser is started with
 the first page, replaced after `rendering.pages_per_browser` pages and after each page that failed,
-and ends with its process, however that ends: Chromium reads a pipe of its driver, and the driver
-one of ours.
+and ends with the worker, even if that is killed: Chromium ends when its pipe to the driver closes,
+and the driver when its pipe to the worker closes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
 Parser for the head of an HTTP/1 response: bytes to status and headers. Pure.
 
-It is as lenient as browsers about harmless deviations: bare LF, no reason phrase, folded lines,
-blanks before the colon. It rejects what two parsers could read as two different responses (RFC 9112
-sections 2.2, 4, 5 and 11): NUL, CR inside a line, a line without a colon, a status that is not
-three digits.
+It is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete line
+folding, blanks before the colon. It rejects what two parsers could read as two different responses
+(RFC 9112 sections 2.2, 4, 5 and 11): NUL, CR inside a line, a line without a colon, a status that
+is not three digits.
 """
 
 from __future__ import annotations

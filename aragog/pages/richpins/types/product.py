@@ -80,7 +80,7 @@ def read(sources: Sources, nodes: list[Node], shown: Shown) -> Product:
             f"product.{name}",
             parse,
             chain.from_iterable(candidates),
-            otherwise=_found_late(sources, otherwise),
+            otherwise=_deferred(sources, otherwise),
             expected=expected,
         )
 
@@ -115,7 +115,7 @@ def read(sources: Sources, nodes: list[Node], shown: Shown) -> Product:
     )
 
 
-def _found_late(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
+def _deferred(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
     """Search the visible text only when the first candidate is asked for."""
     if finder is not None:
         yield from finder(sources)
@@ -146,7 +146,7 @@ def _availability(
         "product.availability",
         availability,
         every,
-        otherwise=_found_late(sources, shown),
+        otherwise=_deferred(sources, shown),
         expected="an availability",
     )
 

@@ -126,11 +126,15 @@ _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu",
 """Country top-level domains that sites of all countries use."""
 
 
+_NO_CURRENCY = "XXX"
+"""ISO 4217's code where no currency is involved; with it, a number is read as a price."""
+
+
 def _price(raw: Any, country: str | None) -> Price | None:
     if isinstance(raw, tuple):
         amount, currency, listed = raw
         code = money.currency_of(currency) or money.currency_of(amount, country)
-        number = money.amount_of(amount, code or "XXX")
+        number = money.amount_of(amount, code or _NO_CURRENCY)
         if number is None or number < 0 or code is None:
             return None
         before = money.amount_of(listed, code)
@@ -178,4 +182,4 @@ def _currency(offer: Node, specifications: list[Node], country: str | None) -> s
 def _amount(value: Any, currency: str | None) -> Decimal | None:
     if isinstance(value, Node):
         value = value.first("price", "value")
-    return money.amount_of(value, currency or "XXX")
+    return money.amount_of(value, currency or _NO_CURRENCY)
