@@ -45,7 +45,11 @@ _AMOUNT = re.compile(
     r"\([^()]{0,30}\)|\d+\+?|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
 )
 _OUTSIDE = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
-_OFF = re.compile(r"disabled|hidden|sold-?out|unavailable|out-?of-?stock|related|similar|recommend")
+_OFF = re.compile(
+    r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
+    r"|related|similar|recommend"
+)
+"""Classes such as `disabled:opacity-50` and `overflow-hidden` hide nothing and are common."""
 _UNSHOWN = re.compile(r"display:\s?none")
 
 

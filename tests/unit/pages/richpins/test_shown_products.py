@@ -124,6 +124,12 @@ def test_an_article_has_no_brand_or_stock():
         ("<a class=btn-cart href=/cart/add><span>Do</span> <span>košíka</span></a>", "in_stock"),
         ("<p>In stock</p><p>Out of stock</p>", None),
         ("<p>Out of stock</p><button>Add to cart</button>", None),
+        (
+            "<p class=overflow-x-hidden><button class='buy disabled:opacity-50'>Add to cart</button>",
+            "in_stock",
+        ),
+        ("<p class=hidden><button>Add to cart</button></p>", None),
+        ("<button class='buy disabled'>Add to cart</button>", None),
         ("<button disabled>Add to cart</button>", None),
         ("<div style='display: none'><button>Add to cart</button></div>", None),
         ("<div class=related-products><button>Add to cart</button></div>", None),
