@@ -209,6 +209,7 @@ class HttpBackend:
             {name: read(name, value) for name, value in raw["fields"].items()},
             _plain(raw["facts"]) if facts else {},
             raw["version"],
+            from_standby=raw.get("from_standby", False),
         )
         if not facts:
             return record

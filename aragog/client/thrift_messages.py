@@ -101,6 +101,7 @@ def record_of(record: Any) -> Record:
         content_hash=record.content_hash,
         content_bytes=record.content_bytes,
         due_at_ms=record.due_at_ms,
+        from_standby=bool(record.from_standby),
     )
 
 

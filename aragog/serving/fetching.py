@@ -85,7 +85,10 @@ class FetchResponse:
     fetching: bool = False
     """The URL is in flight still: a later call may bring more."""
     reason: str | None = None
-    """Why it is not fetched: its host was taken down, or the broker does not answer."""
+    """
+    Why it is not fetched, or why its last fetch brought no page: robots.txt disallows it, its host
+    was taken down, the broker does not answer. None while it is in flight.
+    """
     tried_at_ms: int = 0
     """Of the last fetch, whatever its outcome; 0: there was none."""
     confirmed_at_ms: int = 0
@@ -202,7 +205,7 @@ class Fetching:
                     if not self._draining:
                         yield Wait(subscription.notified, left_s)
                     if self._draining or not subscription.notified.done():
-                        return replace(self._stored(url, request), fetching=True)
+                        return replace(self._stored(url, request), fetching=True, reason=None)
                     done = subscription.notified.result()
                     response = self._stored(url, request)
                     # What ended may be a job that was in flight before, and fetched nothing.
@@ -220,7 +223,9 @@ class Fetching:
         except TransientError as error:
             return _unfetched(response, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
-            return replace(response, fetching=True), result.status is EnqueueStatus.ACCEPTED
+            return replace(
+                response, fetching=True, reason=None
+            ), result.status is EnqueueStatus.ACCEPTED
         return replace(response, reason=result.reason), False
 
     def _stored(self, url: str, request: FetchRequest) -> FetchResponse:
@@ -251,6 +256,7 @@ class Fetching:
             state=FetchState.STALE if (old or stale) and not failed else state,
             age_s=age_s,
             stale_fields=stale,
+            reason=_reason_of_failure(record),
             tried_at_ms=tried_at_ms,
             confirmed_at_ms=confirmed_at_ms,
         )
@@ -310,6 +316,14 @@ def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
     except StopIteration as end:
         response: FetchResponse = end.value
         return response
+
+
+def _reason_of_failure(record: Record) -> str | None:
+    """Why the last fetch of a record's URL brought no page; None: it brought one, or was not."""
+    outcome = record.facts.get("outcome")
+    if outcome is None or outcome in _CONFIRMING:
+        return None
+    return str(record.facts.get("reason") or outcome)
 
 
 def _is_older(age_s: float | None, limit_s: float) -> bool:

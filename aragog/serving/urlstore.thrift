@@ -393,7 +393,7 @@ struct FetchAnswer {
   4: optional i64 age_ms
   /** The fetch continues: a later call may return more. */
   5: bool fetching
-  /** Why the URL is not fetched. */
+  /** Why the URL is not fetched, or why its last fetch brought no page. */
   6: optional string reason
   /** The last fetch. Absent: there was none. */
   7: optional FetchReport report
@@ -465,6 +465,7 @@ struct ClaimedJob {
 
 /** A claim, as `dequeue` returned it. */
 struct JobClaim {
+  /** Names the queue as well: a job of another queue is BadInput. */
   1: string job_id
   2: i64 claim_token
   /** For `nack`: the attempt that failed, from which the delay is computed. Default: 1. */
@@ -483,8 +484,8 @@ struct NackOptions {
 }
 
 /**
- * Jobs that wait on the server until they are due. Scope write; queues of the crawler itself
- * (fetch, robots, canonicalize, store, …) are refused.
+ * Jobs that wait on the server until they are due. Scope write. Queue NAME of this service is queue
+ * jobs.NAME of the broker, so that no name reaches the queues of the crawler.
  *
  * Delivery is at least once: a job whose claim expires is delivered again.
  */

@@ -129,6 +129,8 @@ class Record:
     """Of each field, if requested."""
     provisional: bool = False
     """True for an alias whose canonical URL was not fetched yet."""
+    from_standby: bool = False
+    """Read from the standby store, whose data may be older."""
 
 
 class FieldValues(NamedTuple):

@@ -51,14 +51,15 @@ class Running:
 @contextmanager
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
-    embedded: bool = True, service: Any = None, shared_tokens: Any = None, **options: Any,
+    embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
+    **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
     [sock] = listen(settings)
     jobs = PinLaterService(cluster, settings.max_waiting)
     services = {
-        "UrlStore": service or UrlStoreService(store, None, FieldWriters(settings.field_writers)),
+        "UrlStore": service or UrlStoreService(store, read, FieldWriters(settings.field_writers)),
         "Fetcher": FetcherService(enqueue, fetching, store),
         "PinLater": jobs,
     }

@@ -29,6 +29,7 @@ from aragog.errors import (
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.auth.tokens import make
 from aragog.serving.fetching import FetchResponse, FetchState
+from aragog.serving.hedging import HedgedResult
 from aragog.serving.http.services import Services
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
@@ -115,8 +116,8 @@ def thrift(part, **options):
 
 
 @contextmanager
-def http(part, **options):
-    services = Services(enqueue=part.producer.enqueue, fetching=part.fetching)
+def http(part, read=None, **options):
+    services = Services(enqueue=part.producer.enqueue, fetching=part.fetching, read=read)
     with api_server.running(part.store, services, **options) as server:
         yield f"http://127.0.0.1:{server.port}"
 
@@ -194,6 +195,23 @@ def test_more_urls_than_a_request_takes_are_read(part, client):
 
     assert records[:-1] == [None] * 2001
     assert records[-1].fields == {"n": b"1"}
+
+
+def test_a_record_of_the_standby_says_so(part, served):
+    part.store.put(URL, {"a": b"1"})
+
+    def from_standby(call):
+        return HedgedResult(call(part.store), from_standby=True)
+
+    with (
+        served(part, read=from_standby) as address,
+        connect(address, deadline_s=DEADLINE_S) as client,
+    ):
+        records = [client.get(URL, ["a"]), client.get(URL), client.get(URL, facts=True)]
+    assert [record.from_standby for record in records] == [True, True, True]
+
+    with served(part) as address, connect(address, deadline_s=DEADLINE_S) as client:
+        assert client.get(URL, ["a"]).from_standby is False
 
 
 def test_facts_come_when_they_are_asked_for(part, client):

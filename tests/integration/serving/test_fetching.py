@@ -279,6 +279,23 @@ def test_a_broker_that_does_not_answer_harms_no_read_of_a_stored_page(pipeline_s
     assert "connection refused" in response.reason
 
 
+def test_a_fetch_that_brought_no_page_says_why(pipeline_stand, fetching):
+    stand = pipeline_stand
+    facts = {"outcome": "Refused", "reason": "robots.txt disallows it: line 2"}
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
+        wait_until(lambda: stand.sent.urls() == [URL])
+        stand.store.write_pages([page(URL, SystemClock().now_ms(), facts=facts)])
+        finish(stand)
+        response = future.result(60)
+
+    assert (response.state, response.reason) == (FetchState.ABSENT, facts["reason"])
+    later = fetching.fetch_now(FetchRequest(url=URL, max_age_s=3600))
+    assert (later.fetching, later.reason) == (False, facts["reason"])
+    again = fetching.fetch_now(FetchRequest(url=URL, max_age_s=0))
+    assert (again.fetching, again.reason) == (True, None)
+
+
 def test_what_is_no_url_is_refused(fetching):
     with pytest.raises(InvalidUrl):
         fetching.fetch_now(FetchRequest(url="nonsense", max_wait_ms=LONG_MS))

@@ -504,6 +504,28 @@ def test_every_job_can_be_acknowledged(jobs, apache):
 
 
 @pytest.mark.redis
+def test_a_claim_of_one_queue_ends_no_job_of_another(jobs, apache):
+    # Both are the first job of their queue, so they had the same id and the same claim token.
+    taken = {}
+    for queue in ("q1", "q2"):
+        for body in (b"1", b"2", b"3"):
+            jobs.enqueue(queue, [apache.types.NewJob(body)], apache.types.CallOptions())
+        taken[queue] = jobs.dequeue(queue, 10, apache.types.DequeueOptions())
+    claims = {q: [apache.types.JobClaim(j.job_id, j.claim_token) for j in taken[q]] for q in taken}
+
+    calls = (
+        lambda: jobs.ack("q2", claims["q1"], apache.types.CallOptions()),
+        lambda: jobs.nack("q2", claims["q1"], apache.types.NackOptions(fail=True)),
+        lambda: jobs.extend("q2", claims["q1"], 5000, apache.types.CallOptions()),
+    )
+    for call in calls:
+        with pytest.raises(apache.types.BadInput, match="is of queue q1, not of q2"):
+            call()
+
+    assert jobs.ack("q2", claims["q2"], apache.types.CallOptions()) == [True] * 3
+
+
+@pytest.mark.redis
 def test_a_nacked_job_comes_again_and_a_failed_one_does_not(jobs, apache):
     jobs.enqueue("mine", [apache.types.NewJob(b"job")], apache.types.CallOptions())
     for attempt in (1, 2):
@@ -536,7 +558,7 @@ def test_a_bad_queue_name_is_refused(jobs, apache, queue):
 
 @pytest.mark.redis
 def test_a_claim_of_nowhere_is_refused(jobs, apache):
-    for job_id in ("", "7", "9-1", "0-x", "0-"):
+    for job_id in ("", "7", "0-1", "9-1-mine", "0-x-mine", "0-", "0--mine", "0-1-"):
         with pytest.raises(apache.types.BadInput, match="job_id"):
             jobs.ack("mine", [apache.types.JobClaim(job_id, 1)], apache.types.CallOptions())
 

@@ -56,7 +56,7 @@ class PinLaterService:
         queue = self._queue(args.queue)
         jobs = [_new_job(job) for job in items(args.jobs, "jobs")]
         return [
-            idl.EnqueuedJob(job_id=done.job_id, already_there=done.already_there)
+            idl.EnqueuedJob(job_id=f"{done.job_id}-{args.queue}", already_there=done.already_there)
             for done in self._shards().enqueue(queue, jobs)
         ]
 
@@ -113,7 +113,7 @@ class PinLaterService:
     def ack(self, args: Any) -> list[bool]:
         queue = self._queue(args.queue)
         return self._each(
-            args.claims, lambda shard, some: shard.ack(queue, [(c.id, c.token) for c in some])
+            args, lambda shard, some: shard.ack(queue, [(c.id, c.token) for c in some])
         )
 
     def nack(self, args: Any) -> list[bool]:
@@ -138,13 +138,13 @@ class PinLaterService:
             ]
             return [state is not None for state in shard.nack(queue, nacks)]
 
-        return self._each(args.claims, end)
+        return self._each(args, end)
 
     def extend(self, args: Any) -> list[bool]:
         queue = self._queue(args.queue)
         claim_ms = bounded(args.claim_ms, "claim_ms", LEAST_CLAIM_MS, MOST_CLAIM_MS)
         return self._each(
-            args.claims,
+            args,
             lambda shard, some: shard.extend(
                 queue, [(c.id, c.token) for c in some], timeout_ms=claim_ms
             ),
@@ -169,12 +169,13 @@ class PinLaterService:
 
     def _each(
         self,
-        claims: Sequence[Any] | None,
+        args: Any,
         end: Callable[[Shard, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
         """Call `end` for the claims of each shard; the results are in the order of the claims."""
         claims_sent = [
-            _SentClaim(claim, place) for place, claim in enumerate(items(claims, "claims"))
+            _SentClaim(claim, place, args.queue)
+            for place, claim in enumerate(items(args.claims, "claims"))
         ]
         done = [False] * len(claims_sent)
         by_shard: dict[str, list[_SentClaim]] = defaultdict(list)
@@ -192,14 +193,23 @@ class PinLaterService:
 
 
 class _SentClaim:
-    """A claim of a request."""
+    """
+    A claim of a request.
+
+    Shards count job ids and claim tokens for each queue, so a job id names its queue too.
+    """
 
     __slots__ = ("attempt", "id", "place", "shard", "token")
 
-    def __init__(self, claim: Any, place: int) -> None:
-        self.shard, _, self.id = text(claim.job_id, "job_id").partition("-")
-        if not _JOB_NUMBER.fullmatch(self.id):
+    def __init__(self, claim: Any, place: int, queue: str) -> None:
+        job_id = text(claim.job_id, "job_id")
+        self.shard, self.id, queue_of_job = (*job_id.split("-", 2), "", "")[:3]
+        if not (_JOB_NUMBER.fullmatch(self.id) and queue_of_job):
             raise BadInput("job_id: must be one that dequeue returned")
+        if queue_of_job != queue:
+            raise BadInput(
+                f"job_id: {job_id[:200]} is of queue {queue_of_job[:100]}, not of {queue}"
+            )
         self.token = bounded(claim.claim_token, "claim_token", 0, 2**53)
         self.attempt = bounded(claim.attempt, "attempt", 1, 2**31, 1)
         self.place = place
@@ -226,7 +236,7 @@ def _readable(shard: Shard, queue: str, claims: Sequence[Claimed]) -> list[Any]:
     """The claimed jobs as the contract has them."""
     return [
         idl.ClaimedJob(
-            job_id=f"{shard.name}-{job.job_id}",
+            job_id=f"{shard.name}-{job.job_id}-{queue.removeprefix(PREFIX)}",
             claim_token=job.token,
             attempt=job.attempt,
             body=body,
