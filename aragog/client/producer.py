@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, Unpack
 
+import redis
 from celery import Celery
 
 from aragog.client.arguments import EnqueueKeywords
@@ -42,7 +43,7 @@ from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.statistics.counters import Counters
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.settings import Settings, load_settings
+from aragog.settings import BrokerSettings, Settings, load_settings
 from aragog.urls import normalize
 from aragog.urls.url_filter import UrlFilter
 
@@ -54,12 +55,16 @@ class Backlog:
     in_flight: int
     """URLs that were accepted and are neither stored nor given up yet."""
     memory_share: float
-    """Used share of the fullest server's `maxmemory`; 0.0 without one. From 0.8: `SlowDown`."""
+    """Used share of the `maxmemory` of the server that decides: the fullest of `redis.url` and
+    `redis.nodes`, or the emptiest shard of the broker if that is fuller. From 0.8: `SlowDown`."""
     fetching_waits: bool
     """Pages are fetched faster than they are stored, so URLs enqueued now wait longer."""
 
 
 HOLDS_A_MESSAGE = 500
+
+ASK_A_SHARD_S = 1.0
+"""How long a shard may take to say how full it is, before it is left out."""
 
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
@@ -81,18 +86,13 @@ class Aragog:
         self._redis = nodes.first
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
-            celery_settings(broker.url, broker.shards, broker.claim_timeout_s),
+            celery_settings(broker.url, broker.shards, broker.claim_timeout_s, publishes_only=True),
             task_ignore_result=True,
             broker_connection_timeout=5,
         )
-        self._servers = {"redis.url": self._redis}
-        if kind_of(broker.url) == "pinlater":
-            urls = (*redis_urls(broker.url), *broker.shards)
-            self._servers |= {
-                f"broker {n}": connect(url, setting="broker.url") for n, url in enumerate(urls)
-            }
-        self._servers |= {f"redis.nodes {n}": client for n, client in enumerate(nodes.clients[1:])}
-        self._admission = Admission(self._servers)
+        others = {f"redis.nodes {n}": client for n, client in enumerate(nodes.clients[1:])}
+        self._shared, self._shards = {"redis.url": self._redis} | others, _shards(broker)
+        self._admission = Admission(self._shared, self._shards)
         self._in_flight = InFlightSet(nodes, prefix=shared.prefix)
         self._counters = Counters(self._redis, prefix=shared.prefix)
         max_bytes = self._settings.pipeline.spool_max_bytes
@@ -217,7 +217,7 @@ class Aragog:
             TransientError: Redis does not respond.
         """
         state = self._spool.state()
-        return Backlog(self.in_flight(), max(self._admission.shares().values()), state.closed)
+        return Backlog(self.in_flight(), self._admission.usage().share, state.closed)
 
     def counters(self) -> dict[str, int]:
         """Event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
@@ -226,7 +226,7 @@ class Aragog:
     def close(self) -> None:
         """Close the connections."""
         self._app.close()
-        for server in self._servers.values():
+        for server in (*self._shared.values(), *self._shards.values()):
             server.close()
 
     def __enter__(self) -> Self:
@@ -239,3 +239,15 @@ class Aragog:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
+    """Clients of the servers of a pinlater broker, by a name for people; none on other brokers."""
+    if kind_of(broker.url) != "pinlater":
+        return {}
+    return {
+        f"broker {n}": connect(
+            url, setting="broker.url", timeout_s=ASK_A_SHARD_S, connect_timeout_s=ASK_A_SHARD_S
+        )
+        for n, url in enumerate((*redis_urls(broker.url), *broker.shards))
+    }

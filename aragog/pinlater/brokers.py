@@ -61,7 +61,11 @@ def kind_of(broker_url: str) -> Kind:
 
 
 def celery_settings(
-    broker_url: str, shards: Sequence[str] = (), claim_timeout_s: float = 60.0
+    broker_url: str,
+    shards: Sequence[str] = (),
+    claim_timeout_s: float = 60.0,
+    *,
+    publishes_only: bool = False,
 ) -> dict[str, Any]:
     """
     Return Celery's settings for a broker, under Celery's own names.
@@ -70,6 +74,7 @@ def celery_settings(
         broker_url: as in `broker.url`.
         shards: further Redis servers for jobs (`redis://…`, `unix://…`); pinlater only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
+        publishes_only: for a program that runs no worker, see `transport.channel`; pinlater only.
 
     Raises:
         ConfigError: the scheme is unknown, or the broker does not support shards.
@@ -86,33 +91,26 @@ def celery_settings(
         # Acks survive a reconnect on pinlater; on other brokers tasks may run twice anyway.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
     }
-    return common | _OF_KIND[kind](tuple(shards), claim_timeout_s)
+    if kind == "pinlater":
+        options: dict[str, Any] = {"shards": shards, "claim_timeout_s": claim_timeout_s}
+        if publishes_only:
+            options["publishes_only"] = True
+        return common | {"broker_transport_options": options}
+    return common | _OF_KIND[kind]
 
 
-def _pinlater(shards: tuple[str, ...], claim_timeout_s: float) -> dict[str, Any]:
-    return {"broker_transport_options": {"shards": shards, "claim_timeout_s": claim_timeout_s}}
-
-
-def _redis(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
-    return {"broker_transport_options": {"visibility_timeout": 3600}}
-
-
-def _rabbitmq(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
-    return {
+_OF_KIND: dict[Kind, dict[str, Any]] = {
+    "redis": {"broker_transport_options": {"visibility_timeout": 3600}},
+    "rabbitmq": {
         "task_default_queue_type": "quorum",
         # Native delayed delivery routes by topic and does not support direct exchanges.
         "task_default_exchange_type": "topic",
         "broker_native_delayed_delivery_queue_type": "quorum",
         "worker_detect_quorum_queues": True,
         "broker_transport_options": {"confirm_publish": True},
-    }
-
-
-def _memory(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
-    return {"broker_transport_options": {"polling_interval": 0.01}}
-
-
-_OF_KIND = {"pinlater": _pinlater, "redis": _redis, "rabbitmq": _rabbitmq, "memory": _memory}
+    },
+    "memory": {"broker_transport_options": {"polling_interval": 0.01}},
+}
 
 
 def limitations(broker_url: str) -> list[str]:

@@ -9,24 +9,31 @@ shards assigns jobs with the same unique key to the same shard, so that duplicat
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
+import threading
+import time
+import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import redis
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
-from aragog.pinlater.shards.health import Breaker
+from aragog.pinlater.shards.health import PROBE_EVERY_S, Breaker
 from aragog.pinlater.shards.redis_shard import RedisShard
 from aragog.pinlater.shards.shard import Shard
 from aragog.redis_kit.connect import connect
 
+logger = logging.getLogger(__name__)
+
 SOCKET_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 1.0
 SETTINGS_FRESH_S = 2.0
+PROBER_LOOKS_EVERY_S = 0.25
 
 
 class Cluster:
@@ -51,30 +58,79 @@ class Cluster:
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._settings: dict[str, tuple[float, dict[str, float]]] = {}
+        self._full_until_s: dict[str, float] = {}
+        self._probing = threading.Lock()
+        self._probers: dict[str, threading.Thread] = {}
 
     @contextmanager
     def watched(self, shard: Shard) -> Iterator[None]:
         """Record the duration and errors of the block in the shard's circuit breaker."""
         started_s = self._clock.monotonic_s()
-        breaker = self.breakers[shard.name]
         try:
             yield
+        except BrokerFull:
+            # A full shard answers: its jobs are claimed and acknowledged, which makes room.
+            self.answered(shard, self._clock.monotonic_s() - started_s)
+            raise
         except BrokerUnavailable as error:
             unreachable = isinstance(error.__cause__, redis.TimeoutError | OSError)
-            breaker.failed(self._clock.monotonic_s(), at_once=unreachable)
+            self.failed(shard, error, at_once=unreachable)
             raise
-        now_s = self._clock.monotonic_s()
-        breaker.answered(now_s - started_s, now_s)
+        self.answered(shard, self._clock.monotonic_s() - started_s)
+
+    def answered(self, shard: Shard, took_s: float = 0.0) -> None:
+        """Record that the shard answered after `took_s`."""
+        with self._seen(shard, f"it took {took_s:.1f} s to answer") as breaker:
+            breaker.answered(took_s, self._clock.monotonic_s())
+
+    def failed(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
+        """Record that the shard did not answer; `at_once` takes it out of rotation."""
+        with self._seen(shard, str(error)) as breaker:
+            breaker.failed(self._clock.monotonic_s(), at_once=at_once)
+
+    @contextmanager
+    def _seen(self, shard: Shard, reason: str) -> Iterator[Breaker]:
+        """Log it when the block takes the shard out of rotation, or brings it back."""
+        breaker = self.breakers[shard.name]
+        out_since_s = breaker.out_since_s
+        yield breaker
+        if out_since_s is None and not breaker.healthy:
+            logger.warning("shard %s is out of rotation, and its jobs wait: %s", shard.name, reason)
+        elif out_since_s is not None and breaker.healthy:
+            out_s = self._clock.monotonic_s() - out_since_s
+            logger.warning("shard %s is back after %.0f s", shard.name, out_s)
 
     def usable(self, shard: Shard) -> bool:
-        """Return whether the shard is in rotation; probes one that is out after its rest time."""
+        """
+        Return whether the shard is in rotation.
+
+        One that is not is probed every `PROBE_EVERY_S` by a thread of its own, so that no caller
+        waits for a server that hangs.
+        """
+        healthy = self.breakers[shard.name].healthy
+        if not healthy:
+            self._start_probing(shard)
+        return healthy
+
+    def _start_probing(self, shard: Shard) -> None:
+        with self._probing:
+            prober = self._probers.get(shard.name)
+            # After a fork the parent's thread counts as ended.
+            if prober is None or not prober.is_alive():
+                prober = self._probers[shard.name] = threading.Thread(
+                    target=_probe_until_back,
+                    args=(weakref.ref(self), shard),
+                    name=f"pinlater-probe-{shard.name}",
+                    daemon=True,
+                )
+                prober.start()
+
+    def probe(self, shard: Shard) -> bool:
+        """Ask the shard if it is time to; returns whether it is in rotation."""
         breaker = self.breakers[shard.name]
         if breaker.worth_asking(self._clock.monotonic_s()):
-            try:
-                with self.watched(shard):
-                    shard.queues()
-            except BrokerUnavailable:
-                return False
+            with suppress(BrokerUnavailable), self.watched(shard):
+                shard.ping()
         return breaker.healthy
 
     def require(self, shard: Shard) -> None:
@@ -91,6 +147,16 @@ class Cluster:
         """Return the shards in rotation, or all shards when none is."""
         return [s for s in self.shards if self.usable(s)] or list(self.shards)
 
+    def accepting(self) -> list[Shard]:
+        """
+        Return the shards that new jobs are sent to: those in rotation that have room.
+
+        When all are full, they are asked all the same: the caller gets their error.
+        """
+        now_s = self._clock.monotonic_s()
+        healthy = self.healthy()
+        return [s for s in healthy if now_s >= self._full_until_s.get(s.name, 0.0)] or healthy
+
     @property
     def share(self) -> float:
         """Return the fraction of a queue's rate for each shard; jobs are distributed evenly."""
@@ -100,10 +166,12 @@ class Cluster:
         """
         Enqueue new jobs, in one round trip per shard; returns receipts in the order given.
 
-        A shard that fails leaves the rotation, and its jobs go to the others.
+        A shard that fails leaves the rotation. A shard whose memory is full stays in it, but gets
+        no new jobs for `PROBE_EVERY_S`. The jobs of both go to the others.
 
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
+            BrokerFull: as above, because the memory of those that answer is full.
         """
         receipts: list[Enqueued | None] = [None] * len(jobs)
         left = list(range(len(jobs)))
@@ -115,14 +183,15 @@ class Cluster:
                     with self.watched(shard):
                         accepted = shard.enqueue(queue, [jobs[i] for i in places])
                 except BrokerUnavailable as error:
-                    self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
+                    self._refused(shard, error)
                     failed, problem = failed + places, error
                     continue
+                self._has_room(shard)
                 for i, receipt in zip(places, accepted, strict=True):
                     receipts[i] = receipt._replace(job_id=f"{shard.name}-{receipt.job_id}")
             if problem is None:
                 break
-            if not any(b.healthy for b in self.breakers.values()):
+            if not self._others_accept():
                 raise problem
             left = failed
         return [receipt for receipt in receipts if receipt is not None]
@@ -145,17 +214,38 @@ class Cluster:
                 try:
                     with self.watched(shard):
                         shard.collect(queue, frame, part)
+                    self._has_room(shard)
                 except BrokerUnavailable as error:
-                    self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
+                    self._refused(shard, error)
                     failed, problem = failed + part, error
             if problem is None:
                 return
-            if not any(b.healthy for b in self.breakers.values()):
+            if not self._others_accept():
                 raise problem
             left = failed
 
+    def _refused(self, shard: Shard, error: BrokerUnavailable) -> None:
+        """Send new jobs to the other shards from now on."""
+        if not isinstance(error, BrokerFull):
+            self.failed(shard, error)
+            return
+        if shard.name not in self._full_until_s:
+            logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
+        self._full_until_s[shard.name] = self._clock.monotonic_s() + PROBE_EVERY_S
+
+    def _has_room(self, shard: Shard) -> None:
+        if self._full_until_s.pop(shard.name, None) is not None:
+            logger.warning("shard %s gets new jobs again", shard.name)
+
+    def _others_accept(self) -> bool:
+        now_s = self._clock.monotonic_s()
+        return any(
+            breaker.healthy and now_s >= self._full_until_s.get(name, 0.0)
+            for name, breaker in self.breakers.items()
+        )
+
     def _deal_items(self, span_ms: int, items: Sequence[JobItem]) -> dict[Shard, list[JobItem]]:
-        shards = self.healthy()
+        shards = self.accepting()
         if len(shards) == 1:
             return {shards[0]: list(items)} if items else {}
         # A wrong clock only makes the jobs less full.
@@ -166,7 +256,7 @@ class Cluster:
         return dealt
 
     def _deal(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
-        shards = self.healthy()
+        shards = self.accepting()
         if len(shards) == 1:
             return {shards[0]: list(places)} if places else {}
         dealt: dict[Shard, list[int]] = defaultdict(list)
@@ -203,6 +293,16 @@ def _pick(shards: Sequence[Shard], key: str) -> Shard:
         shards,
         key=lambda s: hashlib.blake2b(f"{s.name}\0{key}".encode(), digest_size=8).digest(),
     )
+
+
+def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
+    """Probe the shard until it is back, or nobody uses the cluster any more."""
+    while True:
+        time.sleep(PROBER_LOOKS_EVERY_S)
+        alive = cluster()
+        if alive is None or alive.probe(shard):
+            return
+        del alive
 
 
 def connect_shards(

@@ -32,16 +32,29 @@ class Home:
 
     def jobs(self) -> list[Any]:
         """The jobs that wait in the fetch queue, whatever their time."""
-        client = redis.Redis.from_url(f"{self.server.url.partition('?')[0]}?db=1")
-        return RedisShard(client).jobs("fetch", JobState.PENDING, limit=100_000)
+        return _jobs(f"{self.server.url.partition('?')[0]}?db=1")
 
     def messages(self) -> list[dict[str, Any]]:
         """What the jobs say, as tasks.fetch reads it."""
-        return [json.loads(b64decode(json.loads(job.body)["body"]))[0][0] for job in self.jobs()]
+        return _messages(self.jobs())
 
     def urls(self) -> list[str]:
         """The URLs that wait, each as often as it was sent."""
         return [job["url"] for message in self.messages() for job in message["urls"]]
+
+
+def waiting_urls(redis_url: str) -> list[str]:
+    """The URLs that wait in the fetch queue of a shard."""
+    return [job["url"] for message in _messages(_jobs(redis_url)) for job in message["urls"]]
+
+
+def _jobs(redis_url: str) -> list[Any]:
+    with redis.Redis.from_url(redis_url) as client:
+        return RedisShard(client).jobs("fetch", JobState.PENDING, limit=100_000)
+
+
+def _messages(jobs: list[Any]) -> list[dict[str, Any]]:
+    return [json.loads(b64decode(json.loads(job.body)["body"]))[0][0] for job in jobs]
 
 
 @contextmanager

@@ -165,7 +165,6 @@ class JobConsumer:
         except BrokerUnavailable:
             if shard is cluster.shards[0]:
                 raise
-            logger.warning("shard %s is unavailable; its jobs wait", shard.name)
             return 0
         self._openings.count_claimed(queue, len(claimed.claims))
         if claimed.more:
@@ -222,10 +221,9 @@ class JobConsumer:
     def _lost(self, poller: BlockingPoller, error: Exception) -> None:
         poller.drop()
         shard, cluster = poller.shard, self.claims.cluster
-        cluster.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
+        cluster.failed(shard, error)
         if shard is cluster.shards[0]:
             raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
-        logger.warning("shard %s is unavailable (%s); its jobs wait", shard.name, error)
 
     def close(self) -> None:
         """Close the blocking pops."""

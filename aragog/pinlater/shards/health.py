@@ -12,8 +12,8 @@ ERRORS_IN_A_ROW = 3
 """A shard leaves the rotation after so many."""
 SLOW_S = 1.0
 """A single answer that took longer is enough."""
-FIRST_REST_S, LONGEST_REST_S = 5.0, 60.0
-"""A shard rests so long before it is probed; each failed probe doubles it, up to the longest."""
+PROBE_EVERY_S = 5.0
+"""A shard out of rotation is probed so often."""
 CLOCK_SLACK_MS = 2000
 """How far a server's clock may run ahead of the stopwatch before nothing is reaped."""
 
@@ -27,31 +27,33 @@ class Breaker:
     """
 
     in_a_row: int = 0
-    out_until_s: float | None = None
-    resting_s: float = 0.0
+    out_since_s: float | None = None
+    """When it left the rotation; None: it is in rotation."""
+    probe_at_s: float = 0.0
 
     @property
     def healthy(self) -> bool:
         """Return whether the shard is in rotation."""
-        return self.out_until_s is None
+        return self.out_since_s is None
 
     def worth_asking(self, now_s: float) -> bool:
         """Return whether the shard has been out of rotation long enough for a probe."""
-        return self.out_until_s is not None and now_s >= self.out_until_s
+        return not self.healthy and now_s >= self.probe_at_s
 
     def answered(self, took_s: float, now_s: float) -> None:
         """Record a successful call."""
         if took_s > SLOW_S:
             self.failed(now_s, at_once=True)
             return
-        self.in_a_row, self.out_until_s, self.resting_s = 0, None, 0.0
+        self.in_a_row, self.out_since_s = 0, None
 
     def failed(self, now_s: float, *, at_once: bool = False) -> None:
         """Record a failed call; `at_once` after a timeout or a refused connection."""
         self.in_a_row += ERRORS_IN_A_ROW if at_once else 1
         if self.in_a_row >= ERRORS_IN_A_ROW:
-            self.resting_s = min(self.resting_s * 2 or FIRST_REST_S, LONGEST_REST_S)
-            self.out_until_s = now_s + self.resting_s
+            self.probe_at_s = now_s + PROBE_EVERY_S
+            if self.out_since_s is None:
+                self.out_since_s = now_s
 
 
 @dataclass(slots=True)

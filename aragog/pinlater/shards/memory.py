@@ -232,6 +232,9 @@ class MemoryShard:
     def stats(self, queue: str) -> dict[str, int]:
         return {name: n for name, n in self._queues[queue].stats.items() if n}
 
+    def ping(self) -> None:
+        pass
+
     def queues(self) -> set[str]:
         return set(self._queues)
 

@@ -267,6 +267,11 @@ class RedisShard:
             stored: Any = self.client.hgetall(self.keys(queue).stats)
         return {name.decode(): int(value) for name, value in stored.items()}
 
+    def ping(self) -> None:
+        with redis_errors(f"shard {self.name}"):
+            # A write that changes nothing: a replica, or a server whose disk is full, refuses it.
+            self.client.srem(self._index, "")
+
     def queues(self) -> set[str]:
         with redis_errors(f"shard {self.name}"):
             names: Any = self.client.smembers(self._index)

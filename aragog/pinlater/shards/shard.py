@@ -96,6 +96,9 @@ class Shard(Protocol):
     def stats(self, queue: str) -> dict[str, int]:
         """Return the counters since the queue was created."""
 
+    def ping(self) -> None:
+        """Return if the server accepts writes; a server whose memory is full does."""
+
     def queues(self) -> set[str]:
         """Return the names of the queues on this shard."""
 

@@ -68,6 +68,9 @@ class Channel(stock.Channel):
     # kombu's own channel waits forever for the reply of a server that hangs.
     socket_timeout: float = 10.0  # type: ignore[assignment]
     before_delete: BeforeDelete | None = None
+    publishes_only = False
+    """True: opens without the first server while another shard answers. A worker needs the first
+    one; a program that only publishes needs it for broadcasts and named exchanges alone."""
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
         *stock.Channel.from_transport_options,
@@ -75,6 +78,7 @@ class Channel(stock.Channel):
         "claim_timeout_s",
         "max_claim_s",
         "before_delete",
+        "publishes_only",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -86,8 +90,41 @@ class Channel(stock.Channel):
         """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
         self.before_delete = symbol_by_name(self.before_delete)
-        # The first server has just answered a PING, so reset its circuit breaker.
-        self.claims.cluster.breakers[self.claims.cluster.shards[0].name].answered(0, 0)
+        if not self._may_lack_first:
+            # The first server has just answered a PING, so reset its circuit breaker.
+            self.cluster.answered(self.cluster.shards[0])
+
+    @property
+    def _may_lack_first(self) -> bool:
+        return self.publishes_only and len(self.cluster.shards) > 1
+
+    @property
+    def _lacks_first(self) -> bool:
+        return self._may_lack_first and not self.cluster.usable(self.cluster.shards[0])
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        client = super()._create_client(asynchronous)
+        if self._may_lack_first:
+            client.ping = self._ping_a_shard  # kombu opens a channel with a PING
+        return client
+
+    def _ping_a_shard(self) -> bool:
+        """
+        Return True if a shard answers.
+
+        Raises:
+            BrokerUnavailable: none does.
+        """
+        problem: BrokerUnavailable | None = None
+        for shard in self.cluster.healthy():
+            try:
+                with self.cluster.watched(shard):
+                    shard.ping()
+            except BrokerUnavailable as error:
+                problem = error
+            else:
+                return True
+        raise problem or BrokerUnavailable("broker", "no shard answers")
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -293,12 +330,16 @@ class Channel(stock.Channel):
 
     def _listed(self, queue: str) -> int:
         """Count messages in kombu's lists, outside a transaction, which a full server refuses."""
+        if self._lacks_first:
+            return 0
         with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
             for step in self.priority_steps:
                 pipe.llen(self._q_for_pri(queue, step))
             return int(sum(pipe.execute()))
 
     def _queue_bind(self, exchange: str, *args: Any) -> None:
+        if self._lacks_first:
+            return  # tasks are published to their queue by its name; a worker binds it as well
         with redis_errors(f"broker, binding of {exchange}"):
             try:
                 super()._queue_bind(exchange, *args)

@@ -7,12 +7,13 @@ It applies to producers only, because the messages of later stages lead to memor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import SlowDown
+from aragog.errors import BrokerUnavailable, SlowDown
+from aragog.pinlater.shards.health import Breaker
 from aragog.redis_kit.errors import redis_errors
 
 # Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
@@ -22,60 +23,99 @@ FRESH_S = 1.0
 RETRY_AFTER_S = 5.0
 
 
+class Usage(NamedTuple):
+    """How full one server is."""
+
+    server: str
+    share: float
+    """Used part of its `maxmemory`; 0.0 without one."""
+
+
 class Admission:
     """
     How full the Redis servers are that new URLs are written to.
 
+    A server of `shared` holds what no other one holds, so the fullest of them decides. The shards
+    of the broker replace each other, so the emptiest decides, and those that do not answer are
+    left out.
+
     Args:
-        servers: by a name for people.
+        shared: by a name for people. The first one must answer; the owner of the data that is on
+            the others finds out whether it needs them.
+        shards: by a name for people; one of them must answer. Clients with a short timeout: a
+            server that hangs is waited for once every five seconds.
         clock: only its stopwatch is used.
         retry_after_s: after how long a refused producer should try again.
     """
 
     def __init__(
         self,
-        servers: Mapping[str, redis.Redis],
+        shared: Mapping[str, redis.Redis],
+        shards: Mapping[str, redis.Redis] | None = None,
         clock: Clock | None = None,
         *,
         retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
         self._retry_after_s = retry_after_s
-        self._servers = servers
+        self._shared = shared
+        self._shards = shards or {}
+        self._breakers = {name: Breaker() for name in (*self._shards, *shared)}
         self._clock = clock or SystemClock()
-        self._seen: tuple[float, dict[str, float]] | None = None
+        self._seen: tuple[float, Usage] | None = None
 
-    def shares(self) -> dict[str, float]:
+    def usage(self) -> Usage:
         """
-        The part of its `maxmemory` that each server has in use; 0.0 for one without. At most 1 s
-        old.
+        The server that decides whether new URLs are accepted, and how full it is; at most 1 s old.
 
         Raises:
-            BrokerUnavailable: one of them does not answer.
+            BrokerUnavailable: the first shared server, or every shard, does not answer.
         """
         now_s = self._clock.monotonic_s()
         if self._seen is None or now_s - self._seen[0] > FRESH_S:
-            self._seen = (
-                now_s,
-                {name: _share(name, server) for name, server in self._servers.items()},
-            )
+            self._seen = now_s, self._decisive()
         return self._seen[1]
 
     def refusal(self) -> SlowDown | None:
         """Why no new URL may come in just now; None: they may. Raises `BrokerUnavailable`."""
-        for name, share in self.shares().items():
-            # A full one raises `BrokerFull` itself: waiting may not help.
-            if REFUSED_FROM < share < 1:
-                return SlowDown(
-                    name,
-                    f"{share:.0%} of its maxmemory is in use; new URLs are taken below "
-                    f"{REFUSED_FROM:.0%}. Wait until some are stored, or raise maxmemory",
-                    self._retry_after_s,
-                )
+        server, share = self.usage()
+        # A full one raises `BrokerFull` itself: waiting may not help.
+        if REFUSED_FROM < share < 1:
+            return SlowDown(
+                server,
+                f"{share:.0%} of its maxmemory is in use; new URLs are taken below "
+                f"{REFUSED_FROM:.0%}. Wait until some are stored, or raise maxmemory",
+                self._retry_after_s,
+            )
         return None
 
+    def _decisive(self) -> Usage:
+        first, *others = self._shared.items()
+        usages = [_usage(*first), *self._answers(dict(others))]
+        if self._shards:
+            shards = self._answers(self._shards)
+            if not shards:
+                names = ", ".join(self._shards)
+                raise BrokerUnavailable(names, "no shard of the broker answers")
+            usages.append(min(shards, key=lambda usage: usage.share))
+        return max(usages, key=lambda usage: usage.share)
 
-def _share(name: str, server: redis.Redis) -> float:
+    def _answers(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
+        """The usage of the servers that answer."""
+        usages: list[Usage] = []
+        for name, server in servers.items():
+            breaker, now_s = self._breakers[name], self._clock.monotonic_s()
+            if not breaker.healthy and not breaker.worth_asking(now_s):
+                continue
+            try:
+                usages.append(_usage(name, server))
+                breaker.answered(0.0, now_s)
+            except BrokerUnavailable:
+                breaker.failed(self._clock.monotonic_s(), at_once=True)
+        return usages
+
+
+def _usage(name: str, server: redis.Redis) -> Usage:
     with redis_errors(name):
         memory: Any = server.info("memory")
     most = int(memory.get("maxmemory", 0))
-    return float(memory["used_memory"]) / most if most else 0.0
+    return Usage(name, float(memory["used_memory"]) / most if most else 0.0)

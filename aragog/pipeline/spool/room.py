@@ -50,7 +50,7 @@ def claim_limit(
 
     Args:
         spool: receives the fetched bodies.
-        memory: memory use of its server. While it is nearly full, the bodies in the spool are
+        memory: memory use of its servers. While it is nearly full, the bodies in the spool are
             stored before new ones are fetched.
         clock: only its monotonic time is used.
     """
@@ -70,7 +70,7 @@ def claim_limit(
 def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
     try:
         state = spool.state()
-        share = max(memory.shares().values()) if memory else 0.0
+        share = memory.usage().share if memory else 0.0
     except TransientError as error:
         log.debug("nothing is claimed while the spool does not answer: %s", error)
         return Opening(NONE)

@@ -55,7 +55,7 @@ def test_the_backlog_shows_it_before_anything_is_refused(home):
 
 def test_who_would_rather_wait_is_served_when_there_is_room(home):
     ports, clock = MemoryPorts(), ManualClock()
-    admission = Admission({"redis": home.redis}, clock, retry_after_s=0.01)
+    admission = Admission({"redis": home.redis}, clock=clock, retry_after_s=0.01)
     enqueuer = replace(ports.enqueuer, admission=admission)
     fill(home)
     refusals = []

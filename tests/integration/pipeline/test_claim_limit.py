@@ -63,7 +63,7 @@ def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched
     redis_client, clock
 ):
     spool = Spool(redis_client, prefix="t:", max_bytes=10_000_000)
-    limit = claim_limit(spool, Admission({"r": redis_client}, clock), clock)
+    limit = claim_limit(spool, Admission({"r": redis_client}, clock=clock), clock)
     tokens = spool.put_many([b"x"])
     redis_client.config_set("maxmemory", redis_client.info("memory")["used_memory"] + 100)
     try:

@@ -36,14 +36,15 @@ def test_one_timeout_or_one_slow_answer_is_enough():
     assert not slow.healthy
 
 
-def test_a_shard_that_stays_away_is_asked_ever_less_often():
+def test_a_shard_that_stays_away_is_asked_every_five_seconds():
     breaker, now_s, rests = Breaker(), 0.0, []
     for _ in range(6):
         breaker.failed(now_s, at_once=True)
-        rests.append(breaker.out_until_s - now_s)
-        now_s = breaker.out_until_s
+        rests.append(breaker.probe_at_s - now_s)
+        now_s = breaker.probe_at_s
 
-    assert rests == [5, 10, 20, 40, 60, 60]
+    assert rests == [5] * 6
+    assert breaker.out_since_s == 0.0
 
 
 def test_nothing_is_reaped_before_the_server_was_heard_of():
