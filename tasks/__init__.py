@@ -1,41 +1,20 @@
 """
-The Celery tasks, under the short name that a source checkout offers.
+The Celery tasks: a few lines each, which call aragog.pipeline.
 
-`tasks.fetch` is the module `aragog.tasks.fetch`, not a copy of it, and so for every other module of
-`aragog.tasks`. The wheel has only the long names (docs/adr/0069).
+`tasks.fetch` in a source checkout is `aragog.tasks.fetch` (aragog/short_names.py).
 """
 
-import sys
+from typing import Any
 
-from aragog.tasks import (
-    canonicalize,
-    fetch,
-    maintenance,
-    policy,
-    reextract,
-    refresh,
-    render,
-    robots,
-    routes,
-    store,
-    watches,
-    webhooks,
-)
+from aragog.short_names import share
 
-__all__ = [
-    "canonicalize",
-    "fetch",
-    "maintenance",
-    "policy",
-    "reextract",
-    "refresh",
-    "render",
-    "robots",
-    "routes",
-    "store",
-    "watches",
-    "webhooks",
-]
+share(__name__)
 
-for _name in __all__:
-    sys.modules[f"{__name__}.{_name}"] = globals()[_name]
+
+def __getattr__(name: str) -> Any:
+    """The app as `celery`, for `celery -A tasks`; a process that only wants names does without."""
+    if name == "celery":
+        from aragog.workers.app import app  # noqa: PLC0415
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from tests.support.documented import blocks
+from tests.support.sources import modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -109,7 +110,9 @@ def test_the_drawing_of_the_limiter_names_what_there_is():
 def test_a_package_that_lists_its_modules_lists_all_of_them():
     """In its docstring, one a line: `name.py`, two spaces, what it is."""
     lists = {}
-    for path in sorted((ROOT / "aragog").rglob("__init__.py")):
+    for path in modules_of(ROOT / "aragog"):
+        if path.stem != "__init__":
+            continue
         if listed := re.findall(r"^ {4}(\w+)\.py {2}", path.read_text(), re.MULTILINE):
             modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
             lists[page_id(path)] = modules ^ set(listed)

@@ -13,6 +13,7 @@ from aragog.serving.access_log import AccessLog, access_log
 from aragog.serving.http.openapi.document import DOCUMENT
 from aragog.serving.http.openapi.schemas import SCHEMAS
 from tests.support.documented import blocks
+from tests.support.sources import modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -73,7 +74,7 @@ def test_the_thrift_page_has_every_exception():
 
 def metrics():
     """The names of the package's metrics, as Prometheus shows them."""
-    for path in (ROOT / "aragog").rglob("*.py"):
+    for path in modules_of(ROOT / "aragog"):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if (

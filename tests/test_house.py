@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sources import modules_of
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted(ROOT.glob("aragog/**/lua/*.lua"))
 
@@ -121,7 +123,7 @@ def test_a_page_links_to_what_exists(page):
 def test_a_class_name_appears_once_in_the_package():
     names = [
         node.name
-        for path in (ROOT / "aragog").rglob("*.py")
+        for path in modules_of(ROOT / "aragog")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     ]

@@ -1,14 +1,20 @@
 """
-The Celery app and the roles of workers, under their short names in a source checkout.
+The Celery app, the roles of its workers, and the services of a worker process.
 
-`workers.app` and `workers.roles` are the modules of `aragog.workers`, not copies (docs/adr/0069).
+`workers.app` in a source checkout is `aragog.workers.app` (aragog/short_names.py).
 """
 
-import sys
+from typing import Any
 
-from aragog.workers import app, roles, services
+from aragog.short_names import share
 
-__all__ = ["app", "roles", "services"]
+share(__name__)
 
-for _name in __all__:
-    sys.modules[f"{__name__}.{_name}"] = globals()[_name]
+
+def __getattr__(name: str) -> Any:
+    """The app as `celery`, for `celery -A workers`; a process that needs no app imports none."""
+    if name == "celery":
+        from aragog.workers.app import app  # noqa: PLC0415
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from tests.support.sources import modules_of
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MADE_AT_IMPORT = {"Hbase_thrift": "happybase"}
@@ -17,7 +19,7 @@ MADE_AT_IMPORT = {"Hbase_thrift": "happybase"}
 def imported(folder: Path) -> dict[str, Path]:
     """The top-level name of each import that is neither Python's nor ours, and a file that has it."""
     imports = {}
-    for path in folder.rglob("*.py"):
+    for path in modules_of(folder):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -35,7 +35,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     missing = [queue for queue in needed if queue not in served]
     if missing:
         text = (
-            f"no worker responds for {', '.join(missing)}: start `celery -A aragog.workers.app "
+            f"no worker responds for {', '.join(missing)}: start `celery -A aragog.workers "
             f"worker -Q {','.join(missing)}`, or `aragog up`"
         )
         yield Finding("workers", ok=False, text=text)
@@ -52,7 +52,7 @@ def check_beat(system: CheckedSystem) -> Iterator[Finding]:
     if age_s is None:
         text = (
             "no periodic task ran within a minute: nothing is refreshed; start `celery -A "
-            "aragog.workers.app beat` and a worker of the queue upkeep"
+            "aragog.workers beat` and a worker of the queue upkeep"
         )
         yield Finding("beat", ok=False, text=text)
     else:

@@ -1,10 +1,11 @@
 """
-The Celery app: `celery -A aragog.workers.app worker -Q fetch`, as with any Celery project.
+The Celery app: `celery -A workers worker -Q fetch` in a checkout, as with any Celery project, and
+`celery -A aragog.workers worker -Q fetch` where aragog is installed.
 
 Without `-Q`, a worker serves every queue.
 
 Settings come from aragog.toml and the environment (docs/settings.md). Celery's own settings come
-from aragog/celeryconfig.py.
+from celeryconfig.py.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ app.conf.task_queues = (
 # On pinlater, a job gets the outcome of its task; otherwise a failed task would be SUCCEEDED.
 follow(app)
 
-# `celery -A aragog.workers.app flower`: the app is imported before Flower builds its pages.
+# `celery -A aragog.workers flower`: the app is imported before Flower builds its pages.
 if "flower" in sys.argv:
     from aragog.workers import dashboard
 

@@ -29,7 +29,7 @@ class Role:
     """Of its process: see `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
-        """The command-line options for `celery -A aragog.workers.app worker`."""
+        """The command-line options for `celery -A aragog.workers worker`."""
         return [
             "--queues", ",".join(self.queues),
             "--pool", self.pool,

@@ -1,1 +1,0 @@
-"""The Celery tasks: a few lines each, which call aragog.pipeline."""
