@@ -169,6 +169,9 @@ class Redirected(BaseOutcome):
 class Refused(Failure):
     """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
 
+    taken_down: bool = False
+    """The target of a redirect was taken down."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(Failure):

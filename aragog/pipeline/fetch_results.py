@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind, kind_of
+from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind, Refused, kind_of
 from aragog.pipeline.kept_headers import kept_headers, kept_hops
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.urlstore.content.compression import compress
@@ -47,6 +47,7 @@ def result_of(
         address=outcome.address,
         tls=outcome.tls,
         reason=getattr(outcome, "reason", None),
+        taken_down=isinstance(outcome, Refused) and outcome.taken_down,
     )
     if not isinstance(outcome, Fetched) or body is None:
         return result

@@ -185,6 +185,8 @@ class FetchResult:
     address: str | None = None
     content_type: str | None = None
     reason: str | None = None
+    taken_down: bool = False
+    """It led to a URL that was taken down: what is stored of the page is deleted."""
     truncated: bool = False
     token: str | None = None
     """Of the compressed body in the spool."""

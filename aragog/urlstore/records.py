@@ -85,6 +85,8 @@ class PageWrite:
     """For the refresh schedule, which compares it with what is stored."""
     gone: bool = False
     """The origin reports that the page does not exist: aliases that trusted it are undone."""
+    leads_to_taken_down: bool = False
+    """`url` redirects to a URL that was taken down: what is stored of its page is deleted."""
 
 
 @dataclass(frozen=True, slots=True)

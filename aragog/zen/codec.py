@@ -20,6 +20,9 @@ BUCKETS = 16
 
 OUT, IN = b"o", b"i"
 
+SENDERS = b"\xff"
+"""After the bucket: the part of the index of hosts with pages by the host that sent them."""
+
 # A score is signed; shifted so that bytes sort like numbers.
 _SCORE_SHIFT = 1 << 63
 
@@ -70,6 +73,16 @@ def read_due_key(key: bytes) -> tuple[int, bytes]:
 def host_key(node_id: bytes, host: str) -> bytes:
     """Bucket, host with its labels reversed, zero, id: a site's URLs are a range a bucket."""
     return bytes([bucket_of(node_id)]) + reversed_host(host).encode() + b"\0" + node_id
+
+
+def sender_prefix(bucket: int, host: str) -> bytes:
+    """Where a bucket keeps the pages that a host sent; no reversed host begins with 0xff."""
+    return bytes([bucket]) + SENDERS + reversed_host(host).encode()
+
+
+def sender_key(node_id: bytes, host: str, sender_id: bytes) -> bytes:
+    """Sender's host with its labels reversed, zero, sender's id, page's id."""
+    return sender_prefix(bucket_of(node_id), host) + b"\0" + sender_id + node_id
 
 
 def journal_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aragog.urls.domain import host
-from aragog.zen.codec import due_key, edge_key, host_key, journal_key
+from aragog.zen.codec import due_key, edge_key, host_key, journal_key, sender_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put
 
@@ -38,6 +38,11 @@ def put_due(of: bytes, due_at_ms: int, cells: Mapping[bytes, bytes], at_ms: int)
 def put_host(url: str, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
     """Enter the node of a normalized URL into the index of hosts."""
     return ("h", host_key(node_id(url), host(url)), cells, at_ms)
+
+
+def put_sender(url: str, sender: str, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
+    """Enter the node of a normalized URL as one with data that the URL `sender` sent."""
+    return ("h", sender_key(node_id(url), host(sender), node_id(sender)), cells, at_ms)
 
 
 def append_log(bucket: int, at_ms: int, nonce: bytes, entry: Mapping[bytes, bytes]) -> Mutation:

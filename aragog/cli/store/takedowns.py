@@ -37,20 +37,43 @@ def _one_of(**options: str | None) -> str:
 
 
 @click.command()
-@click.option("--url", callback=_url, help="One page, with its aliases.")
+@click.option(
+    "--url",
+    callback=_url,
+    help="One page, with its aliases; of an alias on another host only the alias.",
+)
 @click.option("--host", type=Host(), help="All URLs of a host, on all its ports.")
 @click.option("--domain", type=Host(), help="All URLs of a domain and of the hosts below it.")
-@click.confirmation_option(prompt="Delete it permanently?")
-def takedown(url: str | None, host: str | None, domain: str | None) -> None:
-    """Delete a page, a host or a domain, and refuse it from now on."""
+@click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")
+def takedown(url: str | None, host: str | None, domain: str | None, *, yes: bool) -> None:
+    """
+    Delete a page, a host or a domain, and refuse it from now on.
+
+    What it sent is also deleted where a redirect stored it under another URL.
+    """
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
     with closing(url_store(settings)) as opened:
+        named = what if url is None else _named(opened, url)
+        if not yes:
+            click.confirm(f"Delete {named} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{what}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
     for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
         echo(f"{path} is a damaged file that a repair kept; delete it, as it may hold this data")
+
+
+def _named(opened: UrlStore, url: str) -> str:
+    """What a takedown of a URL takes down; names an alias's page on another host, which stays."""
+    pages = opened.takedowns.pages_of(url)
+    canonical = opened.resolve(url)
+    if canonical not in pages:
+        note(
+            f"{url} is an alias of {canonical}, which is on another host and stays; "
+            f"to delete that page: --url {canonical}"
+        )
+    return " and ".join(pages)
 
 
 @click.command()

@@ -147,4 +147,5 @@ def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
         final_url=job.url,
         fetched_at_ms=outcome.fetched_at_ms,
         reason="it redirects to a URL that was taken down",
+        taken_down=True,
     )

@@ -98,6 +98,7 @@ def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
             facts={n: v for n, v in facts(result).items() if n not in _OF_A_PAGE},
             seen=seen_of(result, settings),
             gone=result.outcome is OutcomeKind.GONE and result.status in (404, 410),
+            leads_to_taken_down=result.taken_down,
         )
     )
 
@@ -245,6 +246,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "report": write.report,
         "seen": None if write.seen is None else asdict(write.seen),
         "gone": write.gone,
+        "leads_to_taken_down": write.leads_to_taken_down,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
     }
 

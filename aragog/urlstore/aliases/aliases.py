@@ -58,7 +58,8 @@ class Aliases:
         alias, canonical = normalize(alias_url), normalize(canonical_url)
         for refused in self._takedowns.refused([alias, canonical]):
             raise TakenDown(refused)
-        with self._takedowns.writing(alias, canonical):
+        row = self._nodes.read([alias], [nodes.FACTS])[alias]
+        with self._takedowns.writing(alias, canonical, nodes.sender_of(row, alias)):
             self._merger.merge(
                 alias,
                 canonical,

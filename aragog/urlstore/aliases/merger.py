@@ -15,11 +15,12 @@ from contextlib import closing
 import orjson
 
 from aragog.settings import RefreshSettings
+from aragog.urls.domain import host
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, is_kept_apart, text
+from aragog.urlstore.pages.hosts import host_put, sender_put
+from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, is_kept_apart, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import is_wanted
@@ -39,6 +40,9 @@ SOON_MS = 600_000
 """An undone alias is fetched after this delay; conflicting pages may undo it each time."""
 
 _URL = b"p:u"
+_POINTER = (nodes.CANONICAL, nodes.ALIASED)
+_OF_ALIAS = (*_POINTER, nodes.REMOVED)
+"""An alias that was taken down leads nowhere (`nodes.leads_to`)."""
 _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 
@@ -218,18 +222,24 @@ class AliasMerger:
         return undone
 
     def of(self, canonical: str) -> Iterator[str]:
-        """URLs that stand for `canonical`, directly or through other aliases. Constant memory."""
-        yield from self._of(canonical, {canonical}, nodes.MAX_HOPS)
+        """URLs that lead to `canonical`, directly or through other aliases. Constant memory."""
+        yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 
-    def _of(self, canonical: str, visited: set[str], hops: int) -> Iterator[str]:
+    def pointing_to(self, canonical: str) -> Iterator[str]:
+        """`of`, and those that a takedown was about to remove from the list."""
+        yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
+
+    def _of(
+        self, canonical: str, columns: Sequence[bytes], visited: set[str], hops: int
+    ) -> Iterator[str]:
         for alias in self._edges_of(canonical):
-            alias_row = self._properties.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
-            if alias in visited or alias_of(alias_row, alias) != canonical:
+            alias_row = self._properties.get(node_id(alias), columns)
+            if alias in visited or leads_to(alias_row, alias) != canonical:
                 continue
             yield alias
             if hops > 1 and nodes.ALIASED in alias_row:
                 visited.add(alias)
-                yield from self._of(alias, visited, hops - 1)
+                yield from self._of(alias, columns, visited, hops - 1)
 
     def _edges_of(self, canonical: str) -> Iterator[str]:
         """The aliases that the edges list, unchecked."""
@@ -256,6 +266,13 @@ class AliasMerger:
             values += self._copy_content(own, canonical, target_row)
         if not moved:
             return
+        self._zen.mutate(
+            [
+                sender_put(canonical, sender, max(cell.at_ms for cell in moved.values()))
+                for sender in {source, nodes.sender_of(own, source)}
+                if host(sender) != host(canonical)
+            ]
+        )
         floor_ms = int(text(target_row, nodes.MOVED) or -1) + 1
         canonical_id = node_id(canonical)
         puts = [put_properties(canonical_id, cells, max(at, floor_ms)) for cells, at in values]

@@ -148,7 +148,8 @@ class Fields:
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        with self._takedowns.writing(normalized, canonical):
+        sender = nodes.sender_of(row, canonical)
+        with self._takedowns.writing(normalized, canonical, sender):
             self._zen.mutate(
                 [
                     put_properties(node_id(canonical), cells, at),

@@ -1,23 +1,45 @@
-"""The host index: every URL of a site, for listing and for taking down."""
+"""
+The host index: every URL of a site, and every page that a site sent under another URL.
+
+The second list is for takedowns: a redirect, a canonical URL or a merge stores a host's text under
+URLs of other hosts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from aragog.urls.domain import reversed_host
+from aragog.urls.domain import host, reversed_host
 from aragog.urlstore.pages.nodes import URL
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
 from aragog.zen.indexes.host_index import HostWalk
-from aragog.zen.mutations import Mutation, put_host
+from aragog.zen.mutations import Mutation, put_host, put_sender
 from aragog.zen.node_ids import node_id
 
 HOST_URL = b"i:u"
+SENDER = b"i:f"
 
 
 def host_put(url: str, now_ms: int) -> Mutation:
     """The row of a URL."""
     return put_host(url, {HOST_URL: url.encode()}, now_ms)
+
+
+def sender_put(url: str, sender: str, sent_at_ms: int) -> Mutation:
+    """The row of a page under `url` that another URL sent at that time."""
+    return put_sender(url, sender, {HOST_URL: url.encode(), SENDER: sender.encode()}, sent_at_ms)
+
+
+class SentPage(NamedTuple):
+    """A page that another URL sent, at `position` of the index."""
+
+    position: bytes
+    url: str
+    """Where its data is."""
+    sent_at_ms: int
+    """The last time."""
 
 
 class Hosts:
@@ -53,6 +75,23 @@ class Hosts:
         """Every URL of one host."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0"], b""))
+
+    def sent_by_url(self, sender: str) -> Iterator[SentPage]:
+        """Pages with data that this URL sent; one small read a bucket."""
+        return self._sent(host(sender), [b"\0" + node_id(sender)])
+
+    def sent_by_host(self, site: str) -> Iterator[SentPage]:
+        """Pages with data that URLs of a host sent."""
+        return self._sent(site, [b"\0"])
+
+    def sent_by_domain(self, domain: str) -> Iterator[SentPage]:
+        """Pages with data that URLs of a domain, or of hosts below it, sent."""
+        return self._sent(domain, [b"\0", b"."])
+
+    def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
+        for position, row in self._index.sent_by(site, endings):
+            cell = row[HOST_URL]
+            yield SentPage(position, cell.value.decode(), cell.at_ms)
 
     def _rows(self, prefixes: list[bytes], beyond: bytes) -> Iterator[tuple[bytes, str]]:
         for position, row in self._index.rows(prefixes, beyond):

@@ -72,6 +72,10 @@ MAX_HOPS = 4
 """Maximum hops of aliases; writing flattens them, so more than one is left by a race."""
 
 
+HISTORIES = b"s:was:"
+"""How the cells of histories begin."""
+
+
 @lru_cache(maxsize=4096)
 def field_column(field: str) -> bytes:
     """The cell of a field."""
@@ -80,7 +84,7 @@ def field_column(field: str) -> bytes:
 
 def history_column(field: str) -> bytes:
     """The cell of a field's last values."""
-    return b"s:was:" + field.encode()
+    return HISTORIES + field.encode()
 
 
 def from_column(field: str) -> bytes:
@@ -112,12 +116,28 @@ def alias_of(row: Row, url: str) -> str | None:
     return None if target is None or target == url else target
 
 
+def leads_to(row: Row, url: str) -> str | None:
+    """`alias_of`, but None also for an alias that was taken down: it shows nothing anymore."""
+    return None if is_taken_down(row) else alias_of(row, url)
+
+
+def sender_of(row: Row, url: str) -> str:
+    """The URL that sent the stored page of `url`, by its node; `url` itself if it is not known."""
+    sender = facts_of(row).get("final_url")
+    return sender if isinstance(sender, str) and sender else url
+
+
 def is_kept_apart(url: str, canonical: str, row: Row) -> bool:
     """True if `canonical`, whose node is `row`, was fetched itself, and `url` has another host."""
     own = facts_of(row, OWN)
     if own.get("status") not in _WITH_A_PAGE or own.get("gone") or own.get("redirects_to"):
         return False
-    return host(url).removeprefix("www.") != host(canonical).removeprefix("www.")
+    return not on_one_host(url, canonical)
+
+
+def on_one_host(one: str, other: str) -> bool:
+    """True if two normalized URLs have the same host, apart from a leading `www.`."""
+    return host(one).removeprefix("www.") == host(other).removeprefix("www.")
 
 
 def check_url(row: Row, url: str) -> None:
@@ -154,13 +174,14 @@ class Nodes:
         The canonical URL of each URL, and the node of that canonical URL.
 
         If URLs point at each other in a circle, the one with the smallest key stands for all.
-        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked. `rows` are nodes
-        that were already read with these columns.
+        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked; with `REMOVED`
+        an alias that was taken down leads nowhere. `rows` are nodes that were already read with
+        these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)
         for _ in range(MAX_HOPS):
-            targets = {alias_of(row, url) for url, row in rows.items()}
+            targets = {leads_to(row, url) for url, row in rows.items()}
             missing = [t for t in targets if t is not None and t not in rows]
             if not missing:
                 break
@@ -169,14 +190,18 @@ class Nodes:
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
         """The URL that stands for a normalized one, itself if unknown, and the node of that."""
-        return self.follow([url], [URL, CANONICAL, *columns])[url]
+        return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
+
+    def pointed(self, url: str) -> str:
+        """`resolve` by the pointers alone, also of an alias that was taken down."""
+        return self.follow([url], [URL, CANONICAL])[url][0]
 
 
 def end_of(url: str, rows: dict[str, Row]) -> str:
     """Where the aliases from `url` lead, through the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):
-        target = alias_of(rows.get(way[-1], {}), way[-1])
+        target = leads_to(rows.get(way[-1], {}), way[-1])
         if target is None:
             break
         if target in way:

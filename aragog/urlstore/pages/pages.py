@@ -28,9 +28,11 @@ from aragog.zen.node_ids import node_id
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)
-_FETCH = (nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.FETCH)
+_FETCH = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, nodes.FETCH)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
-_SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
+_SEEN = (
+    nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH,
+)  # fmt: skip
 
 
 class Pages:

@@ -42,10 +42,13 @@ class Takedowns:
         """
         Remove a page with its aliases, or all URLs of a host or domain, for good.
 
-        Returns how many URLs were removed. Each of them keeps a stub that refuses every later write
-        until `lift`; a host or domain gets a tombstone that refuses every URL of it. A host
-        includes all its ports, a domain all hosts below it. Exactly one argument is given. Safe to
-        repeat and to run concurrently with writers: what they are about to write is removed too.
+        Returns how many URLs lost data. Each URL that was given keeps a stub that refuses every
+        later write until `lift`; a host or domain gets a tombstone that refuses every URL of it. A
+        host includes all its ports, a domain all hosts below it. What these URLs sent is deleted
+        under other URLs as well (a temporary redirect, for example), which are not refused. An
+        alias of a page on another host is taken down without that page: `pages_of` names what is
+        taken down. Exactly one argument is given. Safe to repeat and to run concurrently with
+        writers: what they are about to write is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -54,14 +57,35 @@ class Takedowns:
         if (url is None) + (host is None) + (domain is None) != 2:
             raise BadInput("take_down: give one of url, host and domain")
         if url is not None:
-            normalized = normalize(url)
-            count = self.takedown.of_urls({self.nodes.resolve(normalized)[0], normalized}, now_ms)
+            count = self.takedown.of_urls(self.pages_of(url), now_ms)
         elif host is not None:
             count = self.takedown.of_site(HOST, site_name(host), now_ms)
         else:
             count = self.takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
         self.clock.deleted_at(now_ms)
         return count
+
+    def pages_of(self, url: str) -> tuple[str, ...]:
+        """
+        The URLs that a takedown of `url` takes down with their aliases; normalized.
+
+        Itself, and its canonical URL if that has the same host (with or without `www.`).
+        """
+        normalized = normalize(url)
+        canonical = self.nodes.pointed(normalized)
+        same = canonical != normalized and nodes.on_one_host(normalized, canonical)
+        return (normalized, canonical) if same else (normalized,)
+
+    def drop(self, url: str, upto_ms: int) -> None:
+        """
+        Delete the data of the page at a normalized URL that is not newer than `upto_ms`.
+
+        For a page whose refresh ended at a URL that was taken down. Its watches and its next fetch
+        stay; an alias changes nothing.
+        """
+        now_ms = self.clock.now_ms()
+        self.takedown.drop(url, now_ms, upto_ms)
+        self.clock.deleted_at(now_ms)
 
     def lift(
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
@@ -83,8 +107,7 @@ class Takedowns:
             lifted = self.takedown.lift_site(kind, site_name(str(name)), now_ms)
             self.clock.deleted_at(now_ms)
             return lifted
-        normalized = normalize(url)
-        for spelling in dict.fromkeys([normalized, self.nodes.resolve(normalized)[0]]):
+        for spelling in self.pages_of(url):
             self.takedown.lift(spelling, now_ms)
         self.clock.deleted_at(now_ms)
         return True

@@ -12,12 +12,12 @@ import os
 from collections.abc import Callable, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BadInput
+from aragog.errors import BadInput, InvalidUrl
 from aragog.settings import StoreSettings
 from aragog.urls.normalize import normalize
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.field_rules import FieldRules
-from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.hosts import host_put, sender_put
 from aragog.urlstore.pages.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.schedule.due_index import due_cell, due_put
@@ -57,17 +57,32 @@ class BulkWriter:
         """
         now_ms = self._clock.now_ms()
         before = self._store.takedowns.count()
-        sound = [
-            (number, url, record)
-            for number, record in records
-            if (url := self._checked(number, record, on_problem)) is not None
-        ]
+        sound = self._not_taken_down(
+            [
+                (number, url, record)
+                for number, record in records
+                if (url := self._checked(number, record, on_problem)) is not None
+            ],
+            on_problem,
+        )
         plain = [numbered for numbered in sound if numbered[2].canonical_url is None]
         written = self._write_plain(plain, now_ms, on_problem)
         for number, url, record in sound:
             written += self._write_rest(number, url, record, on_problem)
-        self._store.takedowns.recheck([url for _, url, _ in sound], before)
+        senders = [sender for *_, record in sound if (sender := _sender(record))]
+        self._store.takedowns.recheck([*senders, *(url for _, url, _ in sound)], before)
         return written
+
+    def _not_taken_down(
+        self, sound: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
+    ) -> list[tuple[int, str, UrlRecord]]:
+        """The records without those whose page a URL sent that was taken down; one multi-get."""
+        senders = {number: sender for number, _, record in sound if (sender := _sender(record))}
+        refused = self._store.takedowns.refused(senders.values()) if senders else set()
+        for number, sender in senders.items():
+            if sender in refused:
+                on_problem(number, f"its page was sent by {sender}, which was taken down")
+        return [each for each in sound if senders.get(each[0]) not in refused]
 
     def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
         """The normalized URL; None for a record that was reported as a problem."""
@@ -99,6 +114,9 @@ class BulkWriter:
                 continue
             if nodes.SENTINEL not in row:
                 index.append(host_put(canonical, now_ms))
+            if (sender := _sender(record)) and sender != canonical:
+                at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])
+                index.append(sender_put(canonical, sender, at_ms))
             puts += self._puts(canonical, rows, record, now_ms)
             if record.due_at_ms is not None:
                 old = text(row, nodes.DUE)
@@ -165,3 +183,12 @@ class BulkWriter:
             on_problem(number, str(error))
             return 0
         return 1
+
+
+def _sender(record: UrlRecord) -> str | None:
+    """The URL that sent the record's page, if the record names it."""
+    sender = record.facts.get("final_url")
+    try:
+        return normalize(sender) if isinstance(sender, str) else None
+    except InvalidUrl:
+        return None

@@ -166,7 +166,11 @@ def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
     """Return the records whose nodes still have data; reading the batch may have taken minutes."""
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
-    stored = {url for url, row in rows.items() if row and not is_taken_down(row)}
+    stored = {
+        url
+        for url, row in rows.items()
+        if (SENTINEL in row or alias_of(row, url)) and not is_taken_down(row)
+    }
     return [record for record in batch if record.url in stored]
 
 

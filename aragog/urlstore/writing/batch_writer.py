@@ -24,6 +24,9 @@ class PageBatchWriter:
         done: dict[int, Written] = {}
         left = list(pages)
         before = self._takedowns.count()
+        for page in pages:
+            if page.leads_to_taken_down:
+                self._takedowns.drop(page.url, page.fetched_at_ms - 1)
         while left:
             written, left = self._writer.write(left, now_ms := self._clock.now_ms())
             self._clock.deleted_at(now_ms)

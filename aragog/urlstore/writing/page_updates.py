@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from aragog.urls.domain import host
 from aragog.urlstore.content.compression import content_hash
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentPut
@@ -204,6 +205,31 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
     if alias in (page.url, page.final_url, *page.also):
         cells[nodes.OWN] = own_cell(page, alias, plan.canonical)
     return cells
+
+
+def sent_to(plan: PageWritePlan) -> list[str]:
+    """
+    URLs under which this fetch stores what its final URL sent, if a takedown of that misses them.
+
+    A takedown takes the final URL's own page down, and the page that it is an alias of if that has
+    the same host, each with its aliases.
+    """
+    sender, canonical = plan.page.final_url, plan.canonical
+    if sender == canonical == plan.page.url:
+        return []
+    taken_along = canonical == sender or (
+        sender in plan.aliases and host(sender) == host(canonical)
+    )
+    urls = [canonical] if plan.cells and not taken_along else []
+    requested = plan.page.url
+    if (
+        plan.page.report is not None
+        and not plan.refused
+        and requested not in (sender, canonical)
+        and not (taken_along and requested in plan.aliases)
+    ):
+        urls.append(requested)
+    return urls
 
 
 def provenance_cell(plan: PageWritePlan) -> bytes:

@@ -24,7 +24,7 @@ from aragog.urlstore.feed.change import Change, ChangeKind
 from aragog.urlstore.feed.changes import publish, shown
 from aragog.urlstore.pages import history, nodes, report_cell
 from aragog.urlstore.pages.field_rules import FieldRules
-from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.hosts import host_put, sender_put
 from aragog.urlstore.pages.nodes import facts_of
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.schedule.due_index import due_cell, due_put
@@ -239,6 +239,9 @@ class PageWriter:
                 cells = {nodes.FETCH: report_cell.to_cell(plan.page.report)}
                 cells[nodes.URL] = plan.page.url.encode()
                 rows.append(put_properties(node_id(plan.page.url), cells, at_ms))
+            indexes += [
+                sender_put(url, plan.page.final_url, at_ms) for url in page_updates.sent_to(plan)
+            ]
         for plan in current.values():
             if plan.cells:
                 due_at_ms = plan.due_at_ms

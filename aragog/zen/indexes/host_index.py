@@ -6,14 +6,18 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 
 from aragog.urls.domain import host
-from aragog.zen.codec import BUCKETS, host_key
+from aragog.zen.codec import BUCKETS, SENDERS, after, host_key, sender_prefix
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 from aragog.zen.tables import CellTable, Tables
 
 
 class HostIndex:
-    """The nodes of a host's URLs; hosts of one domain are adjacent."""
+    """
+    The nodes of a host's URLs; hosts of one domain are adjacent.
+
+    A second part lists the nodes with data that URLs of a host sent, under whatever URL they are.
+    """
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["h"]
@@ -44,13 +48,29 @@ class HostIndex:
         """
         for bucket in range(BUCKETS):
             for prefix in prefixes:
-                start = bytes([bucket]) + prefix
-                stop = start[:-1] + bytes([start[-1] + 1])
-                if beyond >= stop:
-                    continue
-                first = max(start, beyond + b"\0") if beyond else start
-                with closing(self._table.scan(first, stop)) as rows:
-                    yield from rows
+                yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
+
+    def sent_by(
+        self, host_name: str, endings: Sequence[bytes]
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """
+        (position, stored values) of nodes with data of senders; each value has the fetch's time.
+
+        `endings` follow the reversed host: zero for the host itself, zero and an id for one URL.
+        """
+        for bucket in range(BUCKETS):
+            for ending in endings:
+                yield from self._beginning_with(sender_prefix(bucket, host_name) + ending, b"")
+
+    def _beginning_with(
+        self, prefix: bytes, beyond: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        stop = after(prefix)
+        if stop is not None and beyond >= stop:
+            return
+        first = max(prefix, beyond + b"\0") if beyond else prefix
+        with closing(self._table.scan(first, stop)) as rows:
+            yield from rows
 
     def hosts(self, beyond: str = "") -> HostWalk:
         """Walk over the hosts whose reversed labels come after a text."""
@@ -83,7 +103,8 @@ class HostWalk:
                 self._read(bucket, start)
 
     def _read(self, bucket: int, start: bytes) -> None:
-        with closing(self._table.scan(start, bytes([bucket + 1]), limit=self._AHEAD)) as rows:
+        stop = bytes([bucket]) + SENDERS
+        with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
             keys = [key for key, _ in rows]
         self._ahead[bucket][:] = reversed(keys)
         if len(keys) < self._AHEAD:

@@ -153,6 +153,30 @@ def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
     assert files_with(tmp_path, SECRET) == []
 
 
+def test_text_that_a_redirect_brought_is_deleted_and_a_refresh_stores_none(crawl, tmp_path):
+    crawl.crawl(HOP)
+    assert SECRET in crawl.store.get(HOP).fields["page.title"].decode()
+
+    crawl.store.takedowns.take_down(host="gone.test")
+
+    assert crawl.store.get(HOP) is None
+    assert files_with(tmp_path, SECRET) == []
+    crawl.crawl(HOP)
+    assert crawl.store.get(HOP).facts["outcome"] == "Refused"
+    assert crawl.store.content(HOP) is None
+
+
+def test_a_page_that_moves_to_a_taken_down_url_is_dropped_when_it_is_refreshed(crawl):
+    crawl.crawl(KEEP)
+    crawl.store.takedowns.take_down(url=GONE)
+    crawl.origin.handlers["/"] = lambda *_: redirect(GONE)
+
+    crawl.crawl(KEEP)
+
+    assert crawl.store.content(KEEP) is None
+    assert crawl.store.get(KEEP).fields == {}
+
+
 def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
     blocked = Overrides(blocked_hosts=BlockedHosts(["gone.test"]))
     fetch = crawl.pipeline.fetch
@@ -176,6 +200,21 @@ def run(tmp_path, own_redis, monkeypatch):
         return CliRunner().invoke(main, ["store", *arguments], catch_exceptions=False)
 
     return call
+
+
+def test_an_alias_on_another_host_is_taken_down_alone_and_its_target_named(run, tmp_path):
+    store = url_store(Settings(data_dir=tmp_path / "cli"))
+    store.put(KEEP, {"t": b"1"})
+    store.aliases.merge(GONE, KEEP)
+    store.aliases.merge(KEEP + "other", KEEP)
+
+    reported = run("takedown", "--url", GONE, "--yes")
+
+    assert f"alias of {KEEP}, which is on another host and stays" in reported.output
+    assert store.get(KEEP).fields == {"t": b"1"}
+    assert run("takedown", "--url", KEEP + "other", "--yes").exit_code == 0
+    assert store.get(KEEP) is None
+    store.close()
 
 
 @pytest.mark.parametrize("host", ["gone.test:8080", "http://gone.test/", "gone.test/a", "b c"])

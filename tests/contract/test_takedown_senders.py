@@ -1,0 +1,325 @@
+"""Takedowns reach text that a host sent and that is stored under the URLs of other hosts."""
+
+from dataclasses import replace
+
+import pytest
+
+from aragog.errors import TakenDown
+from aragog.settings import StoreSettings
+from aragog.urlstore.records import FetchReport, OutLink
+from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.transfer.bulk_writer import BulkWriter
+from aragog.urlstore.transfer.import_export import export_urls
+from aragog.urlstore.transfer.records import UrlRecord
+from tests.contract.test_takedown import SECRET, rows_with, secret_page
+from tests.support.faults import every_kill_point, unharmed
+from tests.support.stores import NOW_MS, page
+
+LOGIN, START = "http://bank.example/login", "http://bank.example/start"
+THIEF, OTHER = "http://thief.example/r", "http://other.example/"
+NAMED = "http://named.example/page"
+TAKEDOWNS = ({"host": "bank.example"}, {"domain": "bank.example"}, {"url": LOGIN})
+
+
+def redirected(url=THIEF, at_ms=NOW_MS, **more):
+    """A fetch of `url` that was redirected for now to the bank, which sent the page."""
+    more = {"final_url": LOGIN, "canonical_url": url} | more
+    return replace(secret_page(url, at_ms, **more), links=[OutLink(OTHER, SECRET.decode())])
+
+
+class Listed:
+    """A sink that keeps the URLs of an export."""
+
+    def __init__(self):
+        self.urls = []
+
+    def write(self, records):
+        self.urls += [record.url for record in records]
+
+    def close(self):
+        pass
+
+
+def assert_nothing_is_left(a_stand, *urls):
+    listed = Listed()
+    export_urls(a_stand.store.zen, listed)
+    assert rows_with(a_stand, SECRET) == set()
+    assert list(a_stand.content.keys()) == []
+    for url in urls:
+        assert a_stand.store.get(url) is None
+        assert a_stand.store.content(url) is None
+        assert url not in listed.urls
+        assert url not in a_stand.store.pages.urls().items
+
+
+@pytest.mark.parametrize("what", TAKEDOWNS)
+def test_text_that_a_redirect_brought_under_another_host_goes(a_stand, what):
+    store = a_stand.store
+    for at_ms in (NOW_MS, NOW_MS + 1):
+        store.write_pages([redirected(at_ms=at_ms)])
+        a_stand.clock.advance_ms(10)
+    a_stand.compact()
+
+    store.takedowns.take_down(**what)
+
+    assert_nothing_is_left(a_stand, THIEF)
+    assert a_stand.sources(OTHER) == []
+    assert store.takedowns.refused([THIEF]) == set()
+    assert store.maintenance.repair().repaired == {}
+
+
+@pytest.mark.parametrize("what", TAKEDOWNS)
+def test_text_that_names_a_canonical_url_of_another_host_goes(a_stand, what):
+    a_stand.store.write_pages(
+        [redirected(LOGIN, canonical_url=NAMED, provisional=True), redirected(START)]
+    )
+    a_stand.clock.advance_ms(10)
+
+    a_stand.store.takedowns.take_down(**what)
+
+    assert_nothing_is_left(a_stand, NAMED, START, LOGIN)
+
+
+def test_text_that_a_merge_moved_to_another_host_goes(a_stand):
+    store = a_stand.store
+    store.write_pages([redirected()])
+    a_stand.clock.advance_ms(10)
+    store.aliases.merge(THIEF, NAMED)
+    a_stand.clock.advance_ms(10)
+    assert store.get(NAMED).fields["title"].startswith(SECRET)
+
+    store.takedowns.take_down(host="bank.example")
+
+    assert_nothing_is_left(a_stand, NAMED)
+
+
+def test_text_that_undoing_an_alias_moved_back_goes(a_stand):
+    store = a_stand.store
+    store.write_pages([redirected(canonical_url=NAMED, provisional=True)])
+    a_stand.clock.advance_ms(10)
+    store.aliases.undo(THIEF)
+    a_stand.clock.advance_ms(10)
+    assert store.get(THIEF).fields["title"].startswith(SECRET)
+
+    store.takedowns.take_down(host="bank.example")
+
+    assert_nothing_is_left(a_stand, NAMED)
+    assert store.content(THIEF) is None
+
+
+def test_a_page_that_sends_its_own_text_by_now_keeps_it(a_stand):
+    store = a_stand.store
+    store.write_pages([redirected()])
+    a_stand.clock.advance_ms(10)
+    mine = page(THIEF, NOW_MS + 10, fields={"own": b"mine"}, complete=True, links=[])
+    store.write_pages([mine])
+    store.put(THIEF, {"team": b"ours"})
+    a_stand.clock.advance_ms(10)
+
+    store.takedowns.take_down(host="bank.example")
+
+    assert rows_with(a_stand, SECRET) == set()
+    assert store.get(THIEF).fields == {"own": b"mine", "team": b"ours"}
+
+
+def test_the_report_of_a_redirect_through_an_alias_goes(a_stand):
+    """The response's headers are the host's text as well."""
+    store = a_stand.store
+    store.write_pages([page(NAMED, fields={"own": b"1"})])
+    a_stand.clock.advance_ms(10)
+    store.aliases.merge(THIEF, NAMED)
+    report = store_report(THIEF, LOGIN)
+    store.write_pages([replace(page(THIEF, NOW_MS + 5, final_url=LOGIN), report=report)])
+    a_stand.clock.advance_ms(10)
+
+    store.takedowns.take_down(host="bank.example")
+
+    assert rows_with(a_stand, b"set by the bank") == set()
+
+
+def store_report(url, final_url):
+    headers = (("x-note", "set by the bank"),)
+    return FetchReport(
+        url=url, outcome="Fetched", fetched_at_ms=NOW_MS, final_url=final_url, headers=headers
+    )
+
+
+def test_watches_and_the_next_fetch_of_such_a_page_stay(a_stand):
+    store = a_stand.store
+    store.write_pages([redirected()])
+    store.schedule.watch(THIEF, "team")
+    due_at_ms = NOW_MS + 10**12
+    store.schedule.plan(THIEF, due_at_ms)
+    a_stand.clock.advance_ms(10)
+
+    store.takedowns.take_down(host="bank.example")
+
+    assert store.schedule.watchers(THIEF) == ["team"]
+    assert [due.url for due in store.schedule.claim_due(due_at_ms, 10, 60.0)] == [THIEF]
+
+
+def test_a_refresh_that_a_takedown_refuses_drops_the_stored_page(a_stand):
+    """The page was the site's own; it has moved to a URL that was taken down."""
+    store = a_stand.store
+    store.write_pages([secret_page(THIEF)])
+    a_stand.clock.advance_ms(100)
+    seen = Seen(outcome="Refused", fetched_at_ms=NOW_MS + 50)
+
+    (written,) = store.write_pages(
+        [
+            page(
+                THIEF, NOW_MS + 50, facts={"outcome": "Refused"}, seen=seen,
+                leads_to_taken_down=True,
+            )
+        ]
+    )  # fmt: skip
+
+    assert not written.stale
+    assert list(a_stand.content.keys()) == []
+    assert store.content(THIEF) is None
+    assert store.get(THIEF).fields == {}
+    assert store.get(THIEF).facts["outcome"] == "Refused"
+    assert rows_with(a_stand, SECRET) <= {"f"}
+
+
+def test_a_refused_refresh_of_an_alias_leaves_the_page_of_another_url(a_stand):
+    store = a_stand.store
+    store.write_pages([page(NAMED, fields={"own": b"1"})])
+    a_stand.clock.advance_ms(10)
+    store.aliases.merge(THIEF, NAMED)
+
+    store.write_pages([page(THIEF, NOW_MS + 50, leads_to_taken_down=True)])
+
+    assert store.get(NAMED).fields == {"own": b"1"}
+
+
+def test_an_import_of_text_that_a_taken_down_url_sent_is_refused(a_stand):
+    store = a_stand.store
+    store.takedowns.take_down(url=LOGIN)
+    store.takedowns.take_down(host="gone.example")
+    writer = BulkWriter(store, store.zen, StoreSettings(), a_stand.clock)
+    problems = {}
+    senders = (LOGIN, "http://gone.example/x", OTHER)
+    records = [
+        UrlRecord(url=f"{THIEF}{at}", fields={"t": SECRET}, facts={"final_url": sender})
+        for at, sender in enumerate(senders)
+    ]
+
+    assert writer.write(list(enumerate(records, 1)), problems.__setitem__) == 1
+
+    assert sorted(problems) == [1, 2]
+    assert LOGIN in problems[1]
+    store.takedowns.take_down(host="other.example")
+    assert_nothing_is_left(a_stand, f"{THIEF}2")
+
+
+def test_a_late_write_of_text_that_was_sent_by_a_taken_down_host_is_refused(a_stand):
+    store = a_stand.store
+    store.write_pages([redirected()])
+    a_stand.clock.advance_ms(10)
+    store.takedowns.take_down(host="bank.example")
+    a_stand.clock.advance_ms(10)
+
+    (written,) = store.write_pages([redirected(at_ms=NOW_MS + 15)])
+
+    assert written.stale
+    assert_nothing_is_left(a_stand, THIEF)
+
+
+def test_reextraction_does_not_bring_back_text_of_a_taken_down_sender(a_stand):
+    store = a_stand.store
+    store.write_pages([redirected()])
+    a_stand.clock.advance_ms(10)
+    store.takedowns.tombstones.add("host", "bank.example", NOW_MS + 10)
+
+    with pytest.raises(TakenDown):
+        store.fields.replace(THIEF, {"title": SECRET}, {}, at_ms=NOW_MS)
+
+
+def write_stolen(a_stand):
+    a_stand.store.write_pages([redirected(), redirected(START), redirected(LOGIN)])
+    a_stand.clock.advance_ms(10)
+    a_stand.compact()
+
+
+@pytest.mark.parametrize("what", TAKEDOWNS)
+def test_a_takedown_that_was_killed_anywhere_finds_sent_text_again(what):
+    def take_down(a_stand):
+        a_stand.clock.advance_ms(10)
+        a_stand.store.takedowns.take_down(**what)
+
+    expected = rows_with(unharmed(write_stolen, take_down), THIEF.encode())
+    points = 0
+    for point, a_stand in every_kill_point(write_stolen, step=take_down):
+        points += 1
+        take_down(a_stand)
+        assert rows_with(a_stand, SECRET) == set(), f"killed before write {point}"
+        assert rows_with(a_stand, THIEF.encode()) == expected, f"killed before write {point}"
+        assert list(a_stand.content.keys()) == [], f"killed before write {point}"
+    assert points > 3
+
+
+def with_alias(store):
+    store.write_pages([page(LOGIN, fields={"own": b"1"}, canonical_url=LOGIN)])
+    store.aliases.merge(THIEF, LOGIN)
+    store.aliases.merge(START, LOGIN)
+
+
+def test_a_takedown_of_an_alias_on_another_host_leaves_its_target(a_stand):
+    store = a_stand.store
+    with_alias(store)
+    a_stand.clock.advance_ms(10)
+
+    assert store.takedowns.take_down(url=THIEF) == 1
+
+    assert store.takedowns.refused([THIEF, LOGIN, START]) == {THIEF}
+    assert store.get(LOGIN).fields == {"own": b"1"}
+    assert store.aliases.of(LOGIN) == [START]
+    assert store.get(THIEF) is None
+    assert store.get_many([THIEF, START])[0] is None
+    assert store.pages.values([THIEF], ("own",)) == [None]
+    with pytest.raises(TakenDown):
+        store.put(THIEF, {"own": b"2"})
+
+
+def test_a_takedown_of_an_alias_on_the_same_host_takes_its_page_down(a_stand):
+    store = a_stand.store
+    with_alias(store)
+    a_stand.clock.advance_ms(10)
+
+    assert store.takedowns.pages_of(START) == (START, LOGIN)
+    assert store.takedowns.take_down(url=START) == 3
+
+    assert store.takedowns.refused([THIEF, LOGIN, START]) == {THIEF, LOGIN, START}
+
+
+def test_lifting_an_alias_on_another_host_leaves_its_target_refused(a_stand):
+    store = a_stand.store
+    with_alias(store)
+    a_stand.clock.advance_ms(10)
+    store.takedowns.take_down(url=LOGIN)
+    a_stand.clock.advance_ms(10)
+
+    store.takedowns.lift(THIEF)
+
+    assert store.takedowns.refused([THIEF, LOGIN, START]) == {LOGIN, START}
+
+
+def test_removing_a_page_that_was_taken_down_does_not_lift_the_takedown(a_stand):
+    store = a_stand.store
+    store.write_pages([page(LOGIN, fields={"own": b"1"})])
+    a_stand.clock.advance_ms(10)
+    store.takedowns.take_down(url=LOGIN)
+    a_stand.clock.advance_ms(10)
+
+    store.remove(LOGIN)
+
+    assert store.takedowns.refused([LOGIN]) == {LOGIN}
+
+
+def test_the_hosts_of_senders_are_not_listed_as_hosts_with_pages(a_stand):
+    a_stand.store.write_pages([redirected()])
+
+    assert a_stand.store.pages.urls_of_host("bank.example").items == []
+    assert a_stand.store.pages.hosts().first() == "example.thief"
+    assert a_stand.store.pages.hosts("example.thief!").first() is None
