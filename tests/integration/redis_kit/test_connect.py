@@ -11,7 +11,7 @@ from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError, SpoolUnava
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.standalone.redis_server import RedisServer
-from tests.support.redis_variants import TlsRedis, free_port, replicas, sentinel
+from tests.support.redis_variants import free_port, replicas, sentinel, tls_redis
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
@@ -31,9 +31,8 @@ def test_a_unix_socket_and_a_tcp_port_answer(redis_url, folder):
 
 
 def test_a_tls_server_answers_a_client_that_trusts_its_authority_only(folder):
-    with TlsRedis(folder) as server:
-        url = f"rediss://localhost:{server.tls_port}"
-        with connect(f"{url}?ssl_ca_certs={server.ca}") as trusting:
+    with tls_redis(folder) as (url, ca):
+        with connect(f"{url}?ssl_ca_certs={ca}") as trusting:
             assert trusting.ping()
         with connect(url, attempts=1) as other, pytest.raises(redis.ConnectionError):
             other.ping()
