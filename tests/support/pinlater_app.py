@@ -10,7 +10,7 @@ import redis
 from celery import Celery
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
-from aragog.pinlater.transport.worker import RunLater, follow
+from aragog.pinlater.transport.worker import RunLater, at_least_once, follow
 
 BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")
 NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")
@@ -34,7 +34,10 @@ def make(broker: str, results: str | None = None, **conf) -> Celery:
 app = make(BROKER, RESULTS, **json.loads(os.environ.get("ARAGOG_TEST_CONF", "{}")))
 
 
-follow(app)
+if os.environ.get("ARAGOG_TEST_AT_LEAST_ONCE"):
+    at_least_once(app)
+elif not os.environ.get("ARAGOG_TEST_PLAIN_CELERY"):
+    follow(app)
 
 
 def note(text: str) -> None:

@@ -220,6 +220,7 @@ class Channel(stock.Channel):
         if "celery.worker.control" in sys.modules:
             # Publishers, and programs that use kombu without Celery, do not need this.
             import_module("aragog.pinlater.transport.worker.inspection")
+            import_module("aragog.pinlater.transport.worker.start_check")
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:

@@ -59,6 +59,45 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
     assert {number for number, times in ran.items() if times > 1} <= claims
 
 
+CELERYS_DEFAULTS = {"task_acks_late": False, "task_reject_on_worker_lost": None}
+
+
+def kill_while_it_runs(place, worker):
+    place.app.send_task("gated", (1,))
+    wait_until(lambda: place.notes() == ["1"])
+    wait_until(lambda: place.shard.sizes("celery").pending == 0)
+    worker.kill()
+    place.client.set("gate is open", 1)
+
+
+def test_with_celerys_defaults_the_jobs_of_a_killed_worker_are_lost_and_it_warned(place, tmp_path):
+    env = with_conf(place, **CELERYS_DEFAULTS) | {"ARAGOG_TEST_PLAIN_CELERY": "1"}
+    worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c1"]).start()
+    wait_until(lambda: place.client.ping() and "at_least_once(app)" in worker.log.read_text())
+    wait_until(lambda: worker.log.read_text().count("at_least_once(app)") == 2)
+    log = worker.log.read_text()
+    kill_while_it_runs(place, worker)
+
+    assert "a killed worker's jobs do not run again: tasks are acknowledged before they run" in log
+    assert "the job of a task that raises counts as succeeded (add, boom, dogged" in log
+    assert place.shard.sizes("celery").succeeded == 1
+
+
+def test_after_one_call_the_jobs_of_a_killed_worker_run_again_and_it_warns_of_nothing(
+    place, tmp_path
+):
+    env = with_conf(place, **CELERYS_DEFAULTS) | {"ARAGOG_TEST_AT_LEAST_ONCE": "1"}
+    args = ["-P", "threads", "-c1"]
+    kill_while_it_runs(place, Worker(APP, tmp_path / "log", env=env, args=args).start())
+    with Worker(APP, tmp_path / "log", env=env, args=args) as worker:
+        place.app.send_task("boom")
+        wait_until(lambda: place.shard.sizes("celery").succeeded == 1)
+        wait_until(lambda: place.shard.sizes("celery").failed == 1)
+        assert "at_least_once" not in worker.log.read_text()
+
+    assert Counter(place.notes()) == {"1": 2, "boom": 1}
+
+
 def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_path):
     # Each queue's first job has the same id, and its first claim the same token.
     queues = [f"queue{number}" for number in range(5)]

@@ -17,12 +17,13 @@ README = "aragog/pinlater/README.md"
 
 @pytest.mark.redis
 def test_the_examples_do_what_they_say(place, capsys):
-    delayed, unique, gate = blocks(README, "python")
+    delayed, promise, unique, gate = blocks(README, "python")
     usual = current_app._get_current_object()
     names: dict[str, Any] = {"there_is_room": lambda: False}
 
     exec(delayed.replace("pinlater://localhost:6379/0", place.broker), names)
     (waiting,) = place.shard.jobs("celery", JobState.PENDING, limit=9)
+    exec(promise, names)
     exec(unique, names)
     exec(gate, names)
     try:
@@ -32,6 +33,7 @@ def test_the_examples_do_what_they_say(place, capsys):
         names["app"].close()
         usual.set_current()  # the example's app is that of nobody else
 
+    assert names["app"].conf.task_acks_late
     assert waiting.due_at_ms - waiting.created_at_ms == pytest.approx(3 * 3_600_000, abs=60_000)
     assert place.shard.sizes("celery").due == 1
     assert capsys.readouterr().out == "[False, True]\n"

@@ -137,6 +137,24 @@ def dispositions(
     return end, end
 
 
+def at_least_once(app: Celery) -> None:
+    """
+    Make `app`'s workers run each job until its task has ended. Call it right after `Celery(…)`.
+
+    Celery's default acknowledges a task before it runs, so the job of a killed worker counts as
+    succeeded. This sets `task_acks_late` and `task_reject_on_worker_lost`, and calls `follow`, so
+    that a killed worker's jobs run again, and a job whose task raised is FAILED. A task may run
+    more than once and must be safe to repeat; `acks_late=False` excepts one that is not.
+    """
+    app.conf.update(
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        # Claims survive a lost connection, and so do the tasks that run.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+    )
+    follow(app)
+
+
 def follow(app: Celery) -> None:
     """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
     app.Task.Request = f"{__name__}:JobRequest"
