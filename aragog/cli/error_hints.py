@@ -14,6 +14,7 @@ from aragog.errors import (
     TransientError,
 )
 from aragog.settings import Settings, load_settings
+from aragog.standalone.running_system import running_pid
 
 
 def remedy(error: AragogError) -> str | None:
@@ -30,6 +31,11 @@ def remedy(error: AragogError) -> str | None:
         return f"content.engine is {settings.content.engine}; `aragog doctor` checks every part"
     if _is_full(error):
         return _full(settings)
+    if settings.private_redis and running_pid(settings.data_dir.absolute() / "run") is not None:
+        return (
+            f"aragog runs in {settings.data_dir.absolute()}, and restarts what ended; "
+            "`aragog doctor` checks every part"
+        )
     if settings.private_redis:
         return (
             f"data_dir: no aragog runs in {settings.data_dir.absolute()}; `aragog up` starts "

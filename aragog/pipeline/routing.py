@@ -19,7 +19,7 @@ import redis
 from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.transport.collecting import HEADER, Collection
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
-from aragog.redis_kit.errors import IS_FULL, caused_by_full_memory
+from aragog.redis_kit.errors import IS_FULL, caused_by_full_memory, reason_of
 
 
 class Queue(StrEnum):
@@ -202,4 +202,4 @@ def broker_errors() -> Iterator[None]:
         # Celery and kombu wrap what the transport raised.
         if caused_by_full_memory(error):
             raise BrokerFull("broker", IS_FULL) from error
-        raise BrokerUnavailable("broker", str(error)) from error
+        raise BrokerUnavailable("broker", reason_of(error)) from error

@@ -15,6 +15,19 @@ IS_FULL = (
     "or wait until workers have made room"
 )
 
+_STATES = (
+    (
+        "MISCONF",
+        "its disk is full or cannot be written: free space there, and it accepts writes again",
+    ),
+    (
+        "loading the dataset",
+        "it is reading its data after a restart, and answers once it has: try again soon",
+    ),
+    ("read only replica", "it is a replica and accepts no writes: name the master, or wait for it"),
+)
+"""States of a server that redis-py reports in Redis' own words, and inside those of a script."""
+
 
 @contextmanager
 def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) -> Iterator[None]:
@@ -29,10 +42,15 @@ def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) ->
     except (RedisError, OSError) as cause:
         if error is BrokerUnavailable and is_full(cause):
             raise BrokerFull(where, IS_FULL) from cause
-        raise error(where, _reason(cause)) from cause
+        raise error(where, reason_of(cause)) from cause
 
 
-def _reason(cause: Exception) -> str:
+def reason_of(cause: BaseException) -> str:
+    """Why a command failed, for people: the state of the server if the error tells it."""
+    text = " ".join(str(error) for error in _chain(cause))
+    for sign, state in _STATES:
+        if sign in text:
+            return state
     if isinstance(cause, MasterNotFoundError):  # lists its clients with all their settings
         return f"{str(cause).partition(' : ')[0]}: no Sentinel answers, or none knows it"
     return str(cause) or type(cause).__name__
@@ -40,11 +58,14 @@ def _reason(cause: Exception) -> str:
 
 def caused_by_full_memory(error: BaseException | None) -> bool:
     """Whether the error, or one it was raised from, is a Redis that reached its `maxmemory`."""
+    return any(isinstance(each, BrokerFull | OutOfMemoryError) for each in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and those it was raised from."""
     while error is not None:
-        if isinstance(error, BrokerFull | OutOfMemoryError):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
 
 
 def is_full(error: BaseException) -> bool:

@@ -1,0 +1,68 @@
+"""What people read when a Redis server refuses because of its own state."""
+
+import pytest
+import redis
+
+from aragog.cli.error_hints import remedy
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.models import NewJob
+from aragog.pipeline.routing import broker_errors
+from aragog.redis_kit.errors import redis_errors
+from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.supervisor import Supervisor
+from tests.support.waiting import wait_until
+
+LOADING = redis.BusyLoadingError("Redis is loading the dataset in memory")
+IN_A_SCRIPT = redis.ResponseError(
+    "Error running script (call to f_0123): @user_script:52: @user_script: 52: -MISCONF Redis is "
+    "configured to save RDB snapshots, but it is currently unable to persist on disk. "
+)
+
+
+@pytest.mark.parametrize(
+    ("cause", "shown"),
+    [(LOADING, "reading its data after a restart"), (IN_A_SCRIPT, "disk is full")],
+)
+@pytest.mark.parametrize("translate", [lambda: redis_errors("redis.url"), broker_errors])
+def test_the_state_of_a_server_is_told_in_plain_words(cause, shown, translate):
+    with pytest.raises(BrokerUnavailable, match=shown) as raised, translate():
+        raise cause
+
+    assert "script" not in str(raised.value)
+
+
+@pytest.mark.redis
+def test_a_full_disk_is_named_with_the_remedy_and_no_lua(small_disk):
+    with RedisServer(small_disk.folder, persistent=True) as server:
+        cluster = Cluster(connect_shards([server.url]))
+        cluster.enqueue("q", [NewJob(b"x")])
+        small_disk.fill()
+
+        def refused():
+            try:
+                cluster.enqueue("q", [NewJob(b"x" * 10_000)])
+            except BrokerUnavailable as error:
+                return str(error)
+
+        told = wait_until(refused)
+        small_disk.free()
+
+        assert told.startswith("shard 0: its disk is full")
+        assert "script" not in told
+        wait_until(lambda: refused() is None)
+
+
+def test_a_system_that_runs_is_not_called_stopped(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_SETTINGS", "")
+    error = BrokerUnavailable("redis.url", "Connection refused.")
+    stopped = remedy(error)
+    supervisor = Supervisor(tmp_path, {})
+    supervisor.acquire()
+    try:
+        assert f"aragog runs in {tmp_path}" in remedy(error)
+    finally:
+        supervisor.stop()
+
+    assert stopped.startswith(f"data_dir: no aragog runs in {tmp_path}; `aragog up` starts it")
