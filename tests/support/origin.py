@@ -31,6 +31,7 @@ Misbehaviour
     /reset-at-once   RST instead of an answer               /close-at-once FIN instead of an answer
     /lies-short      sends more than Content-Length says    /endless       a body without end
     /endless-chunks  the same, chunked                      /huge-length   claims 1 TB
+    /padded-chunks   the same, mostly chunk extensions      /two-lengths   chunked, with a Content-Length
     /endless-headers headers without end                    /endless-interim  100 Continue without end
     /half-headers    closes inside the headers              /slow-headers  a header line every 50 ms
     /garbage         no HTTP at all                         /http09        a body without status line
@@ -393,6 +394,13 @@ def _endless_chunks(_: Request, wire: Wire) -> None:
         pass
 
 
+def _padded_chunks(_: Request, wire: Wire) -> None:
+    """Thirty-two bytes of page in each four kilobytes."""
+    wire.send(answer(headers={"Transfer-Encoding": "chunked"}, length=False))
+    while wire.send(b"20;x=" + b"-" * 4000 + b"\r\n" + b"<p>" + b"y" * 29 + b"\r\n"):
+        pass
+
+
 def _endless_headers(_: Request, wire: Wire) -> None:
     wire.send(b"HTTP/1.1 200 OK\r\n")
     while wire.send(b"X-More: and more\r\n" * 100):
@@ -456,6 +464,10 @@ def misbehaviour() -> dict[str, Handler]:
         "/lies-short": _lies(5),
         "/endless": _endless,
         "/endless-chunks": _endless_chunks,
+        "/padded-chunks": _padded_chunks,
+        "/two-lengths": answer(
+            body=b"5\r\nhello\r\n0\r\n\r\n", headers={"Transfer-Encoding": "chunked"}
+        ),
         "/huge-length": _lies(1 << 40),
         "/endless-headers": _endless_headers,
         "/endless-interim": _endless_interim,

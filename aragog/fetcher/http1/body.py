@@ -38,7 +38,9 @@ class Bounds:
     """Size limits of one body."""
 
     max_wire_bytes: int
+    """As sent: with chunk lines and their extensions."""
     max_body_bytes: int
+    """After decompression."""
 
 
 def collect(
@@ -46,6 +48,7 @@ def collect(
     decoders: Sequence[Decoder],
     bounds: Bounds,
     sniff: Callable[[bytes], None] = lambda _: None,
+    framing_bytes: Callable[[], int] = lambda: 0,
 ) -> DecodedBody:
     """
     Decode all of `pieces` and return the body.
@@ -56,22 +59,28 @@ def collect(
         bounds: limits at which the body is truncated.
         sniff: called once with the first 1445 decoded bytes, or all if fewer; may raise
             UnsupportedContent.
+        framing_bytes: returns the size of the chunk lines received so far.
 
     Raises:
         TransportError: the body ended before anything arrived, or took too long.
         LimitExceeded: a decompression bomb.
         UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
     """
-    return _Collector(decoders, bounds, sniff).collect(pieces)
+    return _Collector(decoders, bounds, sniff, framing_bytes).collect(pieces)
 
 
 class _Collector:
     def __init__(
-        self, decoders: Sequence[Decoder], bounds: Bounds, sniff: Callable[[bytes], None]
+        self,
+        decoders: Sequence[Decoder],
+        bounds: Bounds,
+        sniff: Callable[[bytes], None],
+        framing_bytes: Callable[[], int],
     ) -> None:
         self._decoders = decoders
         self._bounds = bounds
         self._sniff: Callable[[bytes], None] | None = sniff
+        self._framing_bytes = framing_bytes
         self._out: list[bytes] = []
         self._size = 0
         self._wire = 0
@@ -97,7 +106,7 @@ class _Collector:
 
     def _take(self, piece: bytes) -> str | None:
         """Decode and keep `piece`; return the reason if the body is truncated here."""
-        room = self._bounds.max_wire_bytes - self._wire
+        room = max(0, self._bounds.max_wire_bytes - self._wire - self._framing_bytes())
         cut = len(piece) > room
         piece = piece[:room] if cut else piece
         self._wire += len(piece)

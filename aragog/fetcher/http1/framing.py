@@ -64,13 +64,19 @@ def framing_of(head: ResponseHead) -> Framing:
     Return the framing of a final response to GET.
 
     Raises:
-        TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.
+        TransportError: the lengths differ or are not numbers, `chunked` is not the last coding, or
+            there are both a length and a transfer coding. RFC 9112 section 6.3 calls the latter a
+            sign of response splitting: a proxy on the way may have seen another end of the body.
         UnsupportedContent: an unknown transfer coding.
     """
     persistent = _persistent(head)
     if head.status in (204, 304):
         return Framing(Delimiter.NO_BODY, persistent=persistent)
     if codings := head.tokens("transfer-encoding"):
+        if head.values("content-length"):
+            raise TransportError(
+                UnreachableKind.PROTOCOL, "both Transfer-Encoding and Content-Length"
+            )
         return _transferred(codings, persistent=persistent and head.minor == 1)
     lengths = {
         _length(part) for value in head.values("content-length") for part in value.split(",")
@@ -84,7 +90,6 @@ def framing_of(head: ResponseHead) -> Framing:
 
 
 def _transferred(codings: list[str], *, persistent: bool) -> Framing:
-    """Transfer-Encoding wins over Content-Length (RFC 9112 section 6.3, rule 3)."""
     names = [coding.partition(";")[0].strip() for coding in codings]
     while names[-2:] == ["chunked", "chunked"]:
         names.pop()  # curl and browsers treat a repeated `chunked` as one

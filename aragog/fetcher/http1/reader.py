@@ -31,14 +31,18 @@ class ResponseReader:
 
     Args:
         receive: next bytes; b"" at the end.
+
+    Attributes:
+        line_bytes: the total size of all lines that were read between and after chunks.
     """
 
-    __slots__ = ("_at", "_buffer", "_receive")
+    __slots__ = ("_at", "_buffer", "_receive", "line_bytes")
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._receive = receive
         self._buffer = b""
         self._at = 0
+        self.line_bytes = 0
 
     @property
     def pending(self) -> bool:
@@ -98,6 +102,7 @@ class ResponseReader:
                 return None
             self._buffer, self._at = self._buffer[self._at :] + more, 0
         line = self._buffer[self._at : end]
+        self.line_bytes += end + 1 - self._at
         self._at = end + 1
         return line.removesuffix(b"\r")
 

@@ -83,7 +83,13 @@ class HttpResponse:
             framing = self.framing
             decoders = decoders_for(self.head.tokens("content-encoding"), framing.codings)
             self._deadline.start_body()
-            body = collect(content(connection.reader, framing), decoders, bounds, sniff)
+            reader = connection.reader
+            lines_before = reader.line_bytes
+
+            def framing_bytes() -> int:
+                return reader.line_bytes - lines_before
+
+            body = collect(content(reader, framing), decoders, bounds, sniff, framing_bytes)
             reusable = body.drained and framing.persistent
             return body
         finally:

@@ -63,7 +63,7 @@ class FetchSettings:
     min_bytes_per_s: int = 100
     """Minimum rate of a body after its first 5 s."""
     max_wire_bytes: int = 10_485_760
-    """Maximum size of a body as sent."""
+    """Maximum size of a body as sent, with the lines between its chunks."""
     max_body_bytes: int = 20_971_520
     """Maximum size of a body after decompression."""
     max_header_bytes: int = 65_536

@@ -62,6 +62,21 @@ def test_what_arrived_of_a_broken_body_is_kept_and_marked(origin, fetcher_with, 
     assert len(outcome.body) > 10
 
 
+def test_chunk_extensions_count_as_bytes_on_the_wire(origin, fetcher_with):
+    outcome = fetcher_with(max_wire_bytes=200_000).fetch(origin.url("/padded-chunks"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert outcome.truncated_why == "truncated at 200000 bytes on the wire"
+    assert 1_000 < len(outcome.body) < 2_000  # 32 of each 4,041 bytes
+
+
+def test_a_body_with_two_lengths_is_refused(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/two-lengths"))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert outcome.reason == "both Transfer-Encoding and Content-Length"
+
+
 @pytest.mark.parametrize(
     "path", ["/bomb/gzip", "/bomb/deflate", "/bomb/br", "/bomb/zstd", "/bomb/nested"]
 )
