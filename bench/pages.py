@@ -92,7 +92,7 @@ def ours(body: bytes) -> list[float]:
         content_type=HEADER,
     )
     return [
-        best_ms(lambda: read_page(result, body, max_links=1_000)),
+        best_ms(lambda: read_page(result, body, agent="aragog", max_links=1_000)),
         best_ms(lambda: document.parse(body, url=URL, content_type=HEADER)),
         best_ms(lambda: links.extract(page)),
         best_ms(lambda: evidence.collect(page, url=URL, final_url=URL)),

@@ -134,7 +134,9 @@ def main() -> None:
                 lambda: renderer.render(plain, fetch), options.pages
             ),
             "read the rendered page": each_ms(
-                lambda: read_page(result, rendered.html, max_links=1000, extractors={}),
+                lambda: read_page(
+                    result, rendered.html, agent="aragog", max_links=1000, extractors={}
+                ),
                 options.pages,
             ),
             "the first page, with the browser's start": start_ms,

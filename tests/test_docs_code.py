@@ -112,7 +112,7 @@ def test_the_extractor_extracts():
     body = b"<title>A job</title><p itemprop=baseSalary>50,000</p>"
 
     analysis = read_page(
-        html_result("https://jobs.test/1"), body, max_links=9,
+        html_result("https://jobs.test/1"), body, agent="aragog", max_links=9,
         extractors={name: names[target.partition(":")[2]]},
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
+from aragog.pipeline.pages.analysis import named_agent
 from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules
@@ -164,7 +165,9 @@ def _pipeline(parts: _StageParts) -> Pipeline:
             parts.clock, settings,
         ),
         webhooks=WebhookStage(store, parts.sender, parts.access.ssrf_filter, parts.clock, settings),
-        reextract=ReextractStage(store, parts.marks, settings.pipeline),
+        reextract=ReextractStage(
+            store, parts.marks, settings.pipeline, named_agent(settings.fetch)
+        ),
         maintenance=MaintenanceStage(
             store, parts.in_flight, parts.blocks, parts.spool, parts.waiting, settings,
             crawl_log=log_writer,

@@ -80,15 +80,14 @@ class Document:
         return self.resolver.resolve(href)
 
 
-def parse(
-    body: bytes, *, url: str, content_type: str | None = None, agent: str = "aragog"
-) -> Document:
+def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Document:
     """
     Parse `body` once and read the facts in its head.
 
     `body` must already be decoded from its content encodings. `url` is the URL of the page and the
     base for relative URLs. `content_type` is the header as sent. `agent` is the crawler's product
-    token, because `<meta name=aragog>` would address this crawler.
+    token: `<meta name=examplebot>` addresses `examplebot` alone. Without one, only directives for
+    all crawlers are read.
     """
     name = encoding(body, content_type)
     problems: list[str] = []

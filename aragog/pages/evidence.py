@@ -61,8 +61,12 @@ def collect(
     )
 
 
-def page_robots(document: Document, headers: Headers = (), *, agent: str = "aragog") -> PageRobots:
-    """Combine the robots directives of the page's meta elements and the X-Robots-Tag headers."""
+def page_robots(document: Document, headers: Headers = (), *, agent: str = "") -> PageRobots:
+    """
+    Combine the robots directives of the page's meta elements and the X-Robots-Tag headers.
+
+    `agent` is the crawler's product token, the same as in `document.parse`.
+    """
     return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
 
 

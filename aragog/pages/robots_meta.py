@@ -107,7 +107,8 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
 
 
 def _is_token(name: str) -> bool:
-    return bool(name) and (name == "*" or name.replace("-", "").replace("_", "").isalpha())
+    """Whether it is `*` or a word that can name an agent, such as `examplebot-2`."""
+    return name == "*" or (name[:1].isalpha() and name.replace("-", "").replace("_", "").isalnum())
 
 
 def _in_a_date(parts: list[tuple[str, str]]) -> bool:

@@ -16,6 +16,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host
 from aragog.cli.progress_display import progress_display
 from aragog.client import Aragog
+from aragog.pipeline.pages.analysis import named_agent
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.settings import Settings, load_settings
@@ -98,7 +99,12 @@ def _read_here(urls: tuple[str, ...]) -> Counter[str]:
         settings = load_settings()
         _mine.append((url_store(settings), settings))
     store, settings = _mine[0]
-    return reextract_batch(ReextractBatch(urls), store, limits=settings.pipeline)
+    return reextract_batch(
+        ReextractBatch(urls),
+        store,
+        agent=named_agent(settings.fetch),
+        limits=settings.pipeline,
+    )
 
 
 def _bar() -> Progress:

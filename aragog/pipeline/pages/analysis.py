@@ -20,6 +20,8 @@ from aragog.pages.links import Link
 from aragog.pages.richpins import RichPin
 from aragog.pages.robots_meta import PageRobots
 from aragog.pipeline.messages import FetchResult
+from aragog.politeness.robots.rules import product_token
+from aragog.settings import FetchSettings
 from aragog.urls.canonical import decision
 from aragog.urls.canonical.decision import Decision, Evidence, KnownPage, Redirect
 
@@ -67,16 +69,23 @@ def read_page(
     result: FetchResult,
     body: bytes,
     *,
+    agent: str,
     max_links: int,
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
 ) -> PageAnalysis:
-    """The reading of a body; broken markup, or a part that fails, gives less, never an error."""
+    """
+    The reading of a body; broken markup, or a part that fails, gives less, never an error.
+
+    `agent` is the name by which a page may address this crawler (`named_agent`).
+    """
     html = _is_html(result.content_type)
     if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
-    page = document.parse(body, url=result.final_url, content_type=result.content_type)
+    page = document.parse(body, url=result.final_url, content_type=result.content_type, agent=agent)
     parts = _Parts(result.final_url)
-    robots = parts.get("robots", lambda: evidence.page_robots(page, result.headers), _CAUTIOUS)
+    robots = parts.get(
+        "robots", lambda: evidence.page_robots(page, result.headers, agent=agent), _CAUTIOUS
+    )
     pin = parts.fields(page, extractors)
     return PageAnalysis(
         evidence=parts.get("evidence", lambda: _evidence(page, result), _evidence_of_fetch(result)),
@@ -89,6 +98,11 @@ def read_page(
         complete=html and result.status == 200 and not result.truncated and pin.complete,
         problems=tuple(parts.problems),
     )
+
+
+def named_agent(settings: FetchSettings) -> str:
+    """The name by which pages and robots.txt address this crawler: its User-Agent's product."""
+    return product_token(settings.user_agent) or "aragog"
 
 
 class _Parts:

@@ -51,6 +51,8 @@ class PageReader:
     sitemaps: SitemapReader
     counters: CounterSink
     limits: PipelineSettings
+    agent: str
+    """The name by which pages address this crawler."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -89,6 +91,7 @@ class PageReader:
                 readings.analyses[url] = read_page(
                     result,
                     body,
+                    agent=self.agent,
                     max_links=limits.max_links_per_page,
                     extractors=load(limits.extractors),
                 )

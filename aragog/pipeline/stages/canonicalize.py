@@ -18,7 +18,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
-from aragog.pipeline.pages.analysis import candidates, decided
+from aragog.pipeline.pages.analysis import candidates, decided, named_agent
 from aragog.pipeline.pages.reading import FAILED, PageReader, Readings
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST
 from aragog.pipeline.pages.updates import PageUpdate, failure_write, page_write, to_blob
@@ -77,7 +77,12 @@ class CanonicalizeStage:
         bodies = {token: blob for token, blob in blobs.items() if blob is not None}
         expired = [r for r in batch.results if r.token and r.token not in bodies]
         present = [r for r in batch.results if r not in expired] if expired else batch.results
-        reader = PageReader(self.discovery, self.rescheduling.counters, self.settings.pipeline)
+        reader = PageReader(
+            self.discovery,
+            self.rescheduling.counters,
+            self.settings.pipeline,
+            named_agent(self.settings.fetch),
+        )
         readings = reader.read(present, bodies, hopeless=hopeless)
         updates = self._updates(present, readings)
         self.discovery.links(

@@ -10,9 +10,10 @@ is done. The position is kept in the store, and an interrupted walk continues fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import orjson
@@ -108,16 +109,21 @@ class ReextractStage:
     store: UrlStore
     marks: RunMarks
     limits: PipelineSettings
+    agent: str
+    """The name by which pages address this crawler."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         """Extract the batch's pages again; see `reextract_batch`."""
-        return reextract_batch(batch, self.store, limits=self.limits, marks=self.marks)
+        return reextract_batch(
+            batch, self.store, agent=self.agent, limits=self.limits, marks=self.marks
+        )
 
 
 def reextract_batch(
     batch: ReextractBatch,
     store: UrlStore,
     *,
+    agent: str,
     limits: PipelineSettings | None = None,
     marks: RunMarks | None = None,
 ) -> Counter[str]:
@@ -126,7 +132,8 @@ def reextract_batch(
 
     The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content) and
     `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has already killed
-    two processes. Pages that are given up keep their fields.
+    two processes. Pages that are given up keep their fields. `agent` is the name by which pages
+    address this crawler.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.
@@ -134,21 +141,19 @@ def reextract_batch(
     counts: Counter[str] = Counter()
     for url in batch.urls:
         with suppress(TakenDown):
-            counts[_marked(url, store, limits or PipelineSettings(), marks)] += 1
+            run = partial(_reextracted, url, store, limits or PipelineSettings(), agent)
+            counts[run() if marks is None else _marked(url, marks, run)] += 1
     return counts
 
 
-def _marked(url: str, store: UrlStore, limits: PipelineSettings, marks: RunMarks | None) -> str:
-    if marks is None:
-        return _reextracted(url, store, limits)
+def _marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
     try:
-        runs_lost = marks.begin([_MARKED, url])
-        return "given_up" if runs_lost >= MAX_RUNS_LOST else _reextracted(url, store, limits)
+        return "given_up" if marks.begin([_MARKED, url]) >= MAX_RUNS_LOST else run()
     finally:
         marks.end([_MARKED, url])
 
 
-def _reextracted(url: str, store: UrlStore, limits: PipelineSettings) -> str:
+def _reextracted(url: str, store: UrlStore, limits: PipelineSettings, agent: str) -> str:
     try:
         content = store.content(url)
     except CorruptContent:
@@ -157,7 +162,7 @@ def _reextracted(url: str, store: UrlStore, limits: PipelineSettings) -> str:
         return "content"
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            result = _fields(content, limits)
+            result = _fields(content, limits, agent)
     except (PageTooExpensive, MemoryError):
         return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
@@ -167,9 +172,9 @@ def _reextracted(url: str, store: UrlStore, limits: PipelineSettings) -> str:
     return "changed" if changed - {_MARK} else "read"
 
 
-def _fields(content: Content, limits: PipelineSettings) -> AnalyzedFields:
+def _fields(content: Content, limits: PipelineSettings, agent: str) -> AnalyzedFields:
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
-    page = document.parse(content.body, url=final_url, content_type=content_type)
+    page = document.parse(content.body, url=final_url, content_type=content_type, agent=agent)
     return fields_of(page, load(limits.extractors))

@@ -28,7 +28,7 @@ def stored(stand, url, fields, *, version=0):
 
 def again(stand, **which):
     urls = [u for stretch in walk(stand.store, None, **which) for u in stretch.urls]
-    return reextract_batch(ReextractBatch(tuple(urls)), stand.store)
+    return reextract_batch(ReextractBatch(tuple(urls)), stand.store, agent="aragog")
 
 
 def test_a_page_is_read_again_from_its_content(pipeline_stand):
@@ -46,7 +46,9 @@ def test_read_again_twice_changes_nothing(pipeline_stand):
     again(pipeline_stand)
 
     assert again(pipeline_stand) == {}
-    assert reextract_batch(ReextractBatch((A,)), pipeline_stand.store) == {"read": 1}
+    assert reextract_batch(ReextractBatch((A,)), pipeline_stand.store, agent="aragog") == {
+        "read": 1
+    }
 
 
 def test_what_is_found_no_more_goes_and_what_others_put_stays(pipeline_stand):
@@ -149,6 +151,8 @@ def test_a_page_that_lost_two_processes_is_given_up(pipeline_stand):
     for _ in range(2):
         marks.begin(["reextract", A])
 
-    counts = reextract_batch(ReextractBatch((A,)), pipeline_stand.store, marks=marks)
+    counts = reextract_batch(
+        ReextractBatch((A,)), pipeline_stand.store, agent="aragog", marks=marks
+    )
 
     assert counts == {"given_up": 1}

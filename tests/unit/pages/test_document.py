@@ -63,7 +63,8 @@ def test_the_language_may_stand_in_a_meta_element():
 def test_robots_directives_for_all_and_for_us_add_up():
     document = page(
         "<meta name=robots content='noarchive, max-snippet:20'>"
-        "<meta name=Aragog content=nofollow><meta name=otherbot content=noindex>"
+        "<meta name=ExampleBot content=nofollow><meta name=otherbot content=noindex>",
+        agent="examplebot",
     )
 
     assert (document.robots.noarchive, document.robots.nofollow, document.robots.noindex) == (

@@ -70,8 +70,8 @@ def test_the_same_canonical_twice_is_one():
 
 
 def robots(markup: str, *headers: str):
-    document = parse(markup.encode(), url=FINAL)
-    return page_robots(document, [("X-Robots-Tag", value) for value in headers])
+    document = parse(markup.encode(), url=FINAL, agent="examplebot")
+    return page_robots(document, [("X-Robots-Tag", value) for value in headers], agent="examplebot")
 
 
 def test_header_and_page_add_up():
@@ -85,10 +85,20 @@ def test_header_and_page_add_up():
 
 def test_a_header_for_another_agent_is_not_for_us():
     assert not robots("", "googlebot: noindex, nofollow").noindex
-    assert robots("", "otherbot: noarchive, aragog: noindex").noindex
-    assert not robots("", "otherbot: noarchive, aragog: noindex").noarchive
-    assert robots("", "aragog: nofollow").nofollow
+    assert robots("", "otherbot: noarchive, examplebot: noindex").noindex
+    assert not robots("", "otherbot: noarchive, examplebot: noindex").noarchive
+    assert robots("", "examplebot: nofollow").nofollow
     assert robots("", "*: none").noindex
+    assert robots("<meta name=ExampleBot content=noindex>").noindex
+    assert not robots("<meta name=otherbot content=noindex>").noindex
+
+
+def test_an_agent_with_a_digit_in_its_name_is_one():
+    assert not robots("", "bot-2: noindex").noindex
+    assert not robots("", "bot2: noindex, nofollow").nofollow
+    assert page_robots(
+        parse(b"", url=FINAL), [("X-Robots-Tag", "bot2: noindex")], agent="bot2"
+    ).noindex
 
 
 def test_values_with_colons_and_commas_name_no_agent():

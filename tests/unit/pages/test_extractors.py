@@ -30,7 +30,7 @@ def fails(page: ExtractorPage) -> Extracted:
 
 
 def read(body, **extractors):
-    return read_page(html_result(URL), body, max_links=9, extractors=extractors)
+    return read_page(html_result(URL), body, agent="aragog", max_links=9, extractors=extractors)
 
 
 def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():

@@ -1,5 +1,7 @@
 """The canonicalize stage over ports in memory: page updates, links, sitemaps, lost runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
@@ -7,6 +9,7 @@ from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
+from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.content.compression import compress
 from tests.support.stores import NOW_MS
 
@@ -105,3 +108,33 @@ def test_a_page_that_was_taken_down_meanwhile_is_dropped_with_its_body(stage, po
     assert stage.run(ResultBatch((fetched,))) == []
     assert ports.spool.blobs == {}
     assert ports.in_flight.urls == set()
+
+
+@pytest.mark.parametrize(
+    ("html", "headers"),
+    [
+        (b'<meta name="examplebot" content="noindex"><title>t', ()),
+        (b"<title>t", (("X-Robots-Tag", "examplebot: noindex"),)),
+    ],
+    ids=["meta", "header"],
+)
+@pytest.mark.parametrize(
+    "user_agent", ["examplebot/1.0", "Mozilla/5.0 (compatible; ExampleBot/2; +https://e.test/)"]
+)
+def test_a_page_addresses_the_configured_agent_by_its_product_token(
+    stage, ports, html, headers, user_agent
+):
+    stage = replace(stage, settings=Settings(fetch=FetchSettings(user_agent=user_agent)))
+    fetched = replace(result(ports, A, html), headers=headers)
+
+    (message,) = stage.run(ResultBatch((fetched,)))
+
+    assert updates(ports, message)[A].write.facts["noindex"] == 1
+
+
+def test_a_rule_for_aragog_is_not_for_an_agent_of_another_name(stage, ports):
+    html = b'<meta name="aragog" content="noindex"><title>t'
+
+    (message,) = stage.run(ResultBatch((result(ports, A, html),)))
+
+    assert updates(ports, message)[A].write.facts["noindex"] == 0

@@ -15,7 +15,7 @@ PAGE = b"<!doctype html><title>T</title><p>words"
 def read(body=PAGE, **facts):
     reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
     result = FetchResult(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
-    reading = read_page(result, body, max_links=10)
+    reading = read_page(result, body, agent="aragog", max_links=10)
     planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write
 

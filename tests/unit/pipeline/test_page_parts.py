@@ -28,10 +28,9 @@ def test_the_same_failure_is_logged_once(caplog):
 
 def test_a_link_in_svg_is_a_link():
     url = "https://a.test/"
+    body = b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u'
 
-    analysis = read_page(
-        html_result(url), b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u', max_links=9
-    )
+    analysis = read_page(html_result(url), body, agent="aragog", max_links=9)
 
     assert [link.url for link in analysis.links] == [f"{url}x", f"{url}y"]
     assert analysis.problems == ()

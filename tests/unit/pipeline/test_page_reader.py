@@ -43,7 +43,7 @@ class Sitemaps:
 def read(bodies, *, sitemaps=None, hopeless=False):
     """The readings of bodies by URL, and what was counted; sitemaps end in .xml."""
     counted = Counted()
-    reader = PageReader(sitemaps or Sitemaps(), counted, PipelineSettings())
+    reader = PageReader(sitemaps or Sitemaps(), counted, PipelineSettings(), "aragog")
     results = []
     for url in bodies:
         result = html_result(url)
@@ -61,7 +61,7 @@ def test_a_page_that_cannot_be_read_leaves_the_others_alone():
 
 
 def test_a_result_without_a_body_is_not_read():
-    reader = PageReader(Sitemaps(), Counted(), PipelineSettings())
+    reader = PageReader(Sitemaps(), Counted(), PipelineSettings(), "aragog")
 
     readings = reader.read([html_result(GOOD)], {}, hopeless=False)
 

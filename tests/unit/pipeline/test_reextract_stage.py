@@ -6,6 +6,7 @@ import pytest
 from aragog.errors import InvalidMessage
 from aragog.pages.richpins import EXTRACTOR_VERSION
 from aragog.pipeline.stages.reextract import ReextractBatch, ReextractStage, walk
+from aragog.settings import PipelineSettings
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page
@@ -16,7 +17,7 @@ BODY = b"<title>New title</title><p>text"
 
 @pytest.fixture
 def stage(ports):
-    return ReextractStage(ports.store, ports.marks, ports.settings.pipeline)
+    return ReextractStage(ports.store, ports.marks, ports.settings.pipeline, "examplebot")
 
 
 @pytest.fixture
@@ -62,3 +63,30 @@ def test_a_walk_finds_what_is_outdated_and_has_content(ports, stage, stored):
 def test_a_message_of_another_form_is_refused(wire):
     with pytest.raises(InvalidMessage):
         ReextractBatch.read(wire)
+
+
+@pytest.fixture
+def extractor(tmp_path, monkeypatch):
+    """An installed package whose extractor stores whether the page forbids its use to us."""
+    (tmp_path / "rules_of_pages.py").write_text(
+        "from aragog.pages.extractors import Extracted\n"
+        "def rules(page): return Extracted({'noindex': page.document.robots.noindex})\n"
+    )
+    info = tmp_path / "rules_of_pages-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rules-of-pages\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[aragog.extractors]\nrules = rules_of_pages:rules\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return PipelineSettings(extractors=("rules",))
+
+
+def test_an_extractor_sees_the_rules_of_the_page_for_the_configured_agent(ports, extractor):
+    meta = {"content_type": "text/html", "url": URL, "fetched_at_ms": str(NOW_MS)}
+    body = b"<meta name=examplebot content=noindex><title>t"
+    content = ContentWrite(compress(body), "zstd", len(body), meta)
+    facts = {"fetched_at_ms": NOW_MS, "final_url": URL}
+    ports.store.write_pages([page(URL, content=content, facts=facts)])
+
+    ReextractStage(ports.store, ports.marks, extractor, "examplebot").run(ReextractBatch((URL,)))
+
+    assert ports.store.get(URL).fields["rules.noindex"] == b"true"
