@@ -38,7 +38,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pages.richpins import RichPin, extract
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import RichPin
 from aragog.urls.domain import registered_domain
 
 Values = dict[str, Any]

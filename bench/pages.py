@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pages import document, evidence, links, richpins
+from aragog.pages import document, evidence, extraction, links, rich_pins
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import read_page
 from bench.crawl import page_sets
@@ -83,7 +83,7 @@ def saved_pages(folder: Path) -> dict[str, list[bytes]]:
 
 def ours(body: bytes) -> list[float]:
     page = document.parse(body, url=URL, content_type=HEADER)
-    pin = richpins.extract_from(page)
+    pin = extraction.extract_from(page)
     result = FetchResult(
         job=UrlJob(url=URL),
         outcome=OutcomeKind.FETCHED,
@@ -96,8 +96,8 @@ def ours(body: bytes) -> list[float]:
         best_ms(lambda: document.parse(body, url=URL, content_type=HEADER)),
         best_ms(lambda: links.extract(page)),
         best_ms(lambda: evidence.collect(page, url=URL, final_url=URL)),
-        best_ms(lambda: richpins.extract_from(page)),
-        best_ms(lambda: richpins.to_fields(pin)),
+        best_ms(lambda: extraction.extract_from(page)),
+        best_ms(lambda: rich_pins.to_fields(pin)),
     ]
 
 

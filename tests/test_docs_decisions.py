@@ -6,7 +6,7 @@ import pytest
 
 from aragog.dashboard import domain_list, domains
 from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
-from aragog.pages.richpins.syntax import words
+from aragog.pages.structured_data import words
 from aragog.pinlater.claims import consumer, gates
 from aragog.pipeline.crawl_log import writer
 from aragog.pipeline.fetching import lanes

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import math
 import re
 import time
-import typing
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from functools import cache
@@ -193,17 +191,9 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 def pin_fields() -> frozenset[str]:
     """The names of all fields that extraction can give."""
     # A command that reads a page needs no parser.
-    from aragog.pages.richpins.model import PinType, RichPin  # noqa: PLC0415
+    from aragog.pages.rich_pins import field_names  # noqa: PLC0415
 
-    kinds = typing.get_args(PinType)
-    hints = typing.get_type_hints(RichPin)
-    names = {"page.extractor_version"}
-    names |= {f"page.{f.name}" for f in dataclasses.fields(RichPin) if f.name not in kinds}
-    for kind in kinds:
-        for part in typing.get_args(hints.get(kind, None)):
-            if dataclasses.is_dataclass(part):
-                names |= {f"{kind}.{f.name}" for f in dataclasses.fields(part)}
-    return frozenset(names)
+    return field_names()
 
 
 def check_fields(names: Iterable[str], stored: Collection[str]) -> None:

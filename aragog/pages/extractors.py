@@ -26,7 +26,7 @@ import orjson
 
 from aragog.errors import ConfigError, InvalidField
 from aragog.pages.document import Document
-from aragog.pages.richpins.model import RichPin
+from aragog.pages.rich_pins import RichPin
 
 GROUP = "aragog.extractors"
 MAX_FIELDS = 100

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from aragog.pages import document, evidence, links, richpins
+from aragog.pages import document, evidence, extraction, links, rich_pins
 from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (
@@ -38,8 +38,8 @@ def one_input(data: bytes) -> document.Document:
     links.extract(page)
     evidence.collect(page, url=URL, final_url=URL)
     evidence.meta_refresh(data.decode("latin-1"))
-    pin = richpins.extract_from(page)
-    fields, provenance = richpins.to_fields(pin)
+    pin = extraction.extract_from(page)
+    fields, provenance = rich_pins.to_fields(pin)
     if not provenance.keys() <= fields.keys():
         raise AssertionError(provenance.keys() - fields.keys())
     return page

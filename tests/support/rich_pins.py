@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from aragog.pages.richpins import RichPin, extract
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import RichPin
 
 
 def pin(markup: str, url: str = "https://a.test/x") -> RichPin:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from aragog.pages import document, evidence, links, richpins
+from aragog.pages import document, evidence, extraction, links, rich_pins
 from aragog.pages.document import Document
 from aragog.pages.extractors import Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
-from aragog.pages.richpins import RichPin
+from aragog.pages.rich_pins import RichPin
 from aragog.pages.robots_meta import PageRobots
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots.rules import product_token
@@ -125,7 +125,7 @@ class _Parts:
 
     def fields(self, page: Document, extractors: Mapping[str, Extractor]) -> AnalyzedFields:
         """The fields of the Rich Pin and of each extractor; one that fails leaves the others."""
-        pin = self.get("rich pin", lambda: richpins.extract_from(page), None)
+        pin = self.get("rich pin", lambda: extraction.extract_from(page), None)
         if pin is None:
             return AnalyzedFields()
         result = self.get("rich pin", lambda: _pin_fields(pin), AnalyzedFields())
@@ -150,7 +150,7 @@ def fields_of(
 
 
 def _pin_fields(pin: RichPin) -> AnalyzedFields:
-    fields, provenance = richpins.to_fields(pin)
+    fields, provenance = rich_pins.to_fields(pin)
     return AnalyzedFields(fields, provenance, pin.type, not pin.problems)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aragog.errors import BadInput
-from aragog.pages.sitemaps import SitemapUrl, parse
+from aragog.pages import sitemaps
+from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import PageAnalysis
 from aragog.pipeline.pages.limits import limited
@@ -43,7 +44,7 @@ class Discovery:
         limits, job = self.settings.pipeline, result.job
         url_filter = _filter(job)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            sitemap = parse(body, result.final_url)
+            sitemap = sitemaps.parse(body, result.final_url)
         domain = registered_domain(result.final_url)
         count = 0
         if job.depth > 0:

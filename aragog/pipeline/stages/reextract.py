@@ -19,7 +19,7 @@ from typing import Any, Self
 import orjson
 
 from aragog.errors import CorruptContent, InvalidMessage, TakenDown
-from aragog.pages import document, richpins
+from aragog.pages import document, rich_pins
 from aragog.pages.extractors import load
 from aragog.pipeline.messages import VERSION
 from aragog.pipeline.pages.analysis import AnalyzedFields, fields_of
@@ -29,7 +29,7 @@ from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
-WALK = f"reextract {richpins.EXTRACTOR_VERSION}.{richpins.FIELDS_VERSION}"
+WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The name of the walk; each new version of the extractor begins a new walk."""
 _MARKED = "reextract"
 """Distinguishes the run marks of this stage from those of `canonicalize`."""
@@ -94,7 +94,7 @@ def walk(
 
 
 def _extractable(store: UrlStore, urls: Sequence[str], *, everything: bool) -> Iterator[str]:
-    today = orjson.dumps(richpins.EXTRACTOR_VERSION)
+    today = orjson.dumps(rich_pins.EXTRACTOR_VERSION)
     for url, record in zip(urls, store.get_many(urls, [_MARK]), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue

@@ -27,14 +27,13 @@ from typing import Any, Literal, cast
 import orjson
 
 from aragog.errors import InvalidField
+from aragog.pages import page_types
 
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
-# What the extractor writes (aragog/pages/richpins/fields.py) is JSON.
-EXTRACTED = (
-    "page", "product", "recipe", "article", "place", "movie", "app", "book", "video",
-    "person", "organization", "event",
-)  # fmt: skip
+# The values of these are JSON (aragog/pages/rich_pins.py). The last three are kept for page types
+# that schema.org has and no page type reads yet.
+EXTRACTED = frozenset({"page", *page_types.NAMES, "person", "organization", "event"})
 
 
 def is_extracted(name: str) -> bool:

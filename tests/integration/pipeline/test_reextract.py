@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from aragog.errors import InvalidMessage
-from aragog.pages.richpins import EXTRACTOR_VERSION
+from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.pipeline.stages.reextract import ReextractBatch, reextract_batch, walk
 from aragog.pipeline.stages.watches import WatchBatch, apply_watches
 from aragog.urlstore.content.compression import compress

@@ -9,22 +9,15 @@ from typing import get_args
 
 import pytest
 
-from aragog.pages import document, links, markup_limits
+from aragog.pages import document, links, markup_limits, provenance
 from aragog.pages.encodings import detection, prescan
-from aragog.pages.richpins import FIELDS_VERSION, assemble, model, provenance
-from aragog.pages.richpins.fields import _PAGE_FIELDS
-from aragog.pages.richpins.heuristics import (
-    caption_times,
-    captions,
-    price,
-    sections,
-    visible_recipe,
-)
-from aragog.pages.richpins.model import RichPin
-from aragog.pages.richpins.subject import KINDS
-from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
-from aragog.pages.richpins.types import recipe, titles
-from aragog.pages.richpins.values import images
+from aragog.pages.extraction import MAX_PROBLEMS
+from aragog.pages.page_facts import titles
+from aragog.pages.page_types import NAMES, page_types, product, recipe
+from aragog.pages.rich_pins import _PAGE_FIELDS, FIELDS_VERSION
+from aragog.pages.structured_data import graph, jsonld, lenient_json, microdata_rdfa
+from aragog.pages.values import images
+from aragog.pages.visible_text import captions, price, sections
 from aragog.settings import Settings
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -32,12 +25,11 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_every_stored_field_is_in_the_table():
     text = (DOCS / "fields.md").read_text()
-    types = {kind.name: RichPin.__annotations__[kind.name].split()[0] for kind in KINDS}
     names = {name.rpartition(".")[2] for name in _named(text)}
 
-    for kind, cls in types.items():
-        for each in fields(getattr(model, cls)):
-            assert each.name in names, f"{kind}.{each.name}"
+    for page_type in page_types():
+        for each in fields(page_type.record):
+            assert each.name in names, f"{page_type.name}.{each.name}"
     assert names >= set(_PAGE_FIELDS)
     assert f"Format version: {FIELDS_VERSION} " in text
 
@@ -45,16 +37,16 @@ def test_every_stored_field_is_in_the_table():
 @pytest.mark.parametrize(
     ("field", "values"),
     [
-        ("page.type", model.PinType),
-        ("product.availability", model.Availability),
-        ("product.condition", model.Condition),
+        ("page.type", {*NAMES, "page"}),
+        ("product.availability", set(get_args(product.Availability))),
+        ("product.condition", set(get_args(product.Condition))),
     ],
 )
 def test_the_values_of_a_field_are_those_of_the_code(field, values):
     text = (DOCS / "fields.md").read_text()
     (row,) = [line for line in text.splitlines() if line.startswith(f"| {field} |")]
 
-    assert set(re.findall(r"\w+", row.split("|")[2])) - {"or"} == set(get_args(values))
+    assert set(re.findall(r"\w+", row.split("|")[2])) - {"or"} == values
 
 
 PIPELINE = Settings().pipeline
@@ -78,14 +70,14 @@ BOUNDS = [
     f"| headings; lists without one | {sections._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
     (
         f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
-        f" {caption_times._MAX_TOKENS} durations and captions |"
+        f" {captions._MAX_TOKENS} durations and captions |"
     ),
     f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_SHOWN} are",
     f"| bytes searched for the host's name | {titles._MAX_SEARCHED_BYTES:,} at the start",
     f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
     (
         f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} a field,"
-        f" {provenance.MAX_DROPPED}, {assemble.MAX_PROBLEMS} |"
+        f" {provenance.MAX_DROPPED}, {MAX_PROBLEMS} |"
     ),
     f"in the first {prescan.PRESCAN_BYTES:,} bytes",
     f"a meta element in the first {detection._LATE_DECLARATION_BYTES >> 10} KiB",
@@ -100,7 +92,7 @@ BOUNDS = [
     f"cut at {links.MAX_TEXT_CHARS} characters",
     (f"at most {PIPELINE.max_links_per_page:,} with {links.MAX_TOTAL_CHARS:,} characters together"),
     f"declared under {images.PRESENTABLE_PIXELS} pixels",
-    f"steps of fewer than {visible_recipe._HOLLOW_CHARS} characters together",
+    f"steps of fewer than {recipe._HOLLOW_CHARS} characters together",
 ]
 
 

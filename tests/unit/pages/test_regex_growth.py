@@ -10,18 +10,18 @@ import re
 import pytest
 
 from aragog.pages import evidence, plain_text, sitemaps
-from aragog.pages.richpins.syntax import lenient_json
+from aragog.pages.structured_data import lenient_json
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import PACKAGES, inventory, unreadable_calls
 
 CUT = {
-    "aragog.pages.richpins.heuristics.caption_times:_BEFORE": 60,
-    "aragog.pages.richpins.syntax.lenient_json:_WRAPPERS_END": 200,
+    "aragog.pages.visible_text.captions:_BEFORE": 60,
+    "aragog.pages.structured_data.lenient_json:_WRAPPERS_END": 200,
 }
 """Patterns that see no more characters than these."""
 MADE_FROM_OUR_WORDS = {
-    "aragog.pages.richpins.types.titles",  # the letters of the host's name, at most 40, each gap bounded
-    "aragog.pages.richpins.values.yields",  # a constant word
+    "aragog.pages.page_facts.titles",  # the letters of the host's name, at most 40, each gap bounded
+    "aragog.pages.values.yields",  # a constant word
     "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
 }
 

@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages import sitemaps
-from aragog.pages.sitemaps import MAX_URLS, Sitemap, SitemapUrl, parse
-from aragog.pages.sitemaps.dates import instant_ms
-from aragog.pages.sitemaps.xml_reader import literal_ampersands
+from aragog.pages.sitemaps import (
+    MAX_URLS,
+    Sitemap,
+    SitemapUrl,
+    instant_ms,
+    literal_ampersands,
+    parse,
+)
 from tests.support.forked import printed
 
 BASE = "https://shop.test/sitemap.xml"

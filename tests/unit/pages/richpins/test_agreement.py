@@ -7,8 +7,9 @@ from datetime import date
 import orjson
 import pytest
 
-from aragog.pages.richpins import RichPin, extract
-from aragog.pages.richpins.types.publication import person_names, url_day
+from aragog.pages.extraction import extract
+from aragog.pages.page_facts.publication import person_names, url_day
+from aragog.pages.rich_pins import RichPin
 
 URL = "https://www.example.org/a/1"
 

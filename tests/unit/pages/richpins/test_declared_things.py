@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pages.richpins import to_fields
+from aragog.pages.rich_pins import to_fields
 from tests.support.rich_pins import ld, pin
 
 ROLES = (

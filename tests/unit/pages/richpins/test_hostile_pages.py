@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from aragog.pages.richpins import extract, to_fields
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import to_fields
 
 RECIPE = {
     "@type": "Recipe",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import extract
-from aragog.pages.richpins.syntax import lenient_json
-from aragog.pages.richpins.syntax.graph import Graph, local_name
-from aragog.pages.richpins.syntax.jsonld import read
+from aragog.pages.extraction import extract
+from aragog.pages.structured_data import lenient_json
+from aragog.pages.structured_data.graph import Graph, local_name
+from aragog.pages.structured_data.jsonld import read
 
 
 def pin(*blocks: str):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aragog.pages.richpins import extract, to_fields
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import to_fields
 
 PAGES = sorted((Path(__file__).parents[3] / "data" / "html").glob("*.html"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import extract
+from aragog.pages.extraction import extract
 
 
 def pin(markup: str):

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from aragog.pages.richpins import extract
-from aragog.pages.richpins.values.money import amount_of, currency_of
+from aragog.pages.extraction import extract
+from aragog.pages.values.money import amount_of, currency_of
 
 
 @pytest.mark.parametrize(

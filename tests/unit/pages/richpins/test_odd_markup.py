@@ -7,8 +7,9 @@ from datetime import date
 import orjson
 import pytest
 
-from aragog.pages.richpins import RichPin, extract
-from aragog.pages.richpins.values import durations
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import RichPin
+from aragog.pages.values import durations
 
 URL = "https://www.example.org/a/1"
 

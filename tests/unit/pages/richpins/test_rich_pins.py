@@ -8,7 +8,8 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import EXTRACTOR_VERSION, extract, to_fields
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import EXTRACTOR_VERSION, to_fields
 from tests.support.rich_pins import ld, pin
 
 RECIPE = {

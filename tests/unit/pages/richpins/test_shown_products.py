@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pages.richpins.heuristics.stock import MAX_ALIKE
-from aragog.pages.richpins.syntax.shop_texts import MAX_BYTES
+from aragog.pages.structured_data.shop_texts import MAX_BYTES
+from aragog.pages.visible_text.product_details import MAX_ALIKE
 from tests.support.regex_attacks import grows_too_fast
 from tests.support.rich_pins import ld, pin
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins.heuristics import caption_times, captions
+from aragog.pages.visible_text import captions
 from tests.support.rich_pins import pin, recipe_ld
 
 LISTS = (
@@ -119,7 +119,7 @@ def test_servings_are_read_from_captions(shown, text):
     "shown", ["", "Serves you right", "We cook 24 hours a day in total", "2 people like this"]
 )
 def test_a_caption_without_its_value_is_nothing(shown):
-    assert caption_times.times(shown) == {}
+    assert captions.times(shown) == {}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_caption_without_its_value_is_nothing(shown):
     ],
 )
 def test_each_caption_has_the_duration_that_is_meant(shown, prep, cook, total):
-    times = caption_times.times(shown)
+    times = captions.times(shown)
 
     fields = ("prep_minutes", "cook_minutes", "total_minutes")
     assert tuple(times[name][0] if name in times else None for name in fields) == (

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.pages.page_types.book import isbn
+from aragog.pages.page_types.place import coordinates
+from aragog.pages.page_types.product import availability, condition, gtin
 from aragog.pages.plain_text import clean, lines
-from aragog.pages.richpins.types.book import isbn
-from aragog.pages.richpins.types.place import coordinates
-from aragog.pages.richpins.types.product import availability, condition, gtin
-from aragog.pages.richpins.values import dates, durations, money, numbers, ratings, scalars
-from aragog.pages.richpins.values.ratings import Rating
-from aragog.pages.richpins.values.yields import Yield, read_yield
+from aragog.pages.values import dates, durations, money, numbers, ratings, scalars
+from aragog.pages.values.ratings import Rating
+from aragog.pages.values.yields import Yield, read_yield
 from tests.support.rich_pins import pin, recipe_ld
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.pages.richpins.syntax import words
-from aragog.pages.richpins.syntax.words import MAX_PLACES, Words
+from aragog.pages.structured_data import words
+from aragog.pages.structured_data.words import MAX_PLACES, Words
 
 
 @pytest.mark.parametrize("word", [*words.CARTS, *words.PRICES, "材料", "ingr&e", "itemscope"])

@@ -1,1 +1,0 @@
-"""One module per Rich Pin type, which reads the values of that type. No I/O."""

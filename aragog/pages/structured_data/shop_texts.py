@@ -1,0 +1,182 @@
+"""
+Find the labels and phrases of shops in a page, in one pass over its bytes.
+
+The pass covers what follows the first h1, without scripts and styles. It is made only for pages
+about a product, so other pages do not pay for these words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+# In lower case: only the ASCII letters of the page's bytes are made lower, so words that begin with
+# another letter are listed in both cases. Some 25 languages.
+BRAND_LABELS = (
+    "brand", "brand name", "marke", "marque", "marca", "merk", "märke", "varumärke", "mærke",
+    "merke", "značka", "znacka", "marka", "márka", "brändi", "tuotemerkki", "kaubamärk",
+    "blagovna znamka", "brend", "zīmols", "prekės ženklas", "thương hiệu", "бренд", "Бренд",
+    "марка", "Марка", "торговая марка", "Торговая марка", "ブランド", "브랜드", "品牌", "μάρκα",
+    "Μάρκα",
+)  # fmt: skip
+MAKER_LABELS = (
+    "manufacturer", "make/manufacturer", "hersteller", "fabricant", "fabricante", "produttore",
+    "fabrikant", "tillverkare", "producent", "produsent", "výrobca", "výrobce", "proizvajalec",
+    "proizvođač", "proizvodjac", "gyártó", "producător", "producator", "valmistaja", "tootja",
+    "ražotājs", "gamintojas", "üretici", "производитель", "Производитель", "виробник", "Виробник",
+    "メーカー", "제조사",
+)  # fmt: skip
+SKU_LABELS = (
+    "sku", "item sku", "product sku", "item number", "item no", "item code", "item id", "item #",
+    "article number", "article no", "product code", "product id", "product number",
+    "catalog number", "stock code", "artikelnummer", "artikel-nummer", "artikelnr", "artikel-nr",
+    "art.-nr", "art. nr", "art.nr", "bestellnummer", "bestell-nr", "produktnummer", "référence",
+    "reference", "réf", "référence produit", "referencia", "referência", "código", "codigo",
+    "código do produto", "código de producto", "id produto", "codice articolo", "codice prodotto",
+    "codice", "cod. articolo", "cod produs", "artikelcode", "productcode", "varenummer", "varenr",
+    "tuotenumero", "tuotekoodi", "tootekood", "kod produktu", "kód", "kód produktu", "kód zboží",
+    "kód tovaru", "šifra", "Šifra", "šifra artikla", "cikkszám", "termékkód", "ürün kodu",
+    "Ürün kodu", "stok kodu", "mã sản phẩm", "артикул", "Артикул", "код товара", "Код товара",
+    "код товару", "Код товару", "商品コード", "品番", "商品编号", "商品編號", "货号", "상품번호",
+    "κωδικός", "Κωδικός",
+)  # fmt: skip
+MPN_LABELS = (
+    "mpn", "manufacturer part number", "manufacturer's part number", "manufacturer number",
+    "manufacturer code", "manufacturer sku", "mfr. part number", "mfr part number",
+    "mfg part number", "part number", "part no", "model number", "model no", "model name / number",
+    "model name/number", "item model number", "herstellernummer", "hersteller-nr",
+    "herstellerartikelnummer", "hersteller-artikelnummer", "herstellerteilenummer", "modellnummer",
+    "modell-nr", "número de modelo", "número do modelo", "numéro de modèle", "référence fabricant",
+    "référence constructeur", "referencia del fabricante", "codice produttore", "numero modello",
+    "modelnummer", "modellbeteckning", "kod producenta", "kód výrobcu", "kód výrobce",
+    "part-nummer", "produktové číslo", "ražotāja kods", "gyártói cikkszám", "код производителя",
+    "Код производителя", "型番", "型號", "型号",
+)  # fmt: skip
+GTIN_LABELS = (
+    "ean", "ean code", "ean-code", "ean-nummer", "ean-13", "ean13", "kod ean", "ean kód", "gtin",
+    "gtin-13", "gtin/ean", "ean/gtin", "upc", "upc code", "barcode", "bar code", "código de barras",
+    "código ean", "code-barres", "codice ean", "jan code", "janコード", "штрихкод", "Штрихкод",
+)  # fmt: skip
+STOCK_LABELS = (
+    "availability", "stock status", "verfügbarkeit", "lieferbarkeit", "disponibilité",
+    "disponibilidad", "disponibilidade", "disponibilità", "beschikbaarheid", "lagerstatus",
+    "lagersaldo", "dostupnost", "dostupnosť", "dostępność", "razpoložljivost", "raspoloživost",
+    "elérhetőség", "disponibilitate", "saatavuus", "pieejamība", "наличие", "Наличие", "наявність",
+    "Наявність", "在庫", "재고", "διαθεσιμότητα", "Διαθεσιμότητα",
+)  # fmt: skip
+LABELS = (
+    *BRAND_LABELS, *MAKER_LABELS, *SKU_LABELS, *MPN_LABELS, *GTIN_LABELS, *STOCK_LABELS,
+)  # fmt: skip
+
+IN_STOCK = (
+    "in stock", "item in stock", "left in stock", "available in stock", "auf lager",
+    "sofort lieferbar", "sofort verfügbar", "en stock", "disponibile subito", "em estoque",
+    "em stock", "op voorraad", "i lager", "på lager", "varastossa", "skladem", "na sklade",
+    "skladom", "na skladě", "na zalogi", "na stanju", "na zalihi", "w magazynie", "în stoc",
+    "raktáron", "készleten", "в наличии", "В наличии", "есть в наличии", "Есть в наличии",
+    "в наявності", "В наявності", "laos olemas", "ir noliktavā", "stokta var", "在庫あり", "有货",
+    "現貨", "재고 있음",
+)  # fmt: skip
+OUT_OF_STOCK = (
+    "out of stock", "sold out", "currently unavailable", "temporarily out of stock",
+    "currently out of stock", "temporarily unavailable", "currently sold out", "nicht auf lager",
+    "derzeit nicht verfügbar", "zurzeit nicht verfügbar", "zur zeit nicht verfügbar",
+    "momentan nicht verfügbar", "nicht lieferbar", "ausverkauft", "vergriffen", "rupture de stock",
+    "en rupture de stock", "épuisé", "Épuisé", "agotado", "sin stock", "esaurito",
+    "non disponibile", "esgotado", "sem stock", "sem estoque", "uitverkocht", "niet op voorraad",
+    "slutsåld", "slut i lager", "ej i lager", "udsolgt", "utsolgt", "ikke på lager", "loppuunmyyty",
+    "tilapäisesti loppu", "vyprodáno", "vypredané", "není skladem", "nie je na sklade",
+    "nie je skladom", "wyprzedany", "brak w magazynie", "produkt niedostępny", "stoc epuizat",
+    "elfogyott", "nincs raktáron", "нет в наличии", "Нет в наличии", "немає в наявності",
+    "Немає в наявності", "rasprodano", "razprodano", "ni na zalogi", "nema na zalihi", "tükendi",
+    "läbi müüdud", "izpārdots", "išparduota", "在庫切れ", "品切れ", "품절", "售罄", "缺货",
+    "已售完", "sold-out",
+)  # fmt: skip
+STATES = (*IN_STOCK, *OUT_OF_STOCK)
+
+LABELED_IN_STOCK = frozenset(
+    {
+        *IN_STOCK, "yes", "available", "available now", "verfügbar", "lieferbar", "vorrätig",
+        "disponible", "disponibile", "disponível", "beschikbaar", "tillgänglig", "dostupné",
+        "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
+    }
+)  # fmt: skip
+"""Texts that mean in stock only next to a label for it."""
+LABELED_OUT_OF_STOCK = frozenset(
+    {
+        *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
+        "no disponible", "indisponível", "niet beschikbaar", "nedostupné", "niedostępny",
+        "indisponibil",
+    }
+)  # fmt: skip
+
+BUY = frozenset(
+    {
+        "add to cart", "add to basket", "add to bag", "add to shopping cart", "add to trolley",
+        "buy now", "buy it now", "in den warenkorb", "in den einkaufswagen",
+        "zum warenkorb hinzufügen", "in den korb", "jetzt kaufen", "ajouter au panier", "acheter",
+        "acheter maintenant", "añadir al carrito", "añadir a la cesta", "agregar al carrito",
+        "comprar", "comprar ahora", "comprar agora", "adicionar ao carrinho", "adicionar à sacola",
+        "colocar no carrinho", "aggiungi al carrello", "acquista", "acquista ora", "in winkelwagen",
+        "in winkelmand", "toevoegen aan winkelwagen", "in mijn winkelwagen", "lägg i varukorg",
+        "lägg i varukorgen", "lägg i kundvagn", "köp", "läg i kurv", "læg i kurv",
+        "tilføj til kurv", "legg i handlekurv", "legg i handlekurven", "kjøp", "lisää ostoskoriin",
+        "lisää koriin", "do koszyka", "dodaj do koszyka", "kup teraz", "do košíka", "do košíku",
+        "vložit do košíku", "vložiť do košíka", "přidat do košíku", "pridať do košíka", "koupit",
+        "kúpiť", "v košarico", "dodaj v košarico", "u košaricu", "dodaj u košaricu",
+        "dodaj u korpu", "kosárba", "kosárba teszem", "adaugă în coș", "adauga in cos", "în coș",
+        "купить", "купить сейчас", "в корзину", "добавить в корзину", "купити", "в кошик",
+        "додати в кошик", "sepete ekle", "hemen al", "lisa korvi", "lisa ostukorvi",
+        "pievienot grozam", "ielikt grozā", "į krepšelį", "προσθήκη στο καλάθι",
+        "thêm vào giỏ hàng", "mua ngay", "カートに入れる", "カートに追加", "장바구니 담기",
+        "구매하기", "바로구매", "加入购物车", "加入購物車", "立即購買", "立即购买",
+    }
+)  # fmt: skip
+"""The texts of buttons that sell."""
+
+
+MAX_PLACES = 100
+"""Maximum number of places of one word that are examined."""
+MAX_BYTES = 1_048_576
+"""Maximum number of bytes searched, scripts and styles not counted."""
+_MAX_PIECES = 2_000
+
+_WORDS = list(dict.fromkeys((*LABELS, *STATES)))
+_AUTOMATON = BytesAhoCorasick(
+    [word.encode() for word in _WORDS], implementation=Implementation.DFA
+)  # fmt: skip
+_HIDDEN = re.compile(rb"<(script|style)")
+
+
+class ShopTexts:
+    """The places of labels and phrases in a page's bytes, whose ASCII letters are in lower case."""
+
+    def __init__(self, lowered: bytes, heading: int) -> None:
+        """Search from the offset of the first h1 on; -1 without one."""
+        self._places: dict[str, list[int]] = {}
+        for start, end in _visible(lowered, heading):
+            for number, at, _ in _AUTOMATON.find_matches_as_indexes(
+                lowered[start:end], overlapping=True
+            ):
+                places = self._places.setdefault(_WORDS[number], [])
+                if len(places) < MAX_PLACES:
+                    places.append(start + at)
+
+    def places(self, word: str) -> list[int]:
+        """Return the first offsets of a word."""
+        return self._places.get(word, [])
+
+
+def _visible(lowered: bytes, at: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the parts from an offset on that are neither scripts nor styles."""
+    left = MAX_BYTES
+    for _ in range(_MAX_PIECES if at >= 0 else 0):
+        hidden = _HIDDEN.search(lowered, at)
+        end = hidden.start() if hidden else len(lowered)
+        yield at, min(end, at + left)
+        left -= end - at
+        at = lowered.find(b"</" + hidden[1], end) if hidden and left > 0 else -1
+        if at < 0:
+            return

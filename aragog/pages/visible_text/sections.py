@@ -1,0 +1,253 @@
+"""
+Find the parts of a recipe in a page's visible lists.
+
+These are lists under known headings, lists of amounts, and lists inside elements whose class names
+identify them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+from selectolax.lexbor import LexborNode
+
+from aragog.pages.document import normalize_space
+from aragog.pages.plain_text import lines_of
+from aragog.pages.structured_data.sources import Sources
+from aragog.pages.visible_text.lists import (
+    HEADINGS,
+    MAX_HEADING_CHARS,
+    NOT_CONTENT,
+    Section,
+    SectionKind,
+    collect_after,
+    entries_of,
+)
+from aragog.pages.visible_text.vocabulary import (
+    ENDS,
+    IS_INGREDIENTS,
+    IS_NEEDED,
+    IS_STEPS,
+    amounts,
+    are_ingredients,
+    is_mentioned,
+)
+
+_MAX_HEADINGS = 4_000
+_MAX_SECTIONS = 20
+"""Maximum number of elements of one kind that are examined."""
+_MAX_LISTS = 300
+_MAX_PARAGRAPH_CHARS = 4_000
+
+HeadingKind = SectionKind | Literal["end"]
+
+
+def best_sections(sources: Sources) -> dict[str, Section]:
+    """Return the longest section for each part of a recipe, preferably one with a heading."""
+    best: dict[str, Section] = {}
+    if not is_mentioned(sources.words, sources.document.language):
+        return best
+    heads = list(_heads(sources))
+    for section in _by_headings(heads):
+        previous = best.get(section.kind)
+        if previous is not None and _continues(previous, section):
+            previous.groups.extend(section.groups)
+            continue
+        if previous is None or _score(section) > _score(previous):
+            best[section.kind] = section
+    if "ingredients" not in best and (measured := _by_amounts(sources, heads)) is not None:
+        best["ingredients"] = measured
+    for kind in ("ingredients", "steps"):
+        called = _by_class(sources, kind) if kind not in best else None
+        if called is not None:
+            best[kind] = called
+    following = _steps_behind(best.get("ingredients"))
+    if following is not None and (
+        "steps" not in best or best["steps"].heading == "class" or not _score(best["steps"])
+    ):
+        best["steps"] = following
+    return best
+
+
+def _score(section: Section) -> int:
+    entries = section.entries
+    if section.kind == "ingredients":
+        return min(len(entries), 6) + min(amounts(entries), 6)
+    return min(sum(len(entry) >= _STEP_CHARS for entry in entries), 4)
+
+
+_STEP_CHARS = 30
+
+
+def _continues(previous: Section, section: Section) -> bool:
+    """Return True for `Ingredients for the sauce` after `Ingredients for the filling`."""
+    words, others = previous.heading.lower().split(), section.heading.lower().split()
+    return (
+        len(words) > 1
+        and len(others) > 1
+        and words[0] == others[0]
+        and words[1:] != others[1:]
+        and previous.tag == section.tag
+        and not set(previous.entries) & set(section.entries)
+    )
+
+
+def _steps_behind(ingredients: Section | None) -> Section | None:
+    """Return steps that follow the ingredients without a heading of their own."""
+    if ingredients is None or not ingredients.then:
+        return None
+    if 5 * amounts(ingredients.entries) < 2 * ingredients.count:
+        return None
+    return Section("steps", f"behind {ingredients.heading}", ingredients.then)
+
+
+def _by_headings(heads: list[tuple[LexborNode, HeadingKind, str]]) -> Iterator[Section]:
+    places = {node.mem_id: kind for node, kind, _ in heads}
+    looked_into = Counter[str]()
+    for node, kind, text in heads:
+        looked_into[kind] += 1
+        if kind != "end" and looked_into[kind] <= _MAX_SECTIONS:
+            section = Section(kind, text, tag=node.tag or "")
+            collect_after(node, section, places)
+            if section.count >= section.least and not (
+                IS_NEEDED.fullmatch(text) and 5 * amounts(section.entries) < 2 * section.count
+            ):
+                yield section
+
+
+def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
+    """Yield elements whose own text is a known heading, in document order."""
+    for count, node in enumerate(sources.document.tree.css(HEADINGS)):
+        if count > _MAX_HEADINGS:
+            return
+        tag = node.tag or ""
+        text = node.text(deep=tag[:1] == "h" and len(tag) == 2)
+        if not text or len(text) > 4 * MAX_HEADING_CHARS:
+            continue
+        text = normalize_space(text)
+        if not 2 <= len(text) <= MAX_HEADING_CHARS:
+            continue
+        if not text[0].isalpha():
+            text = _undecorated(text)
+        if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
+            text = next(filter(_is_heading, (parts[-1], parts[0])), text)
+        if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
+            yield node, "ingredients", text
+        elif IS_STEPS.fullmatch(text):
+            yield node, "steps", text
+        elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
+            yield node, "end", text
+
+
+_TITLES = frozenset({"h2", "h3", "h4", "h5"})
+_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
+
+
+def _is_heading(text: str) -> bool:
+    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
+
+
+def _undecorated(text: str) -> str:
+    """Return a heading without the pictures and numbers before it."""
+    for place, char in enumerate(text):
+        if char.isalpha():
+            return text[place:]
+    return text
+
+
+def _by_amounts(
+    sources: Sources, heads: list[tuple[LexborNode, HeadingKind, str]]
+) -> Section | None:
+    """Return the longest list of amounts without a known heading, and the similar lists near it."""
+    lists = [
+        (node, entries)
+        for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
+        if 5 * amounts(entries := _listed(node)) >= 3 * len(entries) > 0
+    ]
+    sure = [each for each in lists if are_ingredients(each[1])]
+    if not sure:
+        return None
+    longest, _ = max(sure, key=lambda each: len(each[1]))
+    around = _around(longest)
+    beside = [
+        (node, entries)
+        for node, entries in lists
+        if _around(node) & around and (node.tag != "p" or are_ingredients(entries))
+    ]
+    section = Section("ingredients", "amounts")
+    for _, entries in beside:
+        section.add(entries)
+    collect_after(beside[-1][0], section, {node.mem_id: kind for node, kind, _ in heads})
+    return section
+
+
+def _listed(node: LexborNode) -> list[str]:
+    """Return the entries of a list without inner lists, or the lines of a paragraph."""
+    if node.tag != "p":
+        inner = node.css("ul,ol,table")  # which also finds the list itself
+        return entries_of(node, "ingredients") if len(inner) < 2 else []
+    if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
+        return []
+    lines = lines_of(node)
+    return [_BULLETS.sub("", line) for line in lines] if len(lines) > 2 else []
+
+
+_BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
+
+
+def _around(node: LexborNode) -> set[int]:
+    """Return the two elements around a list."""
+    parent = node.parent
+    outer = parent.parent if parent is not None else None
+    return {
+        element.mem_id
+        for element in (parent, outer)
+        if element is not None and element.tag != "body"
+    }
+
+
+_CLASS_QUERIES = {
+    "ingredients": (
+        '[class*="ingredient" i],[id*="ingredient" i],[class*="zutat" i],[class*="ingredienser" i]'
+    ),
+    "steps": (
+        '[class*="instruction" i],[class*="direction" i],[class*="preparation" i],'
+        '[class*="method" i],[id*="instruction" i],[id*="direction" i],[id*="method" i],'
+        '[class*="zubereitung" i],[class*="recipe-step" i],[class*="steps" i]'
+    ),
+}
+
+
+def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
+    """Return the element with the most list entries whose class names this part of a recipe."""
+    best: Section | None = None
+    loose: list[str] = []
+    read: dict[int, list[str]] = {}
+    for node in sources.document.tree.css(_CLASS_QUERIES[kind])[:200]:
+        if node.tag in NOT_CONTENT or node.tag in {"html", "body", "a", "input"}:
+            continue
+        lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
+        section = Section(kind, "class")
+        for element in lists:
+            if element.mem_id not in read:
+                read[element.mem_id] = entries_of(element, kind)
+            section.add(read[element.mem_id])
+        if best is None or section.count > best.count:
+            best = section
+        if lists or any(
+            element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
+        ):
+            continue  # the smaller ones inside it are examined separately
+        text = normalize_space(node.text(separator=" "))
+        if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
+            loose.extend([text] if kind == "ingredients" else lines_of(node))
+    if best is not None and best.count >= (2 if kind == "ingredients" else 1):
+        return best
+    if len(loose) >= (3 if kind == "ingredients" else 1):
+        section = Section(kind, "class")
+        section.add(list(dict.fromkeys(loose)), surely=True)
+        return section
+    return None
