@@ -6,6 +6,9 @@ import importlib.util
 
 from aragog.errors import ConfigError
 
+DISTRIBUTION = "aragog-crawler"
+"""The name of the distribution; that of the package is another project's on PyPI."""
+
 MODULE_OF = {
     "s3": "boto3",
     "hbase": "happybase",
@@ -23,6 +26,15 @@ def has(extra: str) -> bool:
     return importlib.util.find_spec(MODULE_OF[extra]) is not None
 
 
+def install_command(extra: str) -> str:
+    """
+    The command that adds an extra to the environment in which aragog is installed.
+
+    pip takes aragog itself for installed, and looks up the extra's packages alone.
+    """
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
 def require(extra: str, reason: str) -> None:
     """
     Check that an extra is installed before its packages are imported.
@@ -32,6 +44,5 @@ def require(extra: str, reason: str) -> None:
     """
     if not has(extra):
         raise ConfigError(
-            f"{reason} needs {MODULE_OF[extra]}, which is not installed: "
-            f"pip install 'aragog[{extra}]'"
+            f"{reason} needs {MODULE_OF[extra]}, which is not installed: {install_command(extra)}"
         )

@@ -6,6 +6,7 @@ import importlib.metadata
 import re
 
 from aragog.errors import ConfigError
+from aragog.extras import DISTRIBUTION
 from aragog.hosts import is_loopback, split_port
 from aragog.settings import FetchSettings
 
@@ -17,7 +18,7 @@ _CONTACT = re.compile(
 
 def user_agent(settings: FetchSettings) -> str:
     """Return the User-Agent of every request."""
-    return settings.user_agent or f"aragog/{importlib.metadata.version('aragog')}"
+    return settings.user_agent or f"aragog/{importlib.metadata.version(DISTRIBUTION)}"
 
 
 def has_contact(settings: FetchSettings) -> bool:

@@ -39,11 +39,24 @@ def test_aragog_is_the_only_name_that_it_installs(wheel):
 
 
 def test_pip_installs_it_as_the_documentation_says(wheel, tmp_path):
-    (command,) = blocks("docs/deployment.md", "sh", "pip install 'aragog")
+    (command,) = blocks("docs/deployment.md", "sh", "pip install 'dist/aragog")
 
     site = wheels.pip_installs(command, wheel, tmp_path)
 
     assert (site / "bin" / "aragog").exists()
+
+
+def test_its_name_is_not_that_of_another_project(wheel):
+    assert wheel.name.startswith("aragog_crawler-")
+
+
+def test_no_page_and_no_message_names_the_other_project_s_extras():
+    pages = [*wheels.ROOT.glob("*.md"), *(wheels.ROOT / "docs").rglob("*.md")]
+    modules = [path for name in ("aragog", "deploy") for path in (wheels.ROOT / name).rglob("*.*")]
+
+    wrong = [p for p in (*pages, *modules) if p.suffix != ".pyc" and b"aragog[" in p.read_bytes()]
+
+    assert wrong == []
 
 
 def test_it_has_an_extra_for_each_optional_part(wheel):
@@ -75,7 +88,7 @@ def test_it_runs_the_demo_from_an_empty_folder(installed, tmp_path):
     )  # fmt: skip
 
     assert "Traceback" not in reported.stdout
-    assert "pip install 'aragog[flower]'" in reported.stdout
+    assert "pip install 'aragog-crawler[flower]'" in reported.stdout
     assert json.loads(shown.stdout)["fields"]["product.price"] == "89.90"
 
 
@@ -113,5 +126,5 @@ def test_a_setting_that_needs_a_missing_extra_says_how_to_install_it(
     )  # fmt: skip
 
     assert refused.returncode == 1
-    assert f"pip install 'aragog[{extra}]'" in refused.stderr
+    assert f"pip install 'aragog-crawler[{extra}]'" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 
 from aragog.errors import ConfigError
-from aragog.extras import has
+from aragog.extras import has, install_command
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.running_system import is_ready, running_pid, stop_running
@@ -24,7 +24,7 @@ from aragog.standalone.supervisor import Supervisor
 from aragog.terminal import SafeConsole, echo, note, warn
 
 FRONT_WITHIN_S = 60.0
-NO_FLOWER = "not installed: pip install 'aragog[flower]'"
+NO_FLOWER = f"not installed: {install_command('flower')}"
 
 
 class Stopped:

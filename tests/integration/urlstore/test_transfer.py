@@ -313,7 +313,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert "pip install 'aragog[parquet]'" in done.stderr
+    assert "pip install 'aragog-crawler[parquet]'" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.jsonl.zst"])
