@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import click
 
+from aragog.cli.data_folder import command_settings
 from aragog.errors import BadInput, InvalidUrl
-from aragog.settings import duration_s, load_settings
+from aragog.settings import duration_s
 from aragog.urls import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -164,7 +165,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
 
 def _declared() -> set[str]:
-    return set(load_settings().store.field_formats)
+    return set(command_settings().store.field_formats)
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")

@@ -12,11 +12,11 @@ from rich.table import Table
 
 from aragog.bootstrap.dashboard import components
 from aragog.cli.arguments import COUNT, as_json
+from aragog.cli.data_folder import command_settings
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_list import PAGE
 from aragog.dashboard.domains import SORTS, change_domain, find_domains, live_overrides
 from aragog.formatting import at
-from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, print_table
 
 REASON = click.option("--reason", default="", help="The reason, kept in the history.")
@@ -28,7 +28,7 @@ def domain() -> None:
 
 
 def _components() -> Components:
-    return components(load_settings())
+    return components(command_settings())
 
 
 def _who() -> str:

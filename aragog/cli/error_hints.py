@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from aragog.cli.data_folder import command_settings
 from aragog.errors import (
     AragogError,
     BrokerFull,
@@ -13,7 +14,7 @@ from aragog.errors import (
     StoreUnavailable,
     TransientError,
 )
-from aragog.settings import Settings, load_settings
+from aragog.settings import Settings
 from aragog.standalone.running_system import running_pid
 
 
@@ -22,7 +23,7 @@ def remedy(error: AragogError) -> str | None:
     if not isinstance(error, TransientError) or isinstance(error, SlowDown):
         return None
     try:
-        settings = load_settings()
+        settings = command_settings()
     except ConfigError:
         return None
     if isinstance(error, StoreUnavailable):

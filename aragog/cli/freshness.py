@@ -15,13 +15,13 @@ from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
+from aragog.cli.data_folder import command_settings
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.pipeline.webhooks.post import AllowedHosts
-from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.feed.change import Change
@@ -108,7 +108,7 @@ def webhooks() -> None:
 def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
-    with closing(url_store(load_settings())) as opened:
+    with closing(url_store(command_settings())) as opened:
         webhook = opened.feed.webhooks.add(
             url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
         )
@@ -120,7 +120,7 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
 
 def _undeliverable(url: str) -> str | None:
     """Why the SSRF filter refuses the address of a webhook, as far as its text shows."""
-    settings = load_settings()
+    settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
     return receivers.vet_url(url)
 
@@ -147,7 +147,7 @@ def list_webhooks(*, as_json: bool) -> None:
 @click.argument("name")
 def remove_webhook(name: str) -> None:
     """Remove a webhook."""
-    with closing(url_store(load_settings())) as opened:
+    with closing(url_store(command_settings())) as opened:
         if not opened.feed.webhooks.remove(name, _now_ms()):
             echo(f"aragog: there is no webhook {name}", err=True)
             sys.exit(4)

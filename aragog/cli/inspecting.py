@@ -10,10 +10,11 @@ from rich.text import Text
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
+from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.durations import span
-from aragog.settings import Settings, load_settings
+from aragog.settings import Settings
 from aragog.terminal import echo_json, print_table, printable
 from aragog.urlstore.schedule.freshness import Freshness
 
@@ -23,7 +24,7 @@ from aragog.urlstore.schedule.freshness import Freshness
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explain(url: str, *, as_json: bool) -> None:
     """Explain URL: spelling, SSRF filter, robots.txt, slot, canonical URL, fields, links."""
-    explanation = explain_url(url, components(load_settings()))
+    explanation = explain_url(url, components(command_settings()))
     if as_json:
         echo_json(explanation.as_dict())
         return
@@ -44,7 +45,7 @@ def explain(url: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def status(*, as_json: bool) -> None:
     """Show how many URLs are in flight, and the outcomes of the others."""
-    settings = load_settings()
+    settings = command_settings()
     with Aragog(settings) as client:
         counts = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)

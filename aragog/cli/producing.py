@@ -23,13 +23,15 @@ from rich.progress import (
 )
 
 from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
+from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
 from aragog.client.arguments import EnqueueKeywords
-from aragog.errors import BadInput, InvalidUrl, SlowDown
+from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.settings import Settings, load_settings
+from aragog.settings import Settings
+from aragog.standalone.demo.settings import is_demo
 from aragog.terminal import SafeConsole, echo, note
 from aragog.urls import normalize
 
@@ -66,7 +68,7 @@ def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> No
     """
     console = SafeConsole(stderr=True)
     counts: Counter[EnqueueStatus] = Counter()
-    settings = load_settings()
+    settings = command_settings()
     with Aragog(settings) as client, _bar(console) as progress:
         lines = LineReader(source, progress)
         results = client.enqueue_all(with_contact(lines, settings), on_wait=_waiter(), **arguments)
@@ -77,7 +79,8 @@ def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> No
                     _report(progress, result, where)
         finally:  # also after ctrl-C or a lost broker: shows how far it got
             progress.stop()
-            note(summary(counts))
+            if counts or sys.exception() is None:
+                note(summary(counts))
     if counts[EnqueueStatus.INVALID]:
         sys.exit(3)
 
@@ -107,15 +110,28 @@ def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     The lines unchanged, including invalid URLs, which their result reports.
 
     Raises:
-        ConfigError: at the first URL that a crawler without a contact must not fetch.
+        ConfigError: at the first URL that a crawler without a contact must not fetch; the demo
+            is one.
     """
     if has_contact(settings.fetch):
         yield from urls
         return
     for url in urls:
         with contextlib.suppress(InvalidUrl):
-            check_user_agent(settings.fetch, normalize(url))
+            _check_contact(settings, normalize(url))
         yield url
+
+
+def _check_contact(settings: Settings, url: str) -> None:
+    try:
+        check_user_agent(settings.fetch, url)
+    except ConfigError as error:
+        if not is_demo(settings):
+            raise
+        raise ConfigError(
+            f"{url}: the demo runs in {settings.data_dir} and fetches its own web only; stop it "
+            "with ctrl-C or `aragog down`, set fetch.user_agent, and run `aragog run FILE`"
+        ) from error
 
 
 class Where(NamedTuple):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aragog.cli.data_folder import command_settings
 from aragog.errors import ConfigError
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cli import queue
 from aragog.pinlater.models import JobInfo
 from aragog.pipeline.removal.deleted_jobs import clear_in_flight
 from aragog.pipeline.routing import Queue
-from aragog.settings import BrokerSettings, load_settings
+from aragog.settings import BrokerSettings
 
 
 class QueueOptions:
@@ -18,7 +19,7 @@ class QueueOptions:
 
     @property
     def _broker(self) -> BrokerSettings:
-        broker = load_settings().resolved().broker
+        broker = command_settings().resolved().broker
         if kind_of(broker.url) != "pinlater":
             raise ConfigError(
                 f"broker.url: {broker.url.partition(':')[0]}:// has no queues to inspect; "

@@ -14,9 +14,9 @@ from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, FieldNames, check_fields
+from aragog.cli.data_folder import command_settings
 from aragog.errors import ConfigError
 from aragog.serving.http import views
-from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore
@@ -28,7 +28,7 @@ NOTHING = 4
 @contextmanager
 def store() -> Iterator[UrlStore]:
     """The store of the settings."""
-    settings = load_settings()
+    settings = command_settings()
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         raise ConfigError(f"data_dir: nothing is stored in {settings.data_dir.absolute()} yet")
     with closing(url_store(settings)) as opened:

@@ -12,10 +12,10 @@ from rich.table import Table
 
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli.arguments import as_json
+from aragog.cli.data_folder import command_settings
 from aragog.errors import InvalidUrl
 from aragog.politeness.robots.engines import ENGINES, Opinion
 from aragog.politeness.robots.rules import RobotsRules
-from aragog.settings import load_settings
 from aragog.terminal import SafeConsole, echo, echo_json
 from aragog.urls import normalize
 from aragog.urls.domain import origin
@@ -40,7 +40,7 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
     Without --file it uses the cached rules of the URL's origin. Exits with 1 if the built-in engine
     refuses, with 2 if no rules are known.
     """
-    settings = load_settings()
+    settings = command_settings()
     if agent and file is None:
         raise click.UsageError("--agent needs --file: only the rules for fetch.user_agent are kept")
     user_agent = agent or settings.fetch.user_agent

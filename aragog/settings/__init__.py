@@ -7,7 +7,7 @@ module reads `ARAGOG_` variables. `sections` defines the settings, `loading` and
 and `checks` validates them.
 """
 
-from aragog.settings.loading import load_settings, settings_file
+from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
 from aragog.settings.sections.crawling import (
     FetchSettings,
     PipelineSettings,
@@ -20,7 +20,7 @@ from aragog.settings.sections.servers import BrokerSettings, RedisSettings
 from aragog.settings.sections.serving import ServingSettings, WebhookSettings
 from aragog.settings.sections.storage import ContentSettings, RefreshSettings, StoreSettings
 from aragog.settings.settings import Settings
-from aragog.settings.values import duration_s
+from aragog.settings.values import duration_s, plain
 
 __all__ = [
     "BrokerSettings",
@@ -41,5 +41,8 @@ __all__ = [
     "WorkerSettings",
     "duration_s",
     "load_settings",
+    "names_set",
+    "plain",
     "settings_file",
+    "settings_of",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,42 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
+    return settings_of(_values(path, environ, problems), problems)
+
+
+def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
+    """
+    The settings of a table of sections, as a settings file has it.
+
+    Args:
+        values: the table.
+        problems: what was wrong with its source.
+
+    Raises:
+        ConfigError: one line for each of `problems`, every unknown key and every invalid value.
+    """
+    found = list(problems)
+    settings = build(Settings, values, "", found)
+    if settings is not None:
+        found += problems_of(settings)
+    if found or settings is None:
+        raise ConfigError(*found)
+    return typing.cast("Settings", settings)
+
+
+def names_set(path: Path | None = None, environ: Mapping[str, str] | None = None) -> list[str]:
+    """The settings, such as `fetch.user_agent`, that the file or the environment gives."""
+    names = []
+    for section, value in _values(path, os.environ if environ is None else environ, []).items():
+        keys = value if isinstance(value, dict) else None
+        names += [f"{section}.{key}" for key in keys] if keys is not None else [section]
+    return names
+
+
+def _values(path: Path | None, environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
     values = _read_file(path, environ, problems)
     _overlay(values, environ, problems)
-    settings = build(Settings, values, "", problems)
-    if settings is not None:
-        problems += problems_of(settings)
-    if problems or settings is None:
-        raise ConfigError(*problems)
-    return typing.cast("Settings", settings)
+    return values
 
 
 def settings_file(environ: Mapping[str, str] | None = None) -> Path | None:

@@ -62,6 +62,25 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
     return None if len(problems) > before else cls(**fields)
 
 
+def plain(value: Any) -> Any:
+    """
+    Return settings or a part of them as `build` reads them: tables, lists and scalars.
+
+    Secrets are in clear text. Fields that are None, which is the default of each of them, are
+    left out.
+    """
+    if dataclasses.is_dataclass(value):
+        items = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {name: plain(item) for name, item in items if item is not None}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, str):
+        return reveal(value)
+    return str(value) if isinstance(value, Path) else value
+
+
 def _suggestion(key: str, names: set[str], at: str) -> str:
     """Return the most similar setting as a hint; empty if there is none."""
     close = difflib.get_close_matches(key, names, n=1)

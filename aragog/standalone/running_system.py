@@ -11,6 +11,8 @@ from pathlib import Path
 from aragog.errors import ConfigError
 
 READY = "ready"
+STARTED = "settings.json"
+"""A file of `run` that the supervisor writes before it starts the first process."""
 
 
 def running_pid(run_dir: Path) -> int | None:
@@ -22,6 +24,16 @@ def running_pid(run_dir: Path) -> int | None:
 def is_ready(run_dir: Path) -> bool:
     """Whether a supervisor holds the lock of `run_dir` and has started everything."""
     return _held(run_dir)[1] == READY
+
+
+def running_for_s(run_dir: Path) -> float | None:
+    """Seconds since the supervisor of `run_dir` began to start the system; None: none runs."""
+    if running_pid(run_dir) is None:
+        return None
+    try:
+        return max(0.0, time.time() - (run_dir / STARTED).stat().st_mtime)
+    except OSError:
+        return 0.0  # it has not come so far
 
 
 def _held(run_dir: Path) -> tuple[int | None, str]:

@@ -15,8 +15,9 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from aragog.bootstrap.rendering import check_rendering
 from aragog.dashboard.exposure import check_flower_exposure
@@ -27,7 +28,8 @@ from aragog.pinlater.claims.worker_name import worker_name
 from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.serving.auth.tokens import check_exposure
-from aragog.settings import Settings
+from aragog.settings import ServingSettings, Settings
+from aragog.standalone.recorded_settings import record_settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Child, Supervisor
 
@@ -62,19 +64,37 @@ def check_ports(settings: Settings) -> None:
     Raises:
         ConfigError: names every port in use with its setting.
     """
-    problems = []
-    for name, host, port in _listeners(settings):
-        with contextlib.closing(socket.socket(_family(host))) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError as error:
-                problems.append(
-                    f"serving.{name}: port {port} on {host} is in use ({error.strerror}); "
-                    f"set ARAGOG_SERVING__{name.upper()} to a free one"
-                )
+    problems = [
+        f"serving.{address.setting}: port {address.port} on {address.host} is in use ({reason}); "
+        f"set ARAGOG_SERVING__{address.setting.upper()} to a free one"
+        for address, reason in _in_use(settings)
+    ]
     if problems:
         raise ConfigError(*problems)
+
+
+def free_ports(settings: Settings) -> dict[str, str]:
+    """Variables with free ports, instead of default ones that are in use."""
+    instead: dict[str, str] = {}
+    with contextlib.ExitStack() as probes:  # all are open at once, so that their ports differ
+        for address, _ in _in_use(settings):
+            if address.port == getattr(ServingSettings(), address.setting):
+                probe = probes.enter_context(socket.socket(_family(address.host)))
+                probe.bind((address.host, 0))
+                port = probe.getsockname()[1]
+                instead[f"ARAGOG_SERVING__{address.setting.upper()}"] = str(port)
+    return instead
+
+
+def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
+    """Each address that cannot be bound, and why."""
+    for address in _addresses(settings):
+        with socket.socket(_family(address.host)) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address.host, address.port))
+            except OSError as error:
+                yield address, str(error.strerror)
 
 
 def check(settings: Settings) -> None:
@@ -115,6 +135,7 @@ def start(
     """
     if "http" in front:
         check(settings)
+    record_settings(settings)
     data_dir = settings.data_dir.absolute()
     if settings.private_redis:
         settings.resolved()  # refuses a socket folder that another user owns
@@ -149,26 +170,48 @@ def memory_bytes() -> int:
     return min(limits)
 
 
+class ListenAddress(NamedTuple):
+    """Where a server of the system listens."""
+
+    name: str
+    """What people call it."""
+    setting: str
+    """The setting of its port, in the section `serving`."""
+    host: str
+    port: int
+
+
+def listeners(settings: Settings) -> dict[ListenAddress, bool]:
+    """Whether something accepts connections at the address of each server of the system."""
+    return {address: _accepts(address) for address in _addresses(settings)}
+
+
 def silent(settings: Settings) -> list[str]:
-    """The setting and address of each server (read API, Flower) that does not listen yet."""
-    result = []
-    for name, host, port in _listeners(settings):
-        try:
-            socket.create_connection((_reached_at(host), port), 1.0).close()
-        except OSError:
-            result.append(f"serving.{name}: nothing listens on {host}:{port} yet")
-    return result
+    """The setting and address of each server that does not listen yet."""
+    return [
+        f"serving.{address.setting}: nothing listens on {address.host}:{address.port} yet"
+        for address, listens in listeners(settings).items()
+        if not listens
+    ]
 
 
-def _listeners(settings: Settings) -> list[tuple[str, str, int]]:
-    """(setting of the port, host, port) of each server of the system."""
+def _accepts(address: ListenAddress) -> bool:
+    try:
+        socket.create_connection((_reached_at(address.host), address.port), 1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def _addresses(settings: Settings) -> list[ListenAddress]:
     serving = settings.serving
-    listeners = [("http_port", serving.host, serving.http_port)]
+    addresses = [ListenAddress("HTTP", "http_port", serving.host, serving.http_port)]
     if has("thrift") and serving.thrift_port:
-        listeners.append(("thrift_port", serving.host, serving.thrift_port))
+        addresses.append(ListenAddress("Thrift", "thrift_port", serving.host, serving.thrift_port))
     if has("flower"):
-        listeners.append(("flower_port", serving.flower_host, serving.flower_port))
-    return listeners
+        flower = ListenAddress("Flower", "flower_port", serving.flower_host, serving.flower_port)
+        addresses.append(flower)
+    return addresses
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -1,6 +1,7 @@
 """The main job from outside: the demo web fetched, canonicalized, stored and served."""
 
 import json
+import os
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -37,8 +38,13 @@ def crawled():
         with Aragog(system.settings) as client:
             client.enqueue(seeds(), depth=1, request_id="order-4711")
             system.finish(client)
-        commands = {k: v for k, v in system.environ.items() if k not in LOGGED}
-        yield replace(system, environ=commands)
+        yield replace(system, environ=second_terminal(system))
+
+
+def second_terminal(system):
+    """The variables of a terminal beside the demo's: none of aragog's but the data folder."""
+    ours = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return {**ours, "ARAGOG_DATA_DIR": str(system.folder)}
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,14 @@ from aragog.cli.doctor.servers import clock_findings, product_of, support_findin
 from aragog.settings import (
     BrokerSettings,
     ContentSettings,
+    FetchSettings,
     RedisSettings,
     Settings,
     StoreSettings,
 )
+from aragog.standalone.recorded_settings import SettingsInUse, record_settings
 from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.supervisor import Supervisor
 from tests.support.cases import cases
 from tests.support.standalone import free_port
 
@@ -264,9 +267,41 @@ def test_missing_workers_and_beat_are_found(examine):
     assert "no periodic task ran" in wrong["beat"]
 
 
+def test_a_system_that_does_not_run_is_found(tmp_path):
+    environ = {
+        "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+        "ARAGOG_SETTINGS": os.devnull,
+        "ARAGOG_FETCH__USER_AGENT": AGENT,
+        **{f"ARAGOG_SERVING__{name}_PORT": str(free_port()) for name in ("HTTP", "THRIFT")},
+    }
+    ran = CliRunner().invoke(main, ["doctor", "--json"], env=environ, catch_exceptions=False)
+    wrong = {f["part"]: f["text"] for f in orjson.loads(ran.stdout) if not f["ok"]}
+
+    assert ran.exit_code == 1
+    assert wrong["redis"].startswith("not running; `aragog up` starts ")
+    for name in ("HTTP", "Thrift"):
+        port = environ[f"ARAGOG_SERVING__{name.upper()}_PORT"]
+        assert wrong[name].startswith(f"nothing listens on 127.0.0.1:{port} of this machine")
+    before = CliRunner().invoke(main, ["doctor", "--json", "--no-workers"], env=environ)
+    assert before.exit_code == 0
+
+
+def test_settings_other_than_those_of_the_running_system_are_found(examine, tmp_path):
+    supervisor = Supervisor(tmp_path / "var", {})
+    supervisor.acquire()
+    try:
+        running = FetchSettings(user_agent="examplebot/2.0 (+https://example.com/bot)")
+        record_settings(Settings(data_dir=tmp_path / "var", fetch=running))
+
+        assert "with other values of" in examine()["settings"]
+        assert "fetch.user_agent" in examine()["settings"]
+    finally:
+        supervisor.stop()
+
+
 def far(**sections):
     settings = Settings(redis=RedisSettings(url="redis://127.0.0.1:1"), **sections)
-    return [f.text for f in check_one_machine(CheckedSystem(settings, settings.resolved()))]
+    return [f.text for f in check_one_machine(CheckedSystem(SettingsInUse(settings)))]
 
 
 def test_files_of_one_machine_with_a_broker_on_another_are_refused():

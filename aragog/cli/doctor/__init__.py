@@ -12,10 +12,11 @@ import redis
 from aragog.cli.doctor import combinations, data, front, servers, workers
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.errors import AragogError
-from aragog.settings import load_settings
+from aragog.standalone.recorded_settings import settings_in_use
 from aragog.terminal import SafeConsole, echo_json
 
 CHECKS: tuple[Check, ...] = (
+    combinations.check_settings,
     combinations.check_agent,
     servers.check_redis,
     servers.check_broker,
@@ -29,7 +30,8 @@ CHECKS: tuple[Check, ...] = (
     front.check_site_rules,
     front.check_extractors,
     front.check_rendering,
-    front.check_serving,
+    front.check_exposure,
+    front.check_listeners,
     front.check_certificate,
     front.check_standby,
     combinations.check_one_machine,
@@ -39,14 +41,13 @@ PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
 
 
 @click.command()
-@click.option("--no-workers", is_flag=True, help="Skip the checks of workers and beat.")
+@click.option("--no-workers", is_flag=True, help="Before the start: skip what must run.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(*, no_workers: bool, as_json: bool) -> None:
     """Check every part and print what to do; exits with 1 if something is wrong."""
     # What the parts would log is a finding below.
     logging.getLogger("aragog").addHandler(logging.NullHandler())
-    settings = load_settings()
-    system = CheckedSystem(settings, settings.resolved())
+    system = CheckedSystem(settings_in_use(), should_run=not no_workers)
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
     findings = [finding for check in checks for finding in _guarded(check, system)]
     if as_json:

@@ -6,12 +6,24 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
+from aragog.cli.data_folder import difference
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
+from aragog.standalone.demo.settings import is_demo
+
+
+def check_settings(system: CheckedSystem) -> Iterator[Finding]:
+    """Report whose settings are checked, and those that were given here and do not count."""
+    in_use = system.in_use
+    if in_use.differing:
+        yield Finding("settings", ok=False, text=difference(in_use))
+    elif in_use.running:
+        text = f"those of the system that runs in {in_use.settings.data_dir}, {in_use.running}"
+        yield Finding("settings", ok=True, text=text)
 
 
 def check_agent(system: CheckedSystem) -> Iterator[Finding]:
@@ -19,6 +31,9 @@ def check_agent(system: CheckedSystem) -> Iterator[Finding]:
     agent = system.settings.fetch.user_agent
     if has_contact(system.settings.fetch):
         yield Finding("fetch.user_agent", ok=True, text=agent)
+    elif is_demo(system.settings):
+        text = f"{agent}, with which only the demo web is fetched"
+        yield Finding("fetch.user_agent", ok=True, text=text)
     else:
         remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
         text = f"{agent!r} has no contact, so only loopback is fetched; {remedy}"

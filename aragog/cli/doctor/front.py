@@ -13,22 +13,39 @@ from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
 from aragog.pipeline.permission.site_rules import take_up_site_rules
-from aragog.serving.auth.tokens import check_exposure
+from aragog.serving.auth.tokens import check_exposure as check_api_exposure
+from aragog.standalone.system import listeners
 
 
-def check_serving(system: CheckedSystem) -> Iterator[Finding]:
+def check_exposure(system: CheckedSystem) -> Iterator[Finding]:
     """The API and Flower are not open to other machines without a token or a login."""
     serving = system.settings.serving
-    where = f"HTTP on {serving.host}:{serving.http_port}"
     try:
-        check_exposure(serving)
+        check_api_exposure(serving)
         if has("flower"):
             check_flower_exposure(serving.flower_host, os.environ)
-            where += f", Flower on {serving.flower_host}:{serving.flower_port}"
     except ConfigError as error:
         yield Finding("serving", ok=False, text=str(error))
-        return
-    yield Finding("serving", ok=True, text=where)
+
+
+def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
+    """
+    Something listens on the ports of HTTP, Thrift and Flower.
+
+    With servers of your own these may run on another machine: then it is reported, not a defect.
+    """
+    listening = system.settled(
+        lambda: listeners(system.settings), lambda found: all(found.values())
+    )
+    must_run = system.should_run and (system.settings.private_redis or bool(system.in_use.running))
+    for address, listens in listening.items():
+        text = f"{address.host}:{address.port}"
+        if listens:
+            yield Finding(address.name, ok=True, text=f"answers on {text}")
+        else:
+            remedy = "; `aragog up` starts it" if system.is_down else ""
+            text = f"nothing listens on {text} of this machine{remedy}"
+            yield Finding(address.name, ok=not must_run, text=text)
 
 
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:

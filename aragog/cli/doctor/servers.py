@@ -34,8 +34,8 @@ OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 def check_redis(system: CheckedSystem) -> Iterator[Finding]:
     """Every Redis server of the settings once: it answers, keeps all keys, and has room."""
     if system.is_down:
-        text = f"not running (`aragog up` starts {find_redis_server()})"
-        yield Finding("redis", ok=True, text=text)
+        text = f"not running; `aragog up` starts {find_redis_server()}"
+        yield Finding("redis", ok=not system.should_run, text=text)
         return
     for url, roles in redis_servers(system.resolved).items():
         part = "redis" if len(roles) > 1 else roles[0]

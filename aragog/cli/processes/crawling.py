@@ -7,13 +7,11 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import IO
 
 import click
 from rich.console import Console
@@ -21,8 +19,16 @@ from rich.progress import Progress
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE, link_filters
+from aragog.cli.data_folder import command_settings
 from aragog.cli.processes.card import LOOKED_AT, best_of, card
-from aragog.cli.processes.running import Stopped, addresses, opened_log, report_deaths, running
+from aragog.cli.processes.running import (
+    Stopped,
+    addresses,
+    opened_log,
+    report_deaths,
+    running,
+    with_demo_web,
+)
 from aragog.cli.producing import LineReader, Where, result_line, summary, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
@@ -30,6 +36,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.stages.enqueue import CHUNK, EnqueueStatus
 from aragog.settings import Settings, load_settings
+from aragog.standalone import system
 from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
@@ -86,24 +93,38 @@ def run(
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
-        if running_pid(load_settings().data_dir.absolute() / "run"):
-            raise ConfigError(
-                "data_dir: aragog already runs there, without the demo web; "
-                "give a FILE of URLs, or run `aragog down` first"
-            )
-        urls = seeds()
-        console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
-        with _demo_log() as log, demo.web(log) as extra:
-            os.environ.update(extra)
-            nowhere = repeat(Where("demo", 0))
-            options = replace(options, depth=depth or 1, refresh=True)
-            _run(urls, nowhere, options, keep=keep, console=console)
+        _run_demo(replace(options, depth=depth or 1, refresh=True), keep=keep, console=console)
         return
     lines = LineReader([file], Progress(disable=True))
-    _run(lines, lines.places(), options, keep=keep, console=console)
+    with with_demo_web(command_settings(), console) as settings:
+        _run(settings, lines, lines.places(), options, keep=keep, console=console)
+
+
+def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
+    """
+    Crawl the demo web with settings of its own, and with free ports if the usual ones are in use.
+
+    Raises:
+        ConfigError: a system runs in the data folder.
+    """
+    data_dir = load_settings().data_dir.absolute()
+    if pid := running_pid(data_dir / "run"):
+        raise ConfigError(
+            f"data_dir: aragog runs in {data_dir} already (process {pid}), so the demo "
+            "cannot start there; give a FILE of URLs, or run `aragog down` first"
+        )
+    urls = seeds()
+    console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
+    with opened_log(data_dir / "logs" / "demo.log", data_dir) as log, demo.web(log) as variables:
+        demo.mark(data_dir)
+        os.environ.update(variables)
+        os.environ.update(system.free_ports(load_settings()))
+        places = repeat(Where("demo", 0))
+        _run(load_settings(), urls, places, options, keep=keep, console=console)
 
 
 def _run(
+    settings: Settings,
     urls: Iterable[str],
     places: Iterable[Where],
     options: RunOptions,
@@ -117,7 +138,6 @@ def _run(
     Raises:
         SystemExit: stopped by a signal while URLs waited: 128 plus its number, as in shells.
     """
-    settings = load_settings()
     stopped = Stopped()
     crawl = partial(
         _crawl,
@@ -191,14 +211,6 @@ def _crawl(
     look = f"look:    {_program()} show '{example_url}'"
     console.print(look, highlight=False, markup=False, soft_wrap=True)
     return not (cut or snapshot.in_flight)
-
-
-@contextmanager
-def _demo_log() -> Iterator[IO[bytes]]:
-    """The path of the demo web's log, in the folder of the other logs."""
-    data_dir = load_settings().data_dir.absolute()
-    with opened_log(data_dir / "logs" / "demo.log", data_dir) as log:
-        yield log
 
 
 def _causes(settings: Settings) -> Callable[[], Counter[str]]:

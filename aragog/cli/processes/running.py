@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from aragog.errors import ConfigError
 from aragog.extras import has, install_command
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
+from aragog.standalone.demo import settings as demo
 from aragog.standalone.running_system import is_ready, running_pid, stop_running
 from aragog.standalone.supervisor import Supervisor
 from aragog.terminal import SafeConsole, echo, note, warn
@@ -57,7 +59,7 @@ def up(*, detach: bool) -> None:
         return
     console = SafeConsole(summary=True)
     stopped = Stopped()
-    with running(settings, console) as supervisor:
+    with with_demo_web(settings, console) as settings, running(settings, console) as supervisor:
         _wait_until_served(supervisor, settings, console, stopped)
         supervisor.ready()
         console.print(addresses(settings), markup=False, highlight=False)
@@ -135,6 +137,27 @@ def down() -> None:
     if not stop_running(settings.data_dir.absolute() / "run"):
         raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
     note("stopped")
+
+
+@contextmanager
+def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
+    """
+    The settings, with the demo web served if URLs of this data folder belong to it.
+
+    The children read the same settings: what differs is in this process's environment.
+    """
+    data_dir = settings.data_dir.absolute()
+    if running_pid(data_dir / "run") or not demo.is_marked(data_dir):
+        yield settings
+        return
+    with (
+        opened_log(data_dir / "logs" / "demo.log", data_dir) as log,
+        demo.web_beside(settings.fetch.host_map, log) as variables,
+    ):
+        text = f"serving the demo web as well, for its URLs; {data_dir / demo.MARK} says why"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+        os.environ.update(variables)
+        yield load_settings()
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames
+from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
 from aragog.cli.store.output import report_url
-from aragog.settings import load_settings
 from aragog.terminal import note
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.parts import (
@@ -61,7 +61,7 @@ def export_parts(
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
     if wrong := [number for number in numbers if number >= parts]:
         raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
-    settings = load_settings()
+    settings = command_settings()
     options = PartOptions(format=kind, fields=fields, links=links)
     prepare_folder(folder, parts, kind)
     chosen = [Part(number, parts) for number in numbers or range(parts)]

@@ -14,12 +14,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host
+from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
 from aragog.client import Aragog
 from aragog.pipeline.pages.analysis import named_agent
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
-from aragog.settings import Settings, load_settings
+from aragog.settings import Settings
 from aragog.terminal import note
 from aragog.urlstore.store import UrlStore
 
@@ -47,7 +48,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     """
     counts: Counter[str] = Counter()
     with (
-        closing(url_store(load_settings())) as opened,
+        closing(url_store(command_settings())) as opened,
         _bar() as progress,
         _batch_runner(tasks=tasks) as do,
     ):
@@ -96,7 +97,7 @@ _mine: list[tuple[UrlStore, Settings]] = []
 def _read_here(urls: tuple[str, ...]) -> Counter[str]:
     """In a process of the pool, which opens the store once."""
     if not _mine:
-        settings = load_settings()
+        settings = command_settings()
         _mine.append((url_store(settings), settings))
     store, settings = _mine[0]
     return reextract_batch(

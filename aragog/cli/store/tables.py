@@ -13,6 +13,7 @@ from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import tables, url_store
 from aragog.cli.arguments import COUNT
+from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
 from aragog.cli.store.output import counting
 from aragog.extras import require
@@ -37,7 +38,7 @@ def create_tables(regions: int, *, show: bool) -> None:
 
     Thrift cannot split a new table: for a cluster, pipe the output of --print to `hbase shell`.
     """
-    settings = load_settings()
+    settings = command_settings()
     if show:
         require("hbase", "this schema")
         from aragog.zen.tables.hbase.schema import shell_commands  # noqa: PLC0415 - an extra
@@ -57,7 +58,7 @@ def repair() -> None:
 
     Prints what it repaired. The system may run meanwhile.
     """
-    with closing(url_store(load_settings())) as opened:
+    with closing(url_store(command_settings())) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with progress_display(*columns) as progress:
             task = progress.add_task("checking", total=None)
@@ -81,7 +82,7 @@ def repair() -> None:
 @click.confirmation_option(prompt="Is the store that redis.url served gone permanently?")
 def adopt() -> None:
     """Assign the Redis of redis.url to this store, instead of another store."""
-    settings = load_settings()
+    settings = command_settings()
     resolved = settings.resolved()
     if str(settings.redis_socket) in resolved.redis.url:
         note("nothing to do: the private Redis always serves the store of its data folder")
@@ -101,7 +102,7 @@ def copy(to: Path) -> None:
     Removes nothing there; safe to repeat. Damaged objects are reported and left out; the exit code
     is then 3.
     """
-    source_settings, target_settings = load_settings(), load_settings(to, {})
+    source_settings, target_settings = command_settings(), load_settings(to, {})
     with closing(tables(source_settings)) as source, closing(tables(target_settings)) as target:
         target.create()
         with counting("rows") as counted:

@@ -11,9 +11,10 @@ from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import Host, as_json_lines
+from aragog.cli.data_folder import command_settings
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.pipeline.permission.site_blocks import SiteBlocks
-from aragog.settings import Settings, load_settings
+from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
@@ -52,7 +53,7 @@ def takedown(url: str | None, host: str | None, domain: str | None, *, yes: bool
     What it sent is also deleted where a redirect stored it under another URL.
     """
     what = _one_of(url=url, host=host, domain=domain)
-    settings = load_settings()
+    settings = command_settings()
     with closing(url_store(settings)) as opened:
         named = what if url is None else _named(opened, url)
         if not yes:
@@ -80,7 +81,7 @@ def _named(opened: UrlStore, url: str) -> str:
 @as_json_lines
 def takedowns(*, as_json: bool) -> None:
     """List the hosts and domains that were taken down."""
-    with closing(url_store(load_settings())) as opened:
+    with closing(url_store(command_settings())) as opened:
         for kind, name in opened.takedowns.sites():
             if as_json:
                 echo_json({"kind": kind, "name": name})
@@ -99,7 +100,7 @@ def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None
     URLs that were taken down with their host or domain stay refused until each is lifted.
     """
     what = _one_of(url=url, host=host, domain=domain)
-    settings = load_settings()
+    settings = command_settings()
     with closing(url_store(settings)) as opened:
         if not opened.takedowns.lift(url, host=host, domain=domain):
             raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")

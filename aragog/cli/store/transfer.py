@@ -11,9 +11,9 @@ import click
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
+from aragog.cli.data_folder import command_settings
 from aragog.cli.store.output import counting, report_url, urls_of
 from aragog.errors import BadInput
-from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, one_line
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer import files, import_export, json_lines
@@ -62,7 +62,7 @@ def export(
 
     JSON Lines may be compressed (.gz, .zst). For WARC, FILE is a prefix of file names.
     """
-    settings = load_settings()
+    settings = command_settings()
     kind = kind or _kind(file)
     if cursor and host:
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
@@ -114,7 +114,7 @@ def import_(file: Path, after: int) -> None:
 
     Bad lines are reported with their number; the others are imported. The exit code is 3.
     """
-    settings = load_settings()
+    settings = command_settings()
     source = (
         read_parquet(file, after=after)
         if _kind(file) == "parquet"
@@ -143,7 +143,7 @@ def import_(file: Path, after: int) -> None:
 @as_json_lines
 def list_(host: str, limit: int, *, as_json: bool) -> None:
     """List the stored URLs of HOST."""
-    with closing(url_store(load_settings())) as opened:
+    with closing(url_store(command_settings())) as opened:
         for number, url in enumerate(urls_of(opened, host)):
             if number == limit:
                 break

@@ -1,26 +1,89 @@
-"""Settings for the demo web: its hosts mapped to loopback, short retries."""
+"""
+The demo web of a data folder, and the settings that lead a crawl to it.
+
+URLs of the demo web stay in the data folder when the demo is stopped: some wait, others are
+refreshed later. A file marks such a folder, and every system that runs there serves the demo web.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from pathlib import Path
 from socket import create_connection, socket
 from time import sleep
 from typing import IO
 
+from aragog.settings import Settings
 from aragog.standalone.processes import die_with_parent
+
+HOSTS = "*.test"
+NOBODY, CLOSED = "*.test.invalid", "127.0.0.1:1"
+"""Hosts of the demo's links that do not answer, and where they are looked for."""
+USER_AGENT = "aragog-demo/1.0"
+"""It names no contact, so nothing but the demo web and other servers on loopback is fetched."""
+MARK = "demo-web"
+_MARK_TEXT = """\
+The URLs of this folder include those of aragog's demo web, *.test. While this file exists, each
+aragog that runs here serves the demo web on loopback. Delete this file to stop that.
+"""
+
+
+def mark(data_dir: Path) -> None:
+    """Record that the URLs of an existing data folder include those of the demo web."""
+    (data_dir / MARK).write_text(_MARK_TEXT)
+
+
+def is_marked(data_dir: Path) -> bool:
+    """Whether the URLs of the data folder include those of the demo web."""
+    return (data_dir / MARK).exists()
+
+
+def is_demo(settings: Settings) -> bool:
+    """Whether these are the settings of the demo, which fetches nothing but its own web."""
+    return settings.fetch.user_agent == USER_AGENT
 
 
 @contextmanager
 def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     """
-    Run the demo origin in a process; yields the environment that limits the crawl to it.
+    Serve the demo web in a process; yields the environment that limits the crawl to it.
 
     Args:
         log: where its errors go; never the terminal, which shows the crawl's progress.
     """
+    with _origin(log) as address:
+        yield {
+            "ARAGOG_FETCH__HOST_MAP": f"{HOSTS}={address},{NOBODY}={CLOSED}",
+            "ARAGOG_FETCH__USER_AGENT": USER_AGENT,
+            "ARAGOG_PIPELINE__RETRY_FIRST_S": "1",
+            "ARAGOG_PIPELINE__MAX_ATTEMPTS": "4",
+            "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "2",
+        }
+
+
+@contextmanager
+def web_beside(
+    host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
+) -> Iterator[dict[str, str]]:
+    """
+    Serve the demo web for a crawl with settings of its own; yields their `fetch.host_map`.
+
+    Args:
+        host_map: the entries of those settings, which are kept.
+        log: as for `web`.
+    """
+    with _origin(log) as address:
+        entries = {HOSTS: address, NOBODY: CLOSED, **host_map}
+        text = ",".join(f"{name}={where}" for name, where in entries.items())
+        yield {"ARAGOG_FETCH__HOST_MAP": text}
+
+
+@contextmanager
+def _origin(log: IO[bytes] | int) -> Iterator[str]:
+    """Run the demo web's server; yields its address and port."""
     port = _free_port()
     module = "aragog.standalone.demo.origin"
     process = subprocess.Popen(
@@ -31,13 +94,7 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     )
     try:
         _wait_for(port)
-        yield {
-            "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
-            "ARAGOG_FETCH__USER_AGENT": "aragog-demo/1.0 (+http://127.0.0.1/)",
-            "ARAGOG_PIPELINE__RETRY_FIRST_S": "1",
-            "ARAGOG_PIPELINE__MAX_ATTEMPTS": "4",
-            "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "2",
-        }
+        yield f"127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(10)

@@ -1,0 +1,43 @@
+"""The settings of a command: those of the system that runs in its data folder, if one does."""
+
+from __future__ import annotations
+
+import click
+
+from aragog.settings import Settings
+from aragog.standalone.recorded_settings import SettingsInUse, settings_in_use
+from aragog.terminal import echo, verbosity
+
+_REPORTED = "aragog.differing_settings_reported"
+
+
+def command_settings() -> Settings:
+    """
+    The settings of the system that runs in the data folder; without one, this process's own.
+
+    Settings that were given to this command and differ are named on standard error, once.
+
+    Raises:
+        ConfigError: a setting is invalid.
+    """
+    in_use = settings_in_use()
+    if in_use.differing and not verbosity.quiet:
+        _report(in_use)
+    return in_use.settings
+
+
+def _report(in_use: SettingsInUse) -> None:
+    context = click.get_current_context(silent=True)
+    reported = context.find_root().meta if context else {}
+    if _REPORTED not in reported:
+        reported[_REPORTED] = True
+        echo(f"aragog: {difference(in_use)}", err=True)
+
+
+def difference(in_use: SettingsInUse) -> str:
+    """Which settings were given to this command and do not count, and how to make them count."""
+    where, names = in_use.settings.data_dir, ", ".join(in_use.differing)
+    return (
+        f"aragog runs in {where} (process {in_use.running}) with other values of {names}, which "
+        "this command uses as well; restart aragog to apply yours"
+    )

@@ -1,0 +1,109 @@
+"""Commands of a data folder use the settings of the system that runs there."""
+
+import stat
+
+import pytest
+
+from aragog.settings import load_settings, plain, settings_of
+from aragog.standalone.recorded_settings import record_settings, settings_in_use
+from aragog.standalone.supervisor import Supervisor
+
+
+def environ(folder, **variables):
+    given = {f"ARAGOG_{name}": value for name, value in variables.items()}
+    return {"ARAGOG_DATA_DIR": str(folder), **given}
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A function that becomes the supervisor of the folder with these variables."""
+    supervisor = Supervisor(tmp_path, {})
+
+    def start(**variables):
+        supervisor.acquire()
+        record_settings(load_settings(environ=environ(tmp_path, **variables)))
+        return supervisor
+
+    yield start
+    supervisor.stop()
+
+
+def test_a_command_uses_the_settings_of_the_running_system(started, tmp_path):
+    started(FETCH__USER_AGENT="examplebot", FETCH__HOST_MAP="*.test=127.0.0.1:8001")
+
+    found = settings_in_use(environ(tmp_path))
+
+    assert found.settings.fetch.user_agent == "examplebot"
+    assert found.settings.fetch.host_map == {"*.test": "127.0.0.1:8001"}
+    assert found.differing == ()
+    assert found.running
+
+
+def test_settings_that_were_given_and_differ_are_named(started, tmp_path):
+    started(FETCH__USER_AGENT="examplebot", POLITENESS__QPS="5")
+
+    found = settings_in_use(
+        environ(tmp_path, FETCH__USER_AGENT="other", POLITENESS__QPS="5.0", FETCH__COOKIES="no")
+    )
+
+    assert found.settings.fetch.user_agent == "examplebot"
+    assert found.differing == ("fetch.user_agent",)
+
+
+def test_when_the_system_has_ended_the_own_settings_count(started, tmp_path):
+    started(FETCH__USER_AGENT="examplebot").stop()
+
+    found = settings_in_use(environ(tmp_path, FETCH__USER_AGENT="own"))
+
+    assert found.settings.fetch.user_agent == "own"
+    assert (found.running, found.differing) == (None, ())
+
+
+def test_a_path_that_was_given_in_another_folder_is_the_same_file(started, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    started(SITE_RULES_FILE="rules.toml")
+    monkeypatch.chdir("/")
+
+    found = settings_in_use(environ(tmp_path))
+
+    assert found.settings.site_rules_file == tmp_path / "rules.toml"
+
+
+def test_blocked_hosts_of_the_same_settings_file_are_those_of_now(started, tmp_path, monkeypatch):
+    file = tmp_path / "aragog.toml"
+    monkeypatch.setenv("ARAGOG_SETTINGS", str(file))
+    file.write_text('[politeness]\nblocked_hosts = ["a.test"]\n')
+    started(SETTINGS=str(file))
+    file.write_text('[politeness]\nblocked_hosts = ["b.test"]\n')
+
+    found = settings_in_use(environ(tmp_path, SETTINGS=str(file)))
+
+    assert found.settings.politeness.blocked_hosts == ("b.test",)
+    assert found.differing == ()
+
+
+def test_the_record_is_readable_by_its_owner_only_and_keeps_secrets(started, tmp_path):
+    started(REDIS__URL="redis://:hidden@127.0.0.1:1/0", BROKER__URL="amqp://u:hidden@127.0.0.1")
+
+    file = tmp_path / "run" / "settings.json"
+    found = settings_in_use(environ(tmp_path))
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert found.settings.redis.url == "redis://:hidden@127.0.0.1:1/0"
+    assert "hidden" not in repr(found)
+
+
+def test_settings_as_a_table_are_read_back_as_they_were(tmp_path):
+    settings = load_settings(
+        environ=environ(
+            tmp_path,
+            FETCH__BASIC_AUTH="https://a.test=user:word",
+            FETCH__ALLOWED_PORTS="80,8080",
+            CRAWL_LOG__FOLDER="/tmp/log",
+            STANDALONE__REDIS_MAX_MEMORY_BYTES="50000000",
+            FETCH__PROXY="http://me:word@127.0.0.1:3128",
+        )
+    )
+
+    assert settings_of(plain(settings)) == settings
+    assert settings_of({}) == settings_of(plain(settings_of({})))
