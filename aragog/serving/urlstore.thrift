@@ -206,7 +206,7 @@ service UrlStore extends Session {
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Set fields; others stay. Returns the new version. */
+  /** Set up to 1,000 fields; others stay. Returns the new version. */
   string put(1: string url, 2: map<string, binary> fields, 3: PutOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),

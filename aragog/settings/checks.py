@@ -104,6 +104,8 @@ def _serving_problems(serving: ServingSettings) -> Iterator[str]:
         for name in text.split("+"):
             if name not in names:
                 yield f"serving.field_writers: {field}: serving.tokens has no token named {name!r}"
+    if serving.max_request_memory_bytes < serving.max_body_bytes:
+        yield "serving.max_request_memory_bytes: must be at least serving.max_body_bytes"
     if serving.access_log_share > 1:
         yield "serving.access_log_share: must be at most 1"
     if serving.tls_key_file and not serving.tls_cert_file:

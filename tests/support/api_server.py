@@ -38,10 +38,17 @@ class Running:
 
     port: int
     server: ApiServer
+    api: Api
 
-    def connect(self) -> socket.socket:
-        """A connection."""
-        return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
+    def connect(self, source: str = "127.0.0.1", receive_bytes: int = 0) -> socket.socket:
+        """A connection from an address of this machine, perhaps with a small receive buffer."""
+        sock = socket.socket()
+        sock.settimeout(TIMEOUT_S)
+        if receive_bytes:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        sock.bind((source, 0))
+        sock.connect(("127.0.0.1", self.port))
+        return sock
 
     def raw(self, data: bytes) -> bytes:
         """All that comes back for these bytes, up to the end of the connection."""
@@ -130,7 +137,7 @@ def running(
     thread.start()
     assert ready.wait(TIMEOUT_S)
     try:
-        yield Running(sock.getsockname()[1], server)
+        yield Running(sock.getsockname()[1], server, api)
     finally:
         api.drain()
         server.should_exit = True

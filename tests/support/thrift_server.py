@@ -39,9 +39,9 @@ class Running:
     server: ThriftServer
     loop: asyncio.AbstractEventLoop
 
-    def connect(self) -> socket.socket:
-        """A connection."""
-        return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        """A connection from an address of this machine."""
+        return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S, (source, 0))
 
     def drain(self) -> None:
         """Stop as on SIGTERM, and wait for it."""

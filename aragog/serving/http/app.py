@@ -25,6 +25,7 @@ from aragog.serving.http.routes.writes import Writes
 from aragog.serving.http.services import Services
 from aragog.serving.http.transport.fast_reads import FastReads
 from aragog.serving.http.transport.middleware import Guarded
+from aragog.serving.memory import SMALL_BYTES, MemoryLimit
 from aragog.serving.problems import Problem
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -67,11 +68,21 @@ class Api:
         observer = Observer(settings)
         batches = ReadBatches(self._calls.read_store, self._calls.metadata_threads, settings)
         hosts = (*settings.allowed_hosts, settings.host)
+        self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
+        """The large responses that their clients have not read yet."""
         self.fast_reads = FastReads(
-            batches, self._tokens, hosts, observer, cors=bool(settings.cors_origins)
+            batches,
+            self._tokens,
+            hosts,
+            observer,
+            unsent=self.unsent,
+            cors=bool(settings.cors_origins),
         )
         """Answers plain reads; the server's protocol offers them here first."""
-        self._app: ASGIApp = Guarded(Compressed(self._router(services)), settings, observer)
+        guarded = Guarded(Compressed(self._router(services)), settings, observer)
+        self.bodies = guarded.bodies
+        """The bodies of requests in memory."""
+        self._app: ASGIApp = guarded
         if settings.cors_origins:
             self._app = CORSMiddleware(
                 self._app,
@@ -157,24 +168,34 @@ class Api:
                 raise Problem(
                     405, f"{method} is not a method of {path}", {"Allow": ", ".join(allowed)}
                 )
-            if not open_to_all:
+            if open_to_all:
+                request.scope["aragog.body"].narrow(SMALL_BYTES)
+            else:
                 header, scope = request.headers.get("authorization"), _scope_of(path, method)
                 request.scope["aragog.token"] = self._tokens.check(header, scope)
             return await endpoint(request)
 
         # Without `methods`, Starlette passes every method to this endpoint.
-        return Route(path, _Endpoint(answer))
+        return Route(path, _Endpoint(answer, self.unsent))
 
 
 class _Endpoint:
-    """Wraps a function as an ASGI application for all methods; the middleware handles errors."""
+    """
+    Wraps a function as an ASGI application for all methods; the middleware handles errors.
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    Args:
+        endpoint: makes the response.
+        unsent: counts it until the client has read nearly all of it.
+    """
+
+    def __init__(self, endpoint: Endpoint, unsent: MemoryLimit) -> None:
         self._answer = endpoint
+        self._unsent = unsent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer(Request(scope, receive, send))
-        await response(scope, receive, send)
+        with self._unsent.holding(len(getattr(response, "body", b""))):
+            await response(scope, receive, send)
 
 
 def _scope_of(path: str, method: str) -> str:

@@ -8,6 +8,7 @@ are closed.
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import socket
 import ssl
@@ -26,6 +27,8 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 BACKLOG = 1024
+OTHER_FILES = 1024
+"""Open files besides the connections of clients, over HTTP and Thrift."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
@@ -109,7 +112,7 @@ class ApiServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 api,
-                http=limited(settings, api.fast_reads),
+                http=limited(settings, api.fast_reads, api.unsent),
                 ssl_certfile=settings.tls_cert_file,
                 ssl_keyfile=settings.tls_key_file,
                 ws="none",
@@ -154,10 +157,20 @@ class ApiServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def allow_connections(settings: ServingSettings) -> None:
+    """Raise the limit of open files, often 1,024, as far as this process may and needs to."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = OTHER_FILES + 2 * settings.max_connections
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def run(
     api: Api, settings: ServingSettings, sock: socket.socket, beside: Companion | None = None
 ) -> None:
     """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
+    allow_connections(settings)
     # When uvicorn has stopped, it raises the signal again for the previous handlers.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)

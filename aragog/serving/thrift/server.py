@@ -19,6 +19,7 @@ from typing import Any
 from aragog.serving.access_log import AccessLog
 from aragog.serving.auth.tokens import Tokens
 from aragog.serving.durations import Durations
+from aragog.serving.memory import SMALL_BYTES, MemoryLimit
 from aragog.serving.problems import Problem
 from aragog.serving.steps import Wait
 from aragog.serving.stopping import QUIET_S, stop_listening
@@ -28,7 +29,7 @@ from aragog.serving.thrift.calls.call_threads import CallThreads
 from aragog.serving.thrift.calls.parked_calls import ParkedCalls
 from aragog.serving.thrift.calls.session import session_reply
 from aragog.serving.thrift.client_set import ClientSet
-from aragog.serving.thrift.connection import SMALL_BYTES, Connection
+from aragog.serving.thrift.connection import Connection
 from aragog.serving.thrift.contract import Pool, methods
 from aragog.serving.thrift.errors import raised_for, too_late, unavailable
 from aragog.settings import ServingSettings
@@ -59,6 +60,9 @@ class ThriftServer:
         tokens: Tokens | None = None,
     ) -> None:
         self.max_frame_bytes = settings.max_body_bytes
+        self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
+        """The large frames that arrive, and those of calls that run."""
+        self.replies = MemoryLimit(settings.max_response_memory_bytes, "unread replies")
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls so far, by (method, outcome), for metrics."""
         self.durations = Durations()
@@ -67,6 +71,7 @@ class ThriftServer:
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._log = AccessLog(settings.access_log_share)
         self._most = settings.max_in_flight
+        self._handshake_s = settings.head_timeout_s
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
         self._threads = CallThreads(settings, embedded=embedded, wake=self._flush_from_thread)
@@ -86,7 +91,12 @@ class ThriftServer:
         self._loop = loop = asyncio.get_running_loop()
         self._sockets, self._tls = sockets, tls
         for sock in sockets:
-            listener = await loop.create_server(lambda: Connection(self), sock=sock, ssl=tls)
+            listener = await loop.create_server(
+                self._connection,
+                sock=sock,
+                ssl=tls,
+                ssl_handshake_timeout=self._handshake_s if tls else None,
+            )
             self._listeners.append(listener)
         self._clients.start()
 
@@ -99,7 +109,7 @@ class ThriftServer:
         """
         self._draining = True
         sockets, self._sockets = self._sockets, ()
-        await stop_listening(sockets, self._listeners, lambda: Connection(self), self._tls)
+        await stop_listening(sockets, self._listeners, self._connection, self._tls)
         self._parked.resume_all()
         await self._clients.close_when_quiet(QUIET_S, limit_s)
         self._threads.close()
@@ -115,32 +125,37 @@ class ThriftServer:
         return len(self._parked)
 
     @property
-    def held_bytes(self) -> int:
-        """The large frames and unread replies in memory."""
-        return self._clients.held_bytes
-
-    @property
     def connections(self) -> int:
         """How many clients are connected."""
         return len(self._clients)
 
     # What connections ask: `connection.ConnectionOwner`
 
-    def opened(self, connection: Connection) -> bool:
-        return self._clients.add(connection)
+    def opened(self, connection: Connection, address: str) -> bool:
+        return self._clients.add(connection, address)
 
     def closed(self, connection: Connection) -> None:
         self._clients.discard(connection)
-        self._parked.cancel(connection)
+        call = self._parked.cancel(connection)
+        if call is not None:
+            self._release(call)
 
-    def reserve(self, size: int) -> bool:
-        if not self._clients.has_room(size):
-            return False
-        self._clients.held_bytes += size
-        return True
-
-    def free(self, size: int) -> None:
-        self._clients.held_bytes -= size
+    def refusal(self, connection: Connection, begin: bytes) -> bytes:
+        try:
+            head = wire.read_head(begin)
+        except wire.BadFrame:
+            return b""
+        method = self._methods.get(head.name)
+        if method is None or not wire.is_call(head.kind):
+            return b""
+        call = Call(connection, method, begin, head, self._deadlines[method.pool])
+        reason, outcome = unavailable(self.requests.problem().detail), "Unavailable"
+        try:
+            self._tokens.check(connection.authorization, method.scope, counts=False)
+        except Problem as problem:
+            reason, outcome = raised_for(problem), "refused"
+        self.calls[method.name, outcome] += 1
+        return call.raised(reason)
 
     def take(self, connection: Connection, frame: bytes) -> None:
         try:
@@ -163,7 +178,21 @@ class ThriftServer:
             refusal = unavailable(stopping if self._draining else "too many calls at once")
             self._answer(call, call.raised(refusal), "Unavailable")
             return
+        if len(frame) > SMALL_BYTES:
+            if not self.requests.take(len(frame)):
+                full = unavailable(self.requests.problem().detail)
+                self._answer(call, call.raised(full), "Unavailable")
+                return
+            call.counted_bytes = len(frame)
         self._submit(call)
+
+    def _release(self, call: Call) -> None:
+        """Give back the memory of a call that no thread uses anymore."""
+        self.requests.give_back(call.counted_bytes)
+        call.counted_bytes = 0
+
+    def _connection(self) -> Connection:
+        return Connection(self, trusted=not self._tokens.required)
 
     def _submit(self, call: Call) -> None:
         """Run a call, or its next step, in a thread."""
@@ -194,18 +223,22 @@ class ThriftServer:
             if isinstance(data, Wait):
                 self._park(call, data)
                 continue
+            if call.counted_bytes:
+                self._release(call)
             if call.answered:
                 continue
-            if len(data) > SMALL_BYTES and not self._clients.has_room(len(data)):
-                data = call.raised(unavailable("too many unread replies"))
+            counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
+            if counted_bytes and not self.replies.take(counted_bytes):
+                counted_bytes = 0
+                data = call.raised(unavailable(self.replies.problem().detail))
                 outcome = "Unavailable"
-            self._answer(call, data, outcome)
+            self._answer(call, data, outcome, counted_bytes)
 
-    def _answer(self, call: Call, data: bytes, outcome: str) -> None:
+    def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
         call.answered = True
         self._in_flight.discard(call)
         self.calls[call.method.name, outcome] += 1
-        call.connection.answer(data)
+        call.connection.answer(data, counted_bytes)
         took_s = time.monotonic() - call.started_at_s
         self.durations.add(call.method.name, took_s)
         if self._log.takes(failed=outcome in _FAILURES):
@@ -219,6 +252,7 @@ class ThriftServer:
         if call.answered or call.connection.gone:
             if call.steps is not None:
                 call.steps.close()
+            self._release(call)
         elif self._draining:
             self._submit(call)
         else:

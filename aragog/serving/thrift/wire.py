@@ -2,7 +2,8 @@
 Decode requests and encode replies, in Thrift's binary protocol. Pure.
 
 thriftpy2 does the work, but trusts what it reads: a list of two billion elements of an unknown type
-takes no bytes and minutes of CPU. So a request is checked first, in one pass over its bytes.
+takes no bytes and minutes of CPU, and four million empty structs, of a byte each, take gigabytes of
+memory. So a request is checked first, in one pass over its bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +16,19 @@ from typing import Any, NamedTuple
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined]
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.serving.thrift.contract import CALL, EXCEPTION, REPLY, Encoded, Method, head
+from aragog.serving.thrift.contract import (
+    CALL,
+    EXCEPTION,
+    MOST_ITEMS,
+    REPLY,
+    Encoded,
+    Method,
+    head,
+)
 
 MOST_DEPTH = 8
+MOST_VALUES = 20_000
+"""Fields and items in one request; the largest of the contract, 1,000 jobs, has 7,000."""
 _CACHED_BYTES = 1024
 _VERSION = 0x80010000
 _HEAD = Struct(">IIi")
@@ -38,6 +49,13 @@ class BadFrame(Exception):
 
 class BadArguments(Exception):
     """The arguments of a call cannot be read."""
+
+
+class TooManyItems(BadArguments):
+    """A list, set or map is longer than the contract allows."""
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(f"{name}: at most {MOST_ITEMS}, got {count}")
 
 
 class MessageHead(NamedTuple):
@@ -73,6 +91,7 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
 
     Raises:
         BadArguments: they are damaged, or a string is not UTF-8.
+        TooManyItems: a list is longer than the contract allows.
     """
     try:
         split = _after_strings(frame, at) if method.takes_many else _after_string(frame, at)
@@ -100,6 +119,8 @@ def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
     length_of = _U32.unpack_from
     try:
         (count,) = length_of(frame, at + 4)
+        if count > MOST_ITEMS:
+            return None  # the ordinary way reports it
         at += 8
         for _ in range(count):
             begin = at + 4
@@ -136,7 +157,7 @@ def cached(kind: Any, data: bytes) -> dict[str, Any]:
 
 
 def _read(kind: Any, data: bytes) -> Any:
-    if _skip_struct(data, 0, 0) != len(data):
+    if _Check(data).struct(0, 0) != len(data):
         raise BadArguments("the frame is longer than its message")
     value = kind()
     try:
@@ -192,44 +213,68 @@ def encode_struct(value: Any) -> bytes:
     return data
 
 
-def _skip_struct(data: bytes, at: int, depth: int) -> int:
-    """The end of a struct; raises BadArguments if it is damaged."""
-    if depth > MOST_DEPTH:
-        raise BadArguments("nested too deeply")
-    try:
-        while kind := data[at]:
-            at = _skip(data, at + 3, kind, depth)
-    except IndexError:
-        raise BadArguments("the message ends early") from None
-    return at + 1
+class _Check:
+    """
+    One pass over the arguments of a call, which finds their end.
 
+    Raises:
+        BadArguments: they are damaged, nested too deeply, or have too many values.
+    """
 
-def _skip(data: bytes, at: int, kind: int, depth: int) -> int:
-    """The end of a value of that type."""
-    if size := _SIZES.get(kind):
-        end = at + size
-    elif kind == _STRING:
-        end = at + 4 + int.from_bytes(data[at : at + 4])
-    elif kind == _STRUCT:
-        return _skip_struct(data, at, depth + 1)
-    elif kind in (_LIST, _SET):
-        end = _skip_items(data, at + 5, (data[at],), int.from_bytes(data[at + 1 : at + 5]), depth)
-    elif kind == _MAP:
-        kinds = (data[at], data[at + 1])
-        end = _skip_items(data, at + 6, kinds, int.from_bytes(data[at + 2 : at + 6]), depth)
-    else:
-        raise BadArguments(f"unknown type {kind}")
-    if end > len(data):
-        raise BadArguments("the message ends early")
-    return end
+    __slots__ = ("_data", "_values_left")
 
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._values_left = MOST_VALUES
 
-def _skip_items(data: bytes, at: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
-    if depth > MOST_DEPTH:
-        raise BadArguments("nested too deeply")
-    if count > len(data) - at:  # every item takes a byte at least
-        raise BadArguments("a list is longer than its message")
-    for _ in range(count):
-        for kind in kinds:
-            at = _skip(data, at, kind, depth + 1)
-    return at
+    def struct(self, at: int, depth: int) -> int:
+        """The end of a struct."""
+        if depth > MOST_DEPTH:
+            raise BadArguments("nested too deeply")
+        data = self._data
+        try:
+            while kind := data[at]:
+                self._count(1)
+                at = self._value(at + 3, kind, depth)
+        except IndexError:
+            raise BadArguments("the message ends early") from None
+        return at + 1
+
+    def _value(self, at: int, kind: int, depth: int) -> int:
+        """The end of a value of that type."""
+        data = self._data
+        if size := _SIZES.get(kind):
+            end = at + size
+        elif kind == _STRING:
+            end = at + 4 + int.from_bytes(data[at : at + 4])
+        elif kind == _STRUCT:
+            return self.struct(at, depth + 1)
+        elif kind in (_LIST, _SET):
+            count = int.from_bytes(data[at + 1 : at + 5])
+            end = self._items(at + 5, (data[at],), count, depth)
+        elif kind == _MAP:
+            kinds = (data[at], data[at + 1])
+            end = self._items(at + 6, kinds, int.from_bytes(data[at + 2 : at + 6]), depth)
+        else:
+            raise BadArguments(f"unknown type {kind}")
+        if end > len(data):
+            raise BadArguments("the message ends early")
+        return end
+
+    def _items(self, at: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
+        if depth > MOST_DEPTH:
+            raise BadArguments("nested too deeply")
+        if count > len(self._data) - at:  # every item takes a byte at least
+            raise BadArguments("a list is longer than its message")
+        if count > MOST_ITEMS:
+            raise TooManyItems("items of a list, set or map", count)
+        self._count(count)
+        for _ in range(count):
+            for kind in kinds:
+                at = self._value(at, kind, depth + 1)
+        return at
+
+    def _count(self, values: int) -> None:
+        self._values_left -= values
+        if self._values_left < 0:
+            raise BadArguments(f"more than {MOST_VALUES} fields and items")

@@ -55,9 +55,19 @@ class ServingSettings:
     max_waiting: int = 1000
     """Requests per process that wait for a fetch; further ones are answered with what is stored."""
     max_connections: int = 1024
-    """Open connections per process; further ones are closed."""
+    """Open connections per process, of HTTP and of Thrift each. A further one closes the connection
+    that has been idle for the longest time, and is refused if none is idle."""
+    max_connections_per_address: int = 512
+    """The same for the connections of one IP address, or of one /64 network of IPv6; 0: no limit,
+    for a server behind a proxy."""
     max_body_bytes: int = 4_194_304
     """Maximum body of a request; a larger one receives 413."""
+    max_request_memory_bytes: int = 67_108_864
+    """Bodies over HTTP, and large frames over Thrift, that a process holds at once, complete or
+    not; further requests receive 503 or Unavailable."""
+    max_response_memory_bytes: int = 268_435_456
+    """Large responses over HTTP, and over Thrift, that a process holds until their clients have
+    read them; further ones are replaced by 503 or Unavailable."""
     max_header_bytes: int = 65_536
     """Maximum size of the request line and headers; larger ones receive 431."""
     deadline_ms: int = 1000

@@ -301,30 +301,6 @@ def test_a_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
         assert server.server.calls["get", "ok"] < 5
 
 
-def test_large_frames_of_all_clients_together_are_bounded(store):
-    with running(store, max_body_bytes=200 << 20, head_timeout_s=60) as server:
-        with server.connect() as first, server.connect() as second:
-            first.sendall(struct.pack(">I", 200 << 20) + b"begin")
-            wait_until(
-                lambda: server.server.held_bytes > 0, otherwise="the first frame is reserved"
-            )
-            second.sendall(struct.pack(">I", 100 << 20) + b"begin")
-            assert read_frame(second) == b""
-        wait_until(lambda: server.server.held_bytes == 0, otherwise="what was reserved is free")
-
-
-def test_connections_over_the_limit_are_closed(store):
-    with running(store, max_connections=2) as server:
-        with server.connect() as one, server.connect() as two:
-            assert asked(one, PING) == PONG
-            assert asked(two, PING) == PONG
-            with server.connect() as three:
-                assert read_frame(three) == b""
-        wait_until(lambda: server.server.connections == 0, otherwise="both are gone")
-        with server.connect() as four:
-            assert asked(four, PING) == PONG
-
-
 class Gated:
     """A store whose reads wait until they are let go."""
 

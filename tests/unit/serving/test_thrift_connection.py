@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from aragog.serving.memory import MemoryLimit
 from aragog.serving.thrift.connection import Connection
 
 FRAME = b"\0\0\0\4ping"
@@ -25,8 +26,8 @@ class Transport:
     def write(self, _data: bytes) -> None:
         self.replies += 1
 
-    def is_closing(self) -> bool:
-        return False
+    def get_extra_info(self, _name: str) -> tuple[str, int]:
+        return ("127.0.0.1", 1)
 
 
 class Gate:
@@ -34,14 +35,18 @@ class Gate:
 
     max_frame_bytes = 1_000
 
-    def opened(self, _connection: Connection) -> bool:
+    def __init__(self) -> None:
+        self.requests = MemoryLimit(1_000_000, "frames")
+        self.replies = MemoryLimit(1_000_000, "replies")
+
+    def opened(self, _connection: Connection, _address: str) -> bool:
         return True
 
-    def reserve(self, _size: int) -> bool:
-        return True
-
-    def free(self, _size: int) -> None:
+    def closed(self, _connection: Connection) -> None:
         pass
+
+    def refusal(self, _connection: Connection, _begin: bytes) -> bytes:
+        return b""
 
     def take(self, connection: Connection, _frame: bytes) -> None:
         connection.answer(b"pong")

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from aragog.errors import BadInput
 from aragog.serving.http import views
@@ -24,11 +23,8 @@ from aragog.serving.http.parameters import (
 from aragog.serving.http.records.batch_get import read_urls
 from aragog.serving.http.routes.fetches import Fetches
 from aragog.serving.http.routes.ranges import byte_range
-from aragog.serving.problems import Overloaded, unknown_url
+from aragog.serving.problems import unknown_url
 from aragog.urlstore.store import UrlStore
-
-MOST_CONTENTS = 32
-"""How many page contents are read or sent at once; each is in memory as a whole."""
 
 # Fetched HTML is served from our origin: a browser must not run it as a page of this server.
 _SANDBOX = {
@@ -53,7 +49,6 @@ class Reads:
         self._calls = calls
         self._fetches = fetches
         self._may_fetch = may_fetch
-        self._contents = 0
 
     async def url(self, request: Request) -> Response:
         """`GET /v1/urls`: one record, with aliases, number of inlinks and last fetch."""
@@ -126,52 +121,26 @@ class Reads:
     async def content(self, request: Request) -> Response:
         """`GET /v1/content`: the page's body as it was fetched."""
         url = Query(request).required("url")
-        if self._contents >= MOST_CONTENTS:
-            raise Overloaded
-        self._contents += 1
-        try:
-            result = await self._calls.content(UrlStore.content, url)
-            if result is None:
-                raise unknown_url()
-            tag = f'"{hashlib.blake2b(result.body, digest_size=16).hexdigest()}"'
-            is_current = has_tag(request, tag)
-            # RFC 9110, 13.2.2 and 14.2: ranges are for GET, and 304 comes before them.
-            ranged = request.method == "GET" and not is_current
-            fits = ranged and request.headers.get("if-range", tag) == tag
-            part = byte_range(request.headers.get("range") if fits else None, len(result.body))
-        except BaseException:
-            self._sent()
-            raise
+        result = await self._calls.content(UrlStore.content, url)
+        if result is None:
+            raise unknown_url()
+        tag = f'"{hashlib.blake2b(result.body, digest_size=16).hexdigest()}"'
+        is_current = has_tag(request, tag)
+        # RFC 9110, 13.2.2 and 14.2: ranges are for GET, and 304 comes before them.
+        ranged = request.method == "GET" and not is_current
+        fits = ranged and request.headers.get("if-range", tag) == tag
+        part = byte_range(request.headers.get("range") if fits else None, len(result.body))
         kind = result.meta.get("content_type") or "application/octet-stream"
         clean = "".join(c for c in kind if c.isprintable() and c.isascii())
         headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
         headers["Cache-Control"] = "private, no-cache"
         if is_current:
-            return _Counted(b"", 304, headers, self._sent)
+            return Response(b"", 304, headers)
         if part is None:
-            return _Counted(result.body, 200, headers, self._sent)
+            return Response(result.body, 200, headers)
         begin, end = part
         headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(result.body)}"
-        return _Counted(result.body[begin:end], 206, headers, self._sent)
-
-    def _sent(self) -> None:
-        self._contents -= 1
-
-
-class _Counted(Response):
-    """A response that calls `sent` after it was sent or failed."""
-
-    def __init__(
-        self, body: bytes, status: int, headers: dict[str, str], sent: Callable[[], None]
-    ) -> None:
-        super().__init__(body, status, headers)
-        self._report = sent
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._report()
+        return Response(result.body[begin:end], 206, headers)
 
 
 def _aliases(store: UrlStore, url: str) -> list[str]:

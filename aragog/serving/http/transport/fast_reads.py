@@ -21,6 +21,7 @@ from aragog.serving.auth.tokens import READ, Tokens
 from aragog.serving.http.compression import coding_for
 from aragog.serving.http.observed import Observer
 from aragog.serving.http.records.read_batches import Body, Read, ReadBatches, Result
+from aragog.serving.memory import SMALL_BYTES, MemoryLimit
 from aragog.serving.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.settings.allowed_hosts import is_allowed_host
 
@@ -38,9 +39,9 @@ _OK = (
 
 
 class SendResponse(Protocol):
-    """Where the response goes."""
+    """Where the response goes, with the bytes of it that are counted as unread."""
 
-    def __call__(self, response: bytes, /) -> None: ...
+    def __call__(self, response: bytes, held_bytes: int, /) -> None: ...
 
 
 class FastReads:
@@ -52,6 +53,7 @@ class FastReads:
         tokens: who may read.
         hosts: accepted Host headers.
         observer: counts and logs requests.
+        unsent: counts large responses; who sends them gives that back.
         cors: responses depend on the Origin header.
     """
 
@@ -62,8 +64,10 @@ class FastReads:
         hosts: tuple[str, ...],
         observer: Observer,
         *,
+        unsent: MemoryLimit,
         cors: bool = False,
     ) -> None:
+        self._unsent = unsent
         self._batches = batches
         self._tokens = tokens
         self._hosts = hosts
@@ -128,7 +132,12 @@ class FastReads:
         self._observer.in_flight += 1
 
         def done(result: Result) -> None:
-            common = self._encoded(default_headers)
+            common, held_bytes = self._encoded(default_headers), 0
+            if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
+                if self._unsent.take(len(result.data)):
+                    held_bytes = len(result.data)
+                else:
+                    result = self._unsent.problem()
             if isinstance(result, Body):
                 more, coding = self._plain_vary, result.coding
                 if coding is not None:
@@ -144,7 +153,7 @@ class FastReads:
             self._observer.in_flight -= 1
             took_s = time.perf_counter() - started_at_s
             self._observer.answered("GET", ROUTE, status, took_s, target, token)
-            send(response)
+            send(response, held_bytes)
 
         return done
 

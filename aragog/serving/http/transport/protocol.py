@@ -2,21 +2,25 @@
 uvicorn's HTTP/1.1 protocol with additional limits that usually a reverse proxy enforces.
 
 uvicorn limits bodies by flow control and idle connections by a timeout. This module also limits the
-size of a request's head, the time until the head is complete, the number of pipelined requests, the
-number of connections, and the time during which a client may stop reading.
+size of a request's head, the time until the head is complete, the number of pipelined requests,
+the number of connections in all and of one address, and the time during which a client may stop
+reading.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from http import HTTPStatus
 from typing import Any
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from aragog.serving.clients import Clients
 from aragog.serving.http.transport.fast_reads import FastReads
 from aragog.serving.http.transport.timer import Timer
+from aragog.serving.memory import MemoryLimit, UnreadBytes
 from aragog.serving.problems import MEDIA_TYPE, Problem
 from aragog.serving.stopping import QUIET_S
 from aragog.settings import ServingSettings
@@ -34,14 +38,18 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits = ServingSettings()
     fast_reads: FastReads | None = None
+    clients: Clients[LimitedProtocol] = Clients(limits)
+    unsent = MemoryLimit(limits.max_response_memory_bytes, "unread responses")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._head_timer = Timer(self.loop, self.limits.head_timeout_s, self._head_is_late)
-        self._write_timer = Timer(self.loop, self.limits.send_timeout_s, self._abort)
+        self._write_timer = Timer(self.loop, self.limits.send_timeout_s, self.abort)
         self._idle_timer = Timer(
             self.loop, self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
+        self._idle_since_s = time.monotonic()
+        self._unread = UnreadBytes(self.unsent)
         self._head_bytes = 0
         self._chunk_bytes = 0
         self._head_bound = 0
@@ -56,7 +64,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.limits.max_connections:
+        if not self.clients.add(self, self.client[0] if self.client else ""):
             self._refuse(Problem(503, "too many connections", {"Retry-After": "1"}))
             return
         self._head_timer.start()
@@ -64,6 +72,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._head_timer, self._write_timer, self._idle_timer):
             timer.close()
+        self.clients.discard(self)
+        self._unread.were_read()
         self._discard(self._running)
         self.pipeline.clear()
         super().connection_lost(exc)
@@ -130,6 +140,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._last_response is not None:
             self._refuse(self._last_response)
         else:
+            self._idle_since_s = time.monotonic()
             self._idle_timer.start()
         if self._last_response is None:
             self.flow.resume_reading()
@@ -166,7 +177,27 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         self._write_timer.stop()
+        self._unread.were_read()
         super().resume_writing()
+
+    def write_large(self, response: bytes, held_bytes: int) -> None:
+        """Send a response of which so many bytes are counted in `unsent`."""
+        self.transport.write(response)
+        if held_bytes:
+            self._unread.written(held_bytes, blocked=self.flow.write_paused)
+
+    @property
+    def idle_since_s(self) -> float | None:
+        """Since when the connection has had no request; the head of one does not count."""
+        return None if self._responding() else self._idle_since_s
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.transport.abort()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._write_timer.start()  # the client may not have read the end of the last response
 
     def shutdown(self) -> None:
         """
@@ -197,9 +228,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._head_timer.start()  # reading may be paused until the last response is complete
         elif not self.transport.is_closing():
             self._refuse(Problem(408, "the request did not arrive in time"))
-
-    def _abort(self) -> None:
-        self.transport.abort()
 
     def _refuse(self, problem: Problem) -> None:
         """
@@ -248,17 +276,18 @@ class _FastCycle:
         self.response_complete = False
         self.response_started = False
 
-    def answer(self, response: bytes) -> None:
+    def answer(self, response: bytes, held_bytes: int) -> None:
         """Send the whole response; a client that has gone gets nothing."""
         protocol = self._protocol
         if self.disconnected or protocol.transport.is_closing():
             self.response_complete = True
+            protocol.unsent.give_back(held_bytes)
             return
         self.response_started = self.response_complete = True
         if not self.keep_alive:
             head, blank, body = response.partition(b"\r\n\r\n")
             response = b"%b\r\nconnection: close%b%b" % (head, blank, body)
-        protocol.transport.write(response)
+        protocol.write_large(response, held_bytes)
         if not self.keep_alive:
             protocol.transport.close()
         protocol.on_response_complete()
@@ -275,12 +304,21 @@ _NO_EVENT = _NoEvent()
 
 
 def limited(
-    settings: ServingSettings, fast_reads: FastReads | None = None
+    settings: ServingSettings, fast_reads: FastReads, unsent: MemoryLimit
 ) -> type[LimitedProtocol]:
-    """The protocol class with the limits in these settings; `fast_reads` answers plain reads."""
-    return type(
-        "LimitedProtocol", (LimitedProtocol,), {"limits": settings, "fast_reads": fast_reads}
-    )
+    """
+    The protocol class of one server.
+
+    Args:
+        settings: its limits.
+        fast_reads: answers plain reads.
+        unsent: counts their large responses.
+    """
+    clients: Clients[LimitedProtocol] = Clients(settings)
+    attributes = {
+        "limits": settings, "fast_reads": fast_reads, "clients": clients, "unsent": unsent,
+    }  # fmt: skip
+    return type("LimitedProtocol", (LimitedProtocol,), attributes)
 
 
 def _too_long(most: int) -> Problem:

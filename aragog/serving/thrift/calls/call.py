@@ -8,9 +8,11 @@ import time
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
+from aragog.errors import BadInput
+from aragog.serving.memory import SMALL_BYTES
 from aragog.serving.steps import Steps, Wait
 from aragog.serving.thrift import wire
-from aragog.serving.thrift.connection import SMALL_BYTES, Connection
+from aragog.serving.thrift.connection import Connection
 from aragog.serving.thrift.contract import Method
 from aragog.serving.thrift.errors import Raised, raised_for
 
@@ -23,6 +25,7 @@ class Call:
         "arguments",
         "arguments_at",
         "connection",
+        "counted_bytes",
         "deadline_s",
         "frame",
         "limit_s",
@@ -50,6 +53,8 @@ class Call:
         self.arguments: Any = None
         """Decoded; None: not yet."""
         self.answered = False
+        self.counted_bytes = 0
+        """Of the frame, in the server's `requests`, until no thread uses it."""
         self.token: str | None = None
         """The name of its token."""
         self.steps: Steps[Any] | None = None
@@ -140,6 +145,8 @@ def run_together(calls: list[Call]) -> list[Done]:
 
 def failed(call: Call, error: Exception) -> Done:
     """The reply to a call that raised."""
+    if isinstance(error, wire.TooManyItems):
+        error = BadInput(str(error))
     if isinstance(error, wire.BadArguments):
         name = call.method.name.encode()
         data = wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error))

@@ -39,11 +39,12 @@ class ParkedCalls:
 
         wait.until.add_done_callback(woken)
 
-    def cancel(self, connection: Connection) -> None:
-        """End the call of a client that left."""
+    def cancel(self, connection: Connection) -> Call | None:
+        """End the call of a client that left, and return it, if it has one that waits."""
         call = self._taken(connection)
         if call is not None and call.steps is not None:
             call.steps.close()
+        return call
 
     def resume_all(self) -> None:
         """Take the next step of every call."""

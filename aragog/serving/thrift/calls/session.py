@@ -37,13 +37,13 @@ def _authenticate(
 ) -> bytes:
     at = message.arguments_at
     token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
-    connection.authorization = f"Bearer {token.decode('utf-8', 'replace')}"
+    authorization = f"Bearer {token.decode('utf-8', 'replace')}"
+    connection.authorize(None)
     try:
-        tokens.check(connection.authorization, READ, counts=False)
+        tokens.check(authorization, READ, counts=False)
     except Problem as problem:
-        if problem.status != HTTPStatus.UNAUTHORIZED:  # known, with other scopes
-            return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")
-        connection.authorization = None
-        error = raised_for(problem)
-        return wire.raised(b"authenticate", message.number, error.field, error.error)
+        if problem.status == HTTPStatus.UNAUTHORIZED:
+            error = raised_for(problem)
+            return wire.raised(b"authenticate", message.number, error.field, error.error)
+    connection.authorize(authorization)  # it is known, perhaps with other scopes
     return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")

@@ -1,0 +1,155 @@
+"""Clients that send half a body, or read no response, hold a bounded amount of memory together."""
+
+import contextlib
+import socket
+
+import orjson
+import pytest
+
+from aragog.serving.auth.tokens import READ, make
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import parsed, read_all, read_one, running
+from tests.support.stores import stand
+from tests.support.waiting import wait_until
+
+A, BIG = "http://a.example/", "http://big.example/"
+HOST = "HTTP/1.1\r\nHost: localhost\r\n"
+JSON = "Content-Type: application/json\r\n"
+BATCH = orjson.dumps({"urls": [BIG], "fields": [f"team.f{n}" for n in range(12)]})
+LARGE = {
+    "a plain read": f"GET /v1/urls?url={BIG}&include= {HOST}\r\n".encode(),
+    "a read": f"GET /v1/urls?url={BIG} {HOST}\r\n".encode(),
+    "a batch": f"POST /v1/urls:batchGet {HOST}{JSON}Content-Length: {len(BATCH)}\r\n\r\n".encode()
+    + BATCH,
+    "a content": f"GET /v1/content?url={BIG} {HOST}\r\n".encode(),
+}
+"""Requests whose responses have 12 MB."""
+
+
+@pytest.fixture(scope="module")
+def store():
+    a_stand = stand(MemoryTables())
+    a_stand.store.put(A, {"team.a": b"1"})
+    a_stand.store.put(BIG, {f"team.f{n}": b'"%b"' % (b"x" * 1_000_000) for n in range(12)})
+    a_stand.store.put_content(BIG, b"x" * 12_000_000, {"content_type": "text/plain"})
+    return a_stand.store
+
+
+def unfinished(size, headers=""):
+    """A request whose body lacks its last ten bytes."""
+    head = f"POST /v1/urls:batchGet {HOST}{JSON}{headers}Content-Length: {size}\r\n\r\n"
+    return head.encode() + b" " * (size - 10)
+
+
+def answered(socks):
+    """The statuses of those that have got a response."""
+    statuses = []
+    for sock in socks:
+        sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError, ConnectionResetError):
+            statuses.append(int(sock.recv(100, socket.MSG_PEEK).split()[1]))
+        sock.settimeout(60)
+    return statuses
+
+
+def test_unfinished_bodies_are_bounded_in_all(store):
+    with running(store, max_request_memory_bytes=250_000, head_timeout_s=60) as api:
+        socks = [api.connect() for _ in range(10)]
+        for sock in socks:
+            sock.sendall(unfinished(100_000))
+        wait_until(lambda: len(answered(socks)) == 8, otherwise="eight requests are refused")
+        held = api.api.bodies.held_bytes
+        finished = [sock for sock in socks if not answered([sock])]
+        for sock in finished:
+            sock.sendall(b" " * 10)
+        replies = [read_one(sock).status for sock in finished]
+        refused = [parsed(read_all(sock)) for sock in socks if sock not in finished]
+        for sock in socks:
+            sock.close()
+
+        assert held <= 250_000
+        assert replies == [400, 400]
+        assert [reply.status for reply in refused] == [503] * 8
+        assert {reply.headers["retry-after"] for reply in refused} == {"1"}
+        assert api.api.bodies.held_bytes == 0
+        assert api.ask("POST", "/v1/urls:batchGet", {"urls": [A]}).status == 200
+
+
+def test_an_unfinished_body_gives_its_memory_back_when_its_client_leaves(store):
+    with running(store, max_request_memory_bytes=250_000, head_timeout_s=60) as api:
+        with api.connect() as sock:
+            sock.sendall(unfinished(100_000))
+            wait_until(lambda: api.api.bodies.held_bytes == 99_990, otherwise="it is counted")
+        wait_until(lambda: api.api.bodies.held_bytes == 0, otherwise="it is given back")
+        assert api.get("/healthz").status == 200
+
+
+def test_a_body_is_not_kept_before_its_token_is_known(store):
+    """Whoever could reach the port could fill the memory."""
+    _, entry = make("reader", [READ])
+    with running(store, tokens=(entry,), max_request_memory_bytes=1, head_timeout_s=60) as api:
+        guess = api.connect()
+        guess.sendall(unfinished(1_000_000, "Authorization: Bearer aragog_guess\r\n"))
+        guess.sendall(b" " * 10)
+        refused = read_one(guess)
+        guess.sendall(f"GET /healthz {HOST}\r\n".encode())
+        after = read_one(guess)
+        guess.close()
+
+    assert refused.status == 401
+    assert after.status == 200, "the connection goes on after the body"
+
+
+def test_a_form_is_small_because_its_token_is_in_it(store):
+    _, entry = make("reader", [READ])
+    with running(store, tokens=(entry,)) as api:
+        reply = api.ask("POST", "/", b"url=" + b"x" * 100_000)
+
+    assert reply.status == 413
+
+
+def test_a_client_that_expects_100_continue_is_refused_before_its_body(store):
+    _, entry = make("reader", [READ])
+    with running(store, tokens=(entry,)) as api, api.connect() as sock:
+        head = (
+            f"POST /v1/urls:batchGet {HOST}{JSON}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+        )
+        sock.sendall(head.encode())
+        reply = parsed(read_all(sock))
+
+    assert (reply.status, reply.headers["connection"]) == (401, "close")
+
+
+@pytest.mark.parametrize("request_", LARGE.values(), ids=LARGE)
+def test_unread_responses_are_bounded_in_all(store, request_):
+    with running(store, max_response_memory_bytes=30_000_000, send_timeout_s=60) as api:
+        socks = [api.connect(receive_bytes=65_536) for _ in range(8)]
+        for sock in socks:
+            sock.sendall(request_)
+        wait_until(lambda: len(answered(socks)) == 8, otherwise="all are answered")
+        statuses, held = answered(socks), api.api.unsent.held_bytes
+        small = api.get_fast(f"/v1/urls?url={A}&include=").status
+        readers = [sock for sock in socks if answered([sock]) == [200]]
+        bodies = [len(read_one(sock).body) for sock in readers]
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="what was read is given back")
+        again = api.connect()
+        again.sendall(request_)
+        status = read_one(again).status
+        for sock in (*socks, again):
+            sock.close()
+
+    assert sorted(statuses) == [200, 200, *[503] * 6]
+    assert 12_000_000 <= held <= 30_000_000
+    assert small == 200, "small responses need no room"
+    assert all(size >= 12_000_000 for size in bodies)
+    assert status == 200
+
+
+@pytest.mark.parametrize("request_", LARGE.values(), ids=LARGE)
+def test_an_unread_response_gives_its_memory_back_when_its_client_leaves(store, request_):
+    with running(store, send_timeout_s=60) as api:
+        with api.connect(receive_bytes=65_536) as sock:
+            sock.sendall(request_)
+            wait_until(lambda: api.api.unsent.held_bytes > 0, otherwise="it is counted")
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
+        assert api.get("/healthz").status == 200
