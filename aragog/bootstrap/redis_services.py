@@ -22,6 +22,7 @@ from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.connect import connect
+from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings, load_settings, settings_file
@@ -43,6 +44,13 @@ def redis_nodes(
 def quick_client(url: str) -> redis.Redis:
     """A client for read-only checks, with short timeouts: its users prefer a fast error."""
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
+
+
+def server_ms(client: redis.Redis) -> int:
+    """The server's clock, in ms since the epoch; BrokerUnavailable if it does not answer."""
+    with redis_errors("the clock of redis.url"):
+        seconds, micros = client.time()
+    return int(seconds * 1000 + micros // 1000)
 
 
 def overrides_of(settings: Settings) -> Overrides:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import redis
 
@@ -13,6 +14,7 @@ from aragog.bootstrap.redis_services import (
     overrides_of,
     redis_nodes,
     robots_cache,
+    server_ms,
     spool,
     waiting_jobs,
 )
@@ -57,6 +59,7 @@ from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
 from aragog.pipeline.statistics.counters import Counters
 from aragog.pipeline.statistics.outcome_log import OutcomeLog
+from aragog.politeness.shared_clock import ServerTime
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.store import UrlStore
 
@@ -81,7 +84,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     extractors.load(settings.pipeline.extractors)  # a wrong name must not fail a page
-    return _pipeline(_shared_parts(settings, sender, clock or SystemClock()))
+    return _pipeline(_shared_parts(settings, sender, clock))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +107,13 @@ class _StageParts:
     access: Access
 
 
-def _shared_parts(settings: Settings, sender: Sender, clock: Clock) -> _StageParts:
+def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
     nodes, prefix = redis_nodes(settings), settings.redis.prefix
-    client = nodes.first
+    client, clock = nodes.first, given or SystemClock()
+    # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
+    store_clock = given or ServerTime(clock, partial(server_ms, client))
     in_flight, counters = InFlightSet(nodes, prefix=prefix), Counters(client, prefix=prefix)
-    store, waiting = url_store(settings, clock), waiting_jobs(settings)
+    store, waiting = url_store(settings, store_clock), waiting_jobs(settings)
     overrides, blocks = overrides_of(settings), SiteBlocks(client, prefix=prefix)
     limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
     gate_rules = GateRules(limits, rules, overrides, store.takedowns, settings)

@@ -44,3 +44,20 @@ class SharedClock:
     def server_now_ms(self) -> int:
         """Return the server's time, in ms since the epoch. Only the first call queries it."""
         return self._clock.now_ms() + self.ahead_ms()
+
+
+class ServerTime:
+    """A clock that shows a server's time: the same on all machines, however wrong theirs is."""
+
+    def __init__(self, clock: Clock, server_ms: Callable[[], int]) -> None:
+        self._clock = clock
+        self._shared = SharedClock(clock, server_ms)
+
+    def now_ms(self) -> int:
+        return self._shared.server_now_ms()
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
+    def sleep_s(self, seconds: float) -> None:
+        self._clock.sleep_s(seconds)

@@ -128,7 +128,10 @@ struct RecordResult {
 struct PutOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** When the values were true; a value never replaces one of a later instant. Default: now. */
+  /**
+   * When the values were true; a value never replaces one of a later instant. Default: now; not
+   * below 0, and at most a minute ahead of the server's clock.
+   */
   2: optional i64 at_ms
   /** Field to where its value was found. */
   3: optional map<string, string> provenance

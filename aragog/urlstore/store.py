@@ -61,6 +61,7 @@ class UrlStore:
         takedowns: what was taken down, and must not be stored again.
         maintenance: compaction, repair, freshness.
         zen: the graph under it.
+        clock: the instants of writes, and the bounds of those that callers give.
         formats: how the bytes of each field are decoded.
     """
 
@@ -75,6 +76,7 @@ class UrlStore:
         lists: ListLimits | None = None,
     ) -> None:
         write_clock = WriteClock(clock)
+        self.clock = write_clock
         self.zen = zen = Zen(tables, clock=write_clock.clock)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
@@ -139,6 +141,7 @@ class UrlStore:
             url: in any spelling.
             fields: name to value; limits are in the settings.
             at_ms: when the values were true; a value never replaces one of a later time. None: now.
+                At most a minute ahead of the store's clock.
             provenance: field to where it was found, returned by `get(info=True)`.
             if_version: write only if the record still has this version; "" for one that does not
                 exist yet.
@@ -146,6 +149,7 @@ class UrlStore:
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
             VersionConflict: the version is another; nothing was written.
+            BadInput: `at_ms` is negative or too far ahead; nothing was written.
             TakenDown: the URL was taken down.
         """
         return self.fields.put(
@@ -160,6 +164,7 @@ class UrlStore:
 
         Raises:
             InvalidField: no field can have one of the names; nothing was deleted.
+            BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
             TakenDown: the URL was taken down.
         """
         return self.fields.delete(url, names, at_ms=at_ms)

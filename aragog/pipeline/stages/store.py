@@ -19,7 +19,7 @@ from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import PageBatch
 from aragog.pipeline.page_ready import page_ready
-from aragog.pipeline.pages.updates import from_blob, with_body
+from aragog.pipeline.pages.updates import fetched_at, from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OutgoingMessage, OwnTask
@@ -66,7 +66,7 @@ class StoreStage:
         body_of = dict(zip(batch.bodies, bodies, strict=True))
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
         writes = [
-            with_body(update, body_of[update.token] if update.token else None)
+            self._timely(with_body(update, body_of[update.token] if update.token else None))
             for update in updates
             if update.write.url not in lost
         ]
@@ -93,6 +93,11 @@ class StoreStage:
             for job in batch.jobs:
                 event = "stuck" if job.url in stuck else "lost" if job.url in lost else "stored"
                 log_url(log, event, job.url, job.request_id)
+
+    def _timely(self, write: PageWrite) -> PageWrite:
+        """A fetch by a worker whose clock is far ahead, as if it were of now: it would freeze."""
+        at_ms = self.store.clock.capped(write.fetched_at_ms, f"fetch of {write.url}")
+        return write if at_ms == write.fetched_at_ms else fetched_at(write, at_ms)
 
     def _write(self, writes: Sequence[PageWrite]) -> list[PageWrite]:
         """Write the pages; returns those that must wait until a damaged file is replaced."""

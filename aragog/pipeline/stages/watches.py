@@ -53,8 +53,9 @@ def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
         StoreUnavailable: some may be done; it runs again.
     """
     act = schedule.watch if batch.watch else schedule.unwatch
+    at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")
     for url in batch.urls:
         try:
-            act(url, batch.owner, at_ms=batch.at_ms)
+            act(url, batch.owner, at_ms=at_ms)
         except BadInput as error:
             log.warning("not watched: %s", error)

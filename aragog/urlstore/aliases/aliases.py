@@ -52,9 +52,10 @@ class Aliases:
         order.
 
         Raises:
+            BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
             TakenDown: one of the two was taken down; nothing was changed.
         """
-        now_ms = self._clock.now_ms()
+        now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         alias, canonical = normalize(alias_url), normalize(canonical_url)
         for refused in self._takedowns.refused([alias, canonical]):
             raise TakenDown(refused)
@@ -63,7 +64,7 @@ class Aliases:
             self._merger.merge(
                 alias,
                 canonical,
-                at_ms=now_ms if at_ms is None else at_ms,
+                at_ms=at_ms,
                 now_ms=now_ms,
                 provisional=provisional,
                 reasons=tuple(reasons),

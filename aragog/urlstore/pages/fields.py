@@ -50,12 +50,12 @@ class Fields:
     ) -> str:
         """`UrlStore.put`."""
         self._rules.check(fields)
+        at_ms = self._clock.instant(at_ms)
         normalized, now_ms = normalize(url), self._clock.now_ms()
         past = [nodes.history_column(f) for f in fields if f in self._settings.history]
         columns = [*BASE, *past, *map(nodes.field_column, fields)]
         canonical, row = self._nodes.resolve(normalized, columns)
         check_not_taken_down(canonical, row)
-        at_ms = now_ms if at_ms is None else at_ms
         version = os.urandom(8).hex()
         puts = self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
@@ -90,6 +90,7 @@ class Fields:
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """`UrlStore.delete_fields`."""
         self.check_names(names := list(names))
+        at_ms = self._clock.instant(at_ms)
         normalized, now_ms = normalize(url), self._clock.now_ms()
         canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
@@ -97,7 +98,6 @@ class Fields:
             column_of(name) for name in names for column_of in (nodes.field_column, from_column)
         ]
         if columns:
-            at_ms = now_ms if at_ms is None else at_ms
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
             self._clock.deleted_at(min(at_ms, now_ms))
         version = os.urandom(8).hex()

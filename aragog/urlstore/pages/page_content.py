@@ -59,7 +59,7 @@ class PageContent:
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
         """`UrlStore.put_content`."""
-        now_ms = self._clock.now_ms()
+        now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         check_not_taken_down(canonical, row)
         packed, key = compress(body), content_key(canonical)
@@ -71,7 +71,6 @@ class PageContent:
             nodes.CONTENT_LENGTH: b"%d" % len(body),
             nodes.CONTENT_ENCODING: b"zstd",
         }
-        at_ms = now_ms if at_ms is None else at_ms
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         described = {**(meta or {}), "url": canonical, "encoding": "zstd"}
         with self._takedowns.writing(canonical):

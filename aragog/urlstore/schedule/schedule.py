@@ -17,7 +17,7 @@ from aragog.urlstore.schedule.next_fetch import state_of
 from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.takedowns.takedowns import Takedowns, check_not_taken_down
-from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -54,8 +54,20 @@ class Schedule:
         self._due.postpone(later, now_ms)
         self._clock.deleted_at(now_ms)
 
+    def capped(self, at_ms: int, what: str) -> int:
+        """`WriteClock.capped`: for requests that carry the time of another machine."""
+        return self._clock.capped(at_ms, what)
+
     def plan(self, url: str, due_at_ms: int | None) -> None:
-        """Fetch a URL again at an instant; None: never. Replaces what was planned before."""
+        """
+        Fetch a URL again at an instant; None: never. Replaces what was planned before.
+
+        Raises:
+            BadInput: the instant is negative, or after the year 10,000.
+            TakenDown: the URL was taken down.
+        """
+        if due_at_ms is not None and not 0 <= due_at_ms <= MAX_AT_MS:
+            raise BadInput(f"due_at_ms: {due_at_ms} is out of range; give milliseconds since 1970")
         now_ms = self._clock.now_ms()
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         check_not_taken_down(canonical, row)
@@ -88,7 +100,8 @@ class Schedule:
         by the same owner the later one counts, in any order of arrival.
 
         Raises:
-            BadInput: the owner's name is empty or too long.
+            BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
+                minute ahead of the store's clock.
             TakenDown: the URL was taken down.
         """
         canonical, row = self._set_watch(url, owner, at_ms, active=True)
@@ -104,7 +117,8 @@ class Schedule:
         A URL that was never watched is refreshed as before.
 
         Raises:
-            BadInput: the owner's name is empty or too long.
+            BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
+                minute ahead of the store's clock.
         """
         self._set_watch(url, owner, at_ms, active=False)
 
@@ -117,12 +131,12 @@ class Schedule:
     ) -> tuple[str, Row]:
         if not 0 < len(owner.encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
             raise BadInput(f"owner: must have 1 to {MAX_OWNER_BYTES} bytes")
+        at_ms = self._clock.instant(at_ms)
         normalized, now_ms = normalize(url), self._clock.now_ms()
         columns = [nodes.REFRESH, nodes.DUE, nodes.REMOVED]
         canonical, row = self._nodes.resolve(normalized, columns)
         if active:
             check_not_taken_down(canonical, row)
-        at_ms = now_ms if at_ms is None else at_ms
         with self._takedowns.writing(*([canonical] if active else [])):
             watched = self._watches.write(
                 canonical, Watch(owner, normalized, active, at_ms), now_ms

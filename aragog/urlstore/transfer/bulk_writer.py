@@ -88,6 +88,8 @@ class BulkWriter:
         """The normalized URL; None for a record that was reported as a problem."""
         try:
             self._rules.check(record.fields)
+            for name, at_ms in record.at_ms.items():
+                self._store.clock.instant(at_ms, f"at_ms.{name}")
             for link in record.links or ():
                 normalize(link.url)
             if record.canonical_url is not None:

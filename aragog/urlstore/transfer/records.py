@@ -27,9 +27,7 @@ from typing import Any
 import orjson
 
 from aragog.urlstore.records import Fact, OutLink
-
-MAX_AT_MS = 253_402_300_800_000
-"""The year 10,000: a larger number is seconds or microseconds mistaken for milliseconds."""
+from aragog.urlstore.write_clock import MAX_AT_MS
 
 _TEXTS = ("canonical_url", "content_key", "content_hash")
 _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")

@@ -10,6 +10,7 @@ from aragog.pipeline.routing import Destination, OwnTask
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.statistics import counters
 from aragog.urlstore.content.compression import compress
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.example/", "http://b.example/"
@@ -39,6 +40,22 @@ def test_pages_are_stored_with_their_bodies_and_everything_is_released(stage, po
     assert ports.spool.blobs == {}
     assert ports.in_flight.urls == set()
     assert ports.counters.counts[counters.STORED] == 2
+
+
+def test_a_page_from_a_worker_whose_clock_is_years_ahead_does_not_freeze(stage, ports, caplog):
+    ahead_ms = NOW_MS + 10**11
+    facts, seen = {"fetched_at_ms": ahead_ms}, Seen(outcome="Fetched", fetched_at_ms=ahead_ms)
+    a_page = page(A, ahead_ms, fields={"page.title": b"old"}, facts=facts, seen=seen)
+    (token,) = ports.spool.put_many([to_blob([PageUpdate(a_page)])])
+
+    stage.run(PageBatch(token, (UrlJob(url=A),)))
+    now_ms = ports.store.clock.now_ms()
+    ports.store.put(A, {"page.title": b"new"}, at_ms=now_ms + 1)
+
+    record = ports.store.get(A)
+    assert record.fields == {"page.title": b"new"}
+    assert record.facts["fetched_at_ms"] <= now_ms
+    assert f"fetch of {A}: its time is" in caplog.text
 
 
 def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, ports):

@@ -1,0 +1,77 @@
+"""Instants that callers and other machines give: none may freeze a value for good."""
+
+import logging
+
+import pytest
+
+from aragog.errors import BadInput
+from aragog.settings import StoreSettings
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.transfer.bulk_writer import BulkWriter
+from aragog.urlstore.transfer.records import UrlRecord
+from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
+from tests.support.stores import NOW_MS
+
+A, B = "http://a.example/", "http://b.example/"
+WRONG = (1 << 62, -1, NOW_MS + MAX_AHEAD_MS + 1)
+
+
+@pytest.mark.parametrize("at_ms", WRONG)
+def test_an_instant_of_the_future_or_below_0_is_refused_by_every_write(a_stand, at_ms):
+    store = a_stand.store
+    store.put(A, {"t": b"1"})
+    for write in (
+        lambda: store.put(A, {"t": b"2"}, at_ms=at_ms),
+        lambda: store.delete_fields(A, ["t"], at_ms=at_ms),
+        lambda: store.put_content(A, b"2", at_ms=at_ms),
+        lambda: store.aliases.merge(A, B, at_ms=at_ms),
+        lambda: store.schedule.watch(A, "shop", at_ms=at_ms),
+        lambda: store.schedule.unwatch(A, "shop", at_ms=at_ms),
+    ):
+        with pytest.raises(BadInput, match="at_ms"):
+            write()
+    a_stand.clock.advance_ms(5)
+    store.put(A, {"t": b"3"})
+
+    assert store.get(A).fields == {"t": b"3"}
+    assert store.content(A) is None
+    assert store.resolve(A) == A
+    assert store.schedule.watchers(A) == []
+
+
+def test_an_instant_within_a_minute_ahead_is_stored(a_stand):
+    a_stand.store.put(A, {"t": b"1"}, at_ms=NOW_MS + MAX_AHEAD_MS)
+
+    assert a_stand.store.get(A, info=True).info["t"].at_ms == NOW_MS + MAX_AHEAD_MS
+
+
+@pytest.mark.parametrize("due_at_ms", [-1, 1 << 62])
+def test_a_due_time_out_of_range_is_refused(a_stand, due_at_ms):
+    with pytest.raises(BadInput, match="due_at_ms"):
+        a_stand.store.schedule.plan(A, due_at_ms)
+
+
+def test_an_import_reports_instants_of_the_future_by_number(a_stand):
+    writer = BulkWriter(a_stand.store, a_stand.store.zen, StoreSettings(), a_stand.clock)
+    problems = {}
+    records = [
+        UrlRecord(url=A, fields={"t": b"1"}, at_ms={"t": NOW_MS + 10**9}),
+        UrlRecord(url=B, canonical_url=A, canonical_at_ms=NOW_MS + 10**9),
+        UrlRecord(url=A, fields={"t": b"2"}, at_ms={"t": NOW_MS}, links=[OutLink(B)]),
+    ]
+
+    assert writer.write(list(enumerate(records, 1)), problems.__setitem__) == 1
+
+    assert sorted(problems) == [1, 2]
+    assert a_stand.store.get(A).fields == {"t": b"2"}
+
+
+def test_another_machines_instant_is_capped_and_logged(a_stand, caplog):
+    clock = WriteClock(a_stand.clock)
+
+    with caplog.at_level(logging.WARNING):
+        assert clock.capped(NOW_MS + 5000, "fetch of x") == NOW_MS + 5000
+        assert not caplog.records
+        assert clock.capped(NOW_MS + 10**10, "fetch of x") == NOW_MS
+
+    assert "fetch of x: its time is 10000000 s ahead" in caplog.text
