@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
+from aragog.urlstore.pages import field_names
 
 _MANY_NAMES = 10_000
 """Names remembered as good: a team's fields are few, and the same on every page."""
@@ -45,12 +46,15 @@ class FieldRules:
         Return if a field may be called `name`.
 
         Raises:
-            InvalidField: empty, too long, reserved, or with control characters.
+            InvalidField: empty, too long, reserved, with control characters, or written so that it
+                could be mistaken for another name.
         """
         if not name or name == "_":
             raise InvalidField(name, "a field's name is one character at least, and not '_'")
         if not name.isprintable():
             raise InvalidField(name, "its name holds a character that cannot be printed")
+        if reason := field_names.problem(name):
+            raise InvalidField(name, reason)
         if len(name) * 4 > self._max_name_bytes:
             length = len(name.encode("utf-8", "replace"))
             if length > self._max_name_bytes:

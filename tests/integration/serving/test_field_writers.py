@@ -99,3 +99,17 @@ def test_thrift_refuses_the_same(store, apache):
 def test_a_writer_that_no_token_names_is_refused_at_the_start():
     with pytest.raises(ConfigError, match=r"serving\.field_writers: team\.\*: .* named 'nobody'"):
         load_settings(environ={"ARAGOG_SERVING__FIELD_WRITERS": "team.*=nobody"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TEAM.a", "Team.a", "team.a ", " team.a", "team．a", "tеam.a", "teаm.x", "page.tit1e",
+        "page.titIe", "pagе.title", "ｐage.title", "page.title\ufe0f", "page.ti\u034ftle",
+    ],
+)  # fmt: skip
+def test_a_name_that_looks_like_an_owned_field_is_written_by_nobody(api, store, name):
+    before = store.get(A).fields
+
+    assert ask(api, "PATCH", f"/v1/urls?url={A}", OTHER, {name: "stolen"}).status in (400, 403)
+    assert store.get(A).fields == before

@@ -1,0 +1,50 @@
+"""Which field names the store accepts, and which of them look alike."""
+
+import pytest
+
+from aragog.errors import InvalidField
+from aragog.settings import StoreSettings
+from aragog.urlstore.pages.field_names import skeleton
+from aragog.urlstore.pages.field_rules import FieldRules
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("team.score ", "blank"),
+        (" team.score", "blank"),
+        ("team．score", "use 'team.score'"),
+        ("ﬁeld", "use 'field'"),
+        ("cafe\u0301", "NFKC"),
+        ("tеam.score", "CYRILLIC and LATIN"),
+        ("scοre", "GREEK and LATIN"),
+        ("score\ufe0f", "U+FE0F"),
+        ("\u2800", "U+2800"),
+    ],
+)
+def test_a_name_that_hides_something_is_refused_with_the_remedy(name, reason):
+    with pytest.raises(InvalidField, match="field") as caught:
+        FieldRules(StoreSettings()).check({name: b"1"})
+
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["og:image", "Team.Score", "größe", "café", "цена", "team.цена", "日本語title", "a b", "λ"],
+)
+def test_a_name_in_one_alphabet_is_accepted(name):
+    FieldRules(StoreSettings()).check({name: b"1"})
+
+
+@pytest.mark.parametrize(
+    "name", ["TEAM.SCORE", "team.scοre", "team.ѕсоrе", "tеаm.score", "team.sc0re", "ＴＥＡＭ.score"]
+)
+def test_names_that_look_alike_have_one_skeleton(name):
+    assert skeleton(name) == skeleton("team.score")
+
+
+def test_names_that_differ_have_different_skeletons():
+    names = ["team.score", "team.scored", "team.store", "steam.score", "team.größe", "цена"]
+
+    assert len(set(map(skeleton, names))) == len(names)
