@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aragog.urlstore.aliases.merger import AliasMerger
@@ -42,12 +43,19 @@ class Maintenance:
         """How long the oldest link change has waited for compaction; 0: none waits."""
         return self.compactor.lag_ms()
 
-    def repair(self, progress: Progress | None = None, *, grace_s: float = GRACE_S) -> RepairReport:
+    def repair(
+        self,
+        progress: Progress | None = None,
+        *,
+        report: Callable[[str], None] = lambda _: None,
+        grace_s: float = GRACE_S,
+    ) -> RepairReport:
         """
         Walk everything and make indexes, aliases, content, counts and due rows agree with nodes.
 
         May run while workers run: rows younger than `grace_s` are left to their writers. Content
-        that nothing points to is removed after another `grace_s`.
+        that nothing points to is removed after another `grace_s`. `report` gets a line before each
+        step that takes long without rows to count.
         """
         repair = Repair(
             self.zen,
@@ -57,9 +65,9 @@ class Maintenance:
             self.clock.clock,
             grace_s=grace_s,
         )
-        report = repair.run(progress)
+        done = repair.run(progress, report)
         self.clock.deleted_at(self.clock.now_ms())
-        return report
+        return done
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
         """

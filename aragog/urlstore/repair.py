@@ -73,9 +73,15 @@ class Repair:
     def __post_init__(self) -> None:
         self._due, self._tombstones = DueIndex(self.zen), Tombstones(self.zen)
 
-    def run(self, progress: Progress | None = None) -> RepairReport:
-        """Replace damaged files; walk nodes, then each index, then content, then posting lists."""
-        salvaged = self.zen.salvage()
+    def run(
+        self, progress: Progress | None = None, report: Callable[[str], None] = lambda _: None
+    ) -> RepairReport:
+        """
+        Replace damaged files; walk nodes, then each index, then content, then posting lists.
+
+        `report` gets a line before each step without rows to count: what it does or waits for.
+        """
+        salvaged = self.zen.salvage(report)
         if salvaged:
             self._tombstones.repair(self._now_ms())
             self._tombstones.current()
@@ -92,7 +98,7 @@ class Repair:
         for end in self.zen.edge_ends.walk():
             self._edge(*end)
             self._step("e", progress)
-        self._objects(progress)
+        self._objects(progress, report)
         self._lists(progress)
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
@@ -210,7 +216,7 @@ class Repair:
         if self.zen.counting(edge_type).recount(key, direction, edge_type):
             self._repaired["edges counted wrongly"] += 1
 
-    def _objects(self, progress: Progress | None) -> None:
+    def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> None:
         suspects = []
         for key in self.content.keys(""):
             self._step("content", progress)
@@ -218,6 +224,11 @@ class Repair:
                 suspects.append(key)
         if suspects:
             # Data is written before its pointer: allow the writer time to set it.
+            report(
+                f"{len(suspects):,} contents have no page that points to them: waiting "
+                f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
+                "are deleted"
+            )
             self.clock.sleep_s(self.grace_s)
         for key in suspects:
             if not self._points_to(key):

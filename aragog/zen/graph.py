@@ -10,7 +10,7 @@ can be split anywhere; a list continues from a cursor, never from an offset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
@@ -108,9 +108,9 @@ class Zen:
         """Problems of the engine, one line each with the remedy; empty if there are none."""
         return self.tables.check()
 
-    def salvage(self) -> list[Salvaged]:
-        """Replace damaged files by new ones with every readable row."""
-        return self.tables.salvage()
+    def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
+        """Replace damaged files by new ones with every readable row; `report` gets each step."""
+        return self.tables.salvage(report)
 
     def scrub(self) -> None:
         """Remove deleted data from the disk, if the engine can; safe to repeat."""

@@ -56,14 +56,15 @@ def repair() -> None:
     """
     Save the rows of damaged files, then check all tables and repair inconsistencies.
 
-    Prints what it repaired. The system may run meanwhile.
+    Prints what it repaired, and what it waits for on standard error. The system may run meanwhile.
     """
     with closing(url_store(command_settings())) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with progress_display(*columns) as progress:
             task = progress.add_task("checking", total=None)
             report = opened.maintenance.repair(
-                lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
+                lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows"),
+                report=lambda step: echo(step, err=True),
             )
     for file in report.salvaged:
         echo(

@@ -15,7 +15,7 @@ never written by `put`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aragog.errors import BadInput
@@ -234,8 +234,12 @@ class Tables(Protocol):
         """Problems of the tables, one line each with the remedy; empty if there are none."""
         return []
 
-    def salvage(self) -> list[Salvaged]:
-        """Replace damaged files by new ones with all readable rows; returns the results."""
+    def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:  # noqa: ARG002
+        """
+        Replace damaged files by new ones with all readable rows; returns the results.
+
+        `report` gets a line before each step that may take long.
+        """
         return []
 
     def scrub(self) -> None:

@@ -126,3 +126,19 @@ def test_a_store_that_nothing_happened_to_needs_nothing(a_stand):
 
     assert report.repaired == {}
     assert report.walked["n"] >= 3
+
+
+def test_it_says_what_it_waits_for_before_it_waits(a_stand):
+    a_stand.content.put("ab" * 32, b"x", {})
+    lines = []
+
+    def report(line):
+        lines.append((line, a_stand.clock.now_ms()))
+
+    started_ms = a_stand.clock.now_ms()
+    a_stand.store.maintenance.repair(report=report, grace_s=60)
+
+    ((line, at_ms),) = lines
+    assert line.startswith("1 contents have no page that points to them: waiting 60 s")
+    assert at_ms == started_ms
+    assert "ab" * 32 not in a_stand.content.keys("")

@@ -13,7 +13,7 @@ import logging
 import shutil
 import sqlite3
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -39,20 +39,27 @@ _KEY_BYTES = 64
 SqlRow = tuple[object, ...]
 
 
-def salvage_damaged(shards: Shards) -> list[Salvaged]:
+def salvage_damaged(shards: Shards, report: Callable[[str], None]) -> list[Salvaged]:
     """
     Check every file, and replace the damaged ones; each needs disk space for two copies.
 
-    Safe to kill and to repeat: a new file is used only once it is complete.
+    `report` gets a line before each step that may take long. Safe to kill and to repeat: a new file
+    is used only once it is complete.
 
     Raises:
         StoreUnavailable: the disk is full, or cannot be written.
     """
     health = shards.health
+    report(f"reading {shards.count} files to find damage")
     for number in range(shards.count):
         if number not in health.damaged():
             _check(shards, number)
-    return [_salvage_file(shards, number) for number in health.damaged()]
+    salvaged = []
+    for number in health.damaged():
+        old = health.path(number)
+        report(f"{old} is damaged: saving its rows; waits up to {_WAIT_S:g} s for its writers")
+        salvaged.append(_salvage_file(shards, number))
+    return salvaged
 
 
 def _check(shards: Shards, number: int) -> None:

@@ -226,8 +226,8 @@ class SqliteTables(Tables):
         health = self._shards.health
         return [f"{health.path(number)} is damaged: {REMEDY}" for number in health.damaged()]
 
-    def salvage(self) -> list[Salvaged]:
-        return salvage_damaged(self._shards)
+    def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
+        return salvage_damaged(self._shards, report)
 
     def scrub(self) -> None:
         self._shards.scrub()
