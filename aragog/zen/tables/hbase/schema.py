@@ -71,12 +71,14 @@ def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     Commands for the hbase shell that create all tables, split into `regions` from the start.
 
     Keys that are hashes are split evenly; keys that begin with a bucket have a region per bucket.
+    Every family may be replicated: without a peer that costs nothing, and changing it later
+    rewrites nothing but is easily forgotten for one table, which then stays empty at the peer.
     """
     lines = []
     for name in TABLES:
         options = (
             f"VERSIONS => 1, BLOOMFILTER => 'ROW', COMPRESSION => '{compression}', "
-            "DATA_BLOCK_ENCODING => 'FAST_DIFF'"
+            "DATA_BLOCK_ENCODING => 'FAST_DIFF', REPLICATION_SCOPE => 1"
         )
         parts = [f"{{NAME => '{family}', {options}}}" for family in TABLES[name]]
         if name in BUCKETED:
