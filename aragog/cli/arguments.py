@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ import click
 
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BadInput, InvalidUrl
+from aragog.options import OptionField, option_fields
 from aragog.settings import duration_s
 from aragog.urls import normalize
 
@@ -22,7 +23,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)
-PRIORITY = click.IntRange(0, 9)
 
 
 class FiniteRange(click.FloatRange):
@@ -172,14 +172,33 @@ as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
 
-def link_filters(command: F) -> F:
-    """The options `--include` and `--exclude` of a crawl."""
-    for name, text in (
-        ("--exclude", "Follow no link that matches; repeatable."),
-        ("--include", "Follow only links that match, `*` for any characters; repeatable."),
-    ):
-        command = click.option(name, multiple=True, metavar="PATTERN", help=text)(command)
-    return command
+def enqueue_options(*names: str) -> Callable[[F], F]:
+    """The options of `EnqueueArguments`, or those named, in its order."""
+    from aragog.pipeline.stages.enqueue import EnqueueArguments  # noqa: PLC0415 - few commands
+
+    def decorate(command: F) -> F:
+        chosen = [f for f in option_fields(EnqueueArguments) if not names or f.name in names]
+        for field in reversed(chosen):
+            command = _click_option(field)(command)
+        return command
+
+    return decorate
+
+
+def _click_option(field: OptionField) -> Callable[[F], F]:
+    option = field.option
+    extra: dict[str, Any] = {"default": field.default}
+    if field.kind is bool:
+        extra = {"is_flag": True}
+    elif field.origin is Sequence:
+        extra = {"multiple": True, "metavar": "PATTERN"}
+    elif field.name == "run_after":
+        extra = {"type": Instant()}
+    elif field.kind is int:
+        bounds = click.IntRange(option.least, option.most)  # type: ignore[arg-type] # whole numbers
+        extra |= {"type": bounds, "show_default": True}
+    flag = f"--{field.name.replace('_', '-')}"
+    return click.option(flag, help=option.cli or option.text, **extra)
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:

@@ -9,7 +9,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, Unpack
+from typing import IO, Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -22,13 +22,11 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
+from aragog.cli.arguments import enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
-from aragog.client.arguments import EnqueueKeywords
 from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
-from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
 from aragog.standalone.demo.settings import is_demo
@@ -44,23 +42,8 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 
 @click.command()
 @click.argument("source", nargs=-1, required=True)
-@click.option(
-    "--priority", type=PRIORITY, default=PRIORITY_DEFAULT, show_default=True,
-    help="0 (most urgent) to 9.",
-)  # fmt: skip
-@click.option(
-    "--depth", type=NOT_NEGATIVE, default=0, show_default=True, help="Link hops to follow."
-)
-@click.option(
-    "--run-after", type=Instant(), help="Do not fetch before: 'in 2h', 2026-12-31T08:00Z, or ms."
-)
-@click.option(
-    "--refresh", is_flag=True, help="Also fetch URLs that are stored, or in flight for an hour."
-)
-@click.option("--sitemap", is_flag=True, help="The URLs are sitemaps: enqueue what they list.")
-@click.option("--request-id", default="", help="Names this call in the logs (default: a new id).")
-@link_filters
-def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> None:
+@enqueue_options()
+def enqueue(source: tuple[str, ...], **arguments: Any) -> None:
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 

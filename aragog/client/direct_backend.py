@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from aragog.client.producer import Aragog
-from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.client.store_client import FetchedPage, FieldWrite
+from aragog.options import given
+from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -76,11 +77,11 @@ class DirectBackend:
     def enqueue(
         self,
         urls: Sequence[str],
-        request: EnqueueRequest,
+        request: EnqueueArguments,
         *,
         limit_s: float,  # noqa: ARG002
     ) -> list[EnqueueResult]:
-        return self.producer.enqueue(urls, **asdict(request))
+        return self.producer.enqueue(urls, **given(request))
 
     def close(self) -> None:
         return

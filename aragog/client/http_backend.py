@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -13,7 +13,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
 from aragog.client.http_deadline import DeadlineAdapter
-from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
+from aragog.client.store_client import FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -21,7 +21,8 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
-from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.options import given
+from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult, EnqueueStatus
 from aragog.urlstore.fetch_report import FetchReport, from_json
 from aragog.urlstore.pages.field_formats import FieldFormats, parse
 from aragog.urlstore.records import Record
@@ -144,9 +145,9 @@ class HttpBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], request: EnqueueRequest, *, limit_s: float
+        self, urls: Sequence[str], request: EnqueueArguments, *, limit_s: float
     ) -> list[EnqueueResult]:
-        options = {name: value for name, value in asdict(request).items() if value is not None}
+        options = given(request)
         body = {"urls": list(urls), **options}
         results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
         return [

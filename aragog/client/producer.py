@@ -12,32 +12,29 @@ It needs the broker and the Redis server from the settings, but none of the work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Annotated, Self
 
 import redis
 from celery import Celery
 
-from aragog.client.arguments import EnqueueKeywords
 from aragog.clock import SystemClock
-from aragog.errors import BadInput, SlowDown
+from aragog.errors import SlowDown
+from aragog.options import Option, takes
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import (
-    LATEST_RUN_AFTER_MS,
-    EnqueueOptions,
+    EnqueueArguments,
     Enqueuer,
     EnqueueResult,
-    checked_request_id,
 )
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.statistics.counters import Counters
@@ -45,7 +42,6 @@ from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings, load_settings
 from aragog.urls import normalize
-from aragog.urls.url_filter import UrlFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +62,14 @@ HOLDS_A_MESSAGE = 500
 ASK_A_SHARD_S = 1.0
 """How long a shard may take to say how full it is, before it is left out."""
 
-# A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
-SITEMAP_LEVELS = 1
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatientArguments(EnqueueArguments):
+    """The options of a producer that can wait for room."""
+
+    on_wait: Annotated[
+        Callable[[SlowDown], None] | None, Option("Called before each wait for room.")
+    ] = None
 
 
 class Aragog:
@@ -108,47 +110,25 @@ class Aragog:
             admission=self._admission,
         )
 
-    def enqueue(
-        self, urls: Iterable[str], **arguments: Unpack[EnqueueKeywords]
-    ) -> list[EnqueueResult]:
+    @takes(EnqueueArguments)
+    def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
         """
-        Enqueue URLs and return the result of each, in order.
+        Enqueue URLs, in any spelling, and return the result of each, in order.
 
-        Args:
-            urls: in any spelling; up to about 100,000 per call. Use `enqueue_all` for more.
-            priority: 0 (most urgent) to 9; 5 by default.
-            run_after: do not fetch before this time, in milliseconds since the epoch.
-            depth: link hops to follow from each URL, within its registered domain.
-            refresh: also fetch URLs that are already stored, or in flight for an hour.
-            sitemap: the URLs are sitemaps or sitemap indexes. Enqueue the URLs they list, if
-                in the sitemap's registered domain and not stored since their lastmod.
-            include: follow only links and sitemap entries that match one of these patterns for
-                whole normalized URLs, in which `*` matches any characters. Empty: all.
-            exclude: follow none that match one of these.
-            request_id: names this call in the logs of all stages, up to 64 printable characters;
-                empty: a new id.
+        Up to about 100,000 a call; use `enqueue_all` for more.
+
+        {arguments}
 
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
             SlowDown: as above, because a server is nearly full; see `backlog`.
-            BadInput: `priority`, `depth` or `run_after` is out of bounds, or a pattern cannot be
-                used.
+            BadInput: an option is invalid.
         """
-        return list(self.enqueue_all(urls, **arguments))
+        return list(self._enqueuer.enqueue(urls, arguments.options()))
 
+    @takes(PatientArguments)
     def enqueue_all(
-        self,
-        urls: Iterable[str],
-        *,
-        priority: int = PRIORITY_DEFAULT,
-        run_after: int | None = None,
-        depth: int = 0,
-        refresh: bool = False,
-        sitemap: bool = False,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        request_id: str = "",
-        on_wait: Callable[[SlowDown], None] | None = None,
+        self, urls: Iterable[str], arguments: PatientArguments
     ) -> Iterator[EnqueueResult]:
         """
         Like `enqueue`, in constant memory: return an iterator that processes 1,000 URLs at a time.
@@ -156,23 +136,7 @@ class Aragog:
         With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait`, waits for
         `retry_after_s`, and repeats this until there is room.
         """
-        if not 0 <= priority <= 9:
-            raise BadInput(f"priority: must be 0 (most urgent) to 9, got {priority}")
-        if depth < 0:
-            raise BadInput(f"depth: must be 0 or more, got {depth}")
-        if run_after is not None and run_after > LATEST_RUN_AFTER_MS:
-            raise BadInput(f"run_after: must be before the year 9999, got {run_after}")
-        options = EnqueueOptions(
-            depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
-            refresh=refresh or sitemap,
-            insist=refresh,
-            priority=priority,
-            run_after_ms=run_after,
-            sitemap=sitemap,
-            url_filter=UrlFilter(tuple(include), tuple(exclude)).wire(),
-            request_id=checked_request_id(request_id),
-        )
-        return self._enqueuer.enqueue(urls, options, on_wait)
+        return self._enqueuer.enqueue(urls, arguments.options(), arguments.on_wait)
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """

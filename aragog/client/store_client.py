@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar, Unpack
+from typing import Protocol, TypeVar
 
-from aragog.client.arguments import EnqueueArguments
 from aragog.errors import TransientError
-from aragog.pipeline.messages import PRIORITY_DEFAULT
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.options import takes
+from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult
 from aragog.urls.normalize import normalize
 from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.records import Record
@@ -61,18 +60,6 @@ class FieldWrite:
     if_version: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnqueueRequest:
-    """How to enqueue URLs; see `Client.enqueue`."""
-
-    priority: int = PRIORITY_DEFAULT
-    run_after: int | None = None
-    depth: int = 0
-    refresh: bool = False
-    sitemap: bool = False
-    request_id: str = ""
-
-
 class Backend(Protocol):
     """
     Carries single calls, each within `limit_s` seconds. URLs are normalized. Threads may share it.
@@ -111,7 +98,7 @@ class Backend(Protocol):
         """Fetch now."""
 
     def enqueue(
-        self, urls: Sequence[str], request: EnqueueRequest, *, limit_s: float
+        self, urls: Sequence[str], request: EnqueueArguments, *, limit_s: float
     ) -> list[EnqueueResult]:
         """Enqueue up to `MOST_URLS` URLs."""
 
@@ -253,26 +240,19 @@ class Client(AbstractContextManager["Client"]):
             max_wait_ms / 1000 + _FETCH_MARGIN_S,
         )
 
-    def enqueue(
-        self, urls: Iterable[str], **arguments: Unpack[EnqueueArguments]
-    ) -> list[EnqueueResult]:
+    @takes(EnqueueArguments)
+    def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
         """
         Enqueue URLs and return the result of each, in order; an invalid one does not affect others.
 
-        Args:
-            urls: in any spelling; 1,000 go in one request.
-            priority: 0 (most urgent) to 9; 5 by default.
-            run_after: do not fetch before this time, in milliseconds since the epoch.
-            depth: link hops to follow, within each URL's registered domain.
-            refresh: also fetch URLs that are stored already.
-            sitemap: the URLs are sitemaps; enqueue the URLs that they list.
-            request_id: names the URLs in the logs of all stages, up to 64 printable characters;
-                empty: a new id for each request.
+        1,000 go in one request.
+
+        {arguments}
         """
-        inputs, results = list(urls), []
-        request = EnqueueRequest(**arguments)
+        inputs: list[str] = list(urls)
+        results: list[EnqueueResult] = []
         for at in range(0, len(inputs), MOST_URLS):
-            send = partial(self._backend.enqueue, inputs[at : at + MOST_URLS], request)
+            send = partial(self._backend.enqueue, inputs[at : at + MOST_URLS], arguments)
             results += self._repeated(lambda limit_s, send=send: send(limit_s=limit_s))  # type: ignore[misc]
         return results
 

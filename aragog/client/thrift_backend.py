@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
+from aragog.client.store_client import FetchedPage, FieldWrite
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.client.thrift_messages import (
     encode_struct,
@@ -19,7 +19,7 @@ from aragog.client.thrift_messages import (
     without_fields,
 )
 from aragog.errors import BadInput, ServiceUnavailable
-from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult, EnqueueStatus
 from aragog.urlstore.records import Record
 
 
@@ -127,7 +127,7 @@ class ThriftBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], request: EnqueueRequest, *, limit_s: float
+        self, urls: Sequence[str], request: EnqueueArguments, *, limit_s: float
     ) -> list[EnqueueResult]:
         options = idl.EnqueueOptions(
             deadline_ms=_ms(limit_s),

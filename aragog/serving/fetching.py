@@ -39,7 +39,7 @@ class Enqueue(Protocol):
     """`aragog.client.Aragog.enqueue`."""
 
     def __call__(
-        self, urls: Sequence[str], *, priority: int, refresh: bool, request_id: str
+        self, urls: Sequence[str], /, *, priority: int, refresh: bool, request_id: str
     ) -> list[EnqueueResult]: ...
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import NOT_NEGATIVE, link_filters
+from aragog.cli.arguments import enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.processes.card import LOOKED_AT, best_of, card
 from aragog.cli.processes.running import (
@@ -60,15 +60,7 @@ class RunOptions:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path())
-@click.option(
-    "--depth",
-    type=NOT_NEGATIVE,
-    default=0,
-    show_default=True,
-    help="Link hops to follow from each URL.",
-)
-@click.option("--refresh", is_flag=True, help="Also fetch URLs that are stored.")
-@link_filters
+@enqueue_options("depth", "refresh", "include", "exclude")
 @click.option(
     "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
 )

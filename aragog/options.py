@@ -1,0 +1,254 @@
+"""
+Options of calls, described once: their text, their bounds, and their names on the wire. Pure.
+
+An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot say:
+
+    depth: Annotated[int, Option("Link hops to follow.", least=0, most=100)] = 0
+
+HTTP, Thrift, the OpenAPI document, the Python client and the command line read these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+
+from aragog.errors import BadInput
+
+A = TypeVar("A")
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+
+_SHOWN_CHARS = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """
+    One option of a call.
+
+    Args:
+        text: what it does, in a sentence or two; for documents and docstrings.
+        least, most: the bounds of a number.
+        capped: a number above `most` counts as `most`.
+        most_items: the bound of a list or mapping.
+        most_bytes: the bound of a text, or of each text of a list, in UTF-8.
+        pattern: a regular expression that the whole text matches.
+        rule: the bounds or the pattern in words, for the error.
+        choices: the values that a text, or each text of a list, can have.
+        http, thrift: its name there; None: that of the field.
+        cli: its text on the command line; None: `text`.
+    """
+
+    text: str
+    least: float | None = None
+    most: float | None = None
+    capped: bool = False
+    most_items: int | None = None
+    most_bytes: int | None = None
+    pattern: str | None = None
+    rule: str = ""
+    choices: tuple[str, ...] = ()
+    http: str | None = None
+    thrift: str | None = None
+    cli: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionField:
+    """An option with its field."""
+
+    name: str
+    kind: Any
+    """Its type, without None."""
+    optional: bool
+    """None is a value of it."""
+    option: Option
+    default: Any
+    """`dataclasses.MISSING`: it is required."""
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def origin(self) -> Any:
+        """Its type without arguments: `tuple` of `tuple[str, ...]`."""
+        return typing.get_origin(self.kind) or self.kind
+
+    @property
+    def http(self) -> str:
+        """Its name over HTTP."""
+        return self.option.http or self.name
+
+    @property
+    def thrift(self) -> str:
+        """Its name in the contract of Thrift."""
+        return self.option.thrift or self.name
+
+
+@cache
+def option_fields(request: Any) -> tuple[OptionField, ...]:
+    """The options of a dataclass, those that can be given by position first."""
+    hints = typing.get_type_hints(request, include_extras=True)
+    fields = dataclasses.fields(request)
+    return tuple(
+        _field(field, hints[field.name]) for field in sorted(fields, key=lambda f: bool(f.kw_only))
+    )
+
+
+def _fields_of(request: Any) -> tuple[OptionField, ...]:
+    return option_fields(type(request))  # type: ignore[arg-type] # classes are hashable
+
+
+def _field(field: dataclasses.Field[Any], hint: Any) -> OptionField:
+    option = Option("")
+    if typing.get_origin(hint) is Annotated:
+        hint, *extras = typing.get_args(hint)
+        option = next((extra for extra in extras if isinstance(extra, Option)), option)
+    optional = False
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+        optional, hint = True, kinds[0]
+    default = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    return OptionField(field.name, hint, optional, option, default)
+
+
+def checked(request: A) -> A:
+    """
+    The request with its options checked; a number that is `capped` is replaced.
+
+    Raises:
+        BadInput: an option is invalid; the text names it, its bounds and its value.
+    """
+    replaced: dict[str, Any] = {}
+    for field in _fields_of(request):
+        value = getattr(request, field.name)
+        if value is None:
+            if not field.optional:
+                raise BadInput(f"{field.name}: is missing")
+            continue
+        accepted = _checked(field, value)
+        if accepted is not value:
+            replaced[field.name] = accepted
+    return dataclasses.replace(request, **replaced) if replaced else request  # type: ignore[type-var]
+
+
+def _checked(field: OptionField, value: Any) -> Any:
+    option, origin = field.option, field.origin
+    if origin in (int, float):
+        return _number(field, value)
+    if origin is bool:
+        if not isinstance(value, bool):
+            raise BadInput(f"{field.name}: must be true or false")
+    elif origin is str:
+        _text(field, value)
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping) or "" in value:
+            raise BadInput(f"{field.name}: must be an object of names and values")
+        _size(field, value)
+    elif origin is tuple or (isinstance(origin, type) and issubclass(origin, Sequence)):
+        if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+            raise BadInput(f"{field.name}: must be a list of at most {option.most_items}")
+        _size(field, value)
+        if str in typing.get_args(field.kind):
+            for item in value:
+                _text(field, item)
+    return value
+
+
+def _number(field: OptionField, value: Any) -> Any:
+    option, whole = field.option, field.origin is int
+    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    least = -math.inf if option.least is None else option.least
+    most = math.inf if option.most is None else option.most
+    if fits and option.capped and value > most:
+        return int(most) if whole else most
+    if not fits or math.isnan(value) or not least <= value <= most:
+        if option.rule:
+            raise BadInput(f"{field.name}: {option.rule}, got {_shown(value)}")
+        bounds = "" if option.most is None else f" from {_plain(least)} to {_plain(most)}"
+        if option.most is None and option.least is not None:
+            bounds = f", {_plain(least)} or more"
+        kind = "a whole number" if whole else "a number"
+        raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_shown(value)}")
+    return value
+
+
+def _text(field: OptionField, value: Any) -> None:
+    option = field.option
+    if not isinstance(value, str):
+        raise BadInput(f"{field.name}: must be text, got {_shown(value)}")
+    if option.choices and value not in option.choices:
+        raise BadInput(f"{field.name}: must be one of {', '.join(option.choices)}")
+    if option.pattern and not re.fullmatch(option.pattern, value, re.ASCII):
+        raise BadInput(f"{field.name}: {option.rule}")
+    if option.most_bytes is not None and len(value) * 4 > option.most_bytes:
+        size = len(value.encode("utf-8", "replace"))
+        if size > option.most_bytes:
+            raise BadInput(f"{field.name}: at most {option.most_bytes} bytes, got {size}")
+
+
+def _size(field: OptionField, value: Any) -> None:
+    most = field.option.most_items
+    if most is not None and len(value) > most:
+        raise BadInput(f"{field.name}: at most {most}, got {len(value)}")
+
+
+def _plain(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) else str(bound)
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:_SHOWN_CHARS]
+
+
+def arguments_text(request: type) -> str:
+    """The options as the section `Args:` of a docstring."""
+    return "Args:\n" + "\n".join(
+        f"    {field.name}: {field.option.text}" for field in option_fields(request)
+    )
+
+
+def takes(
+    arguments: Callable[P, A],
+) -> Callable[[Callable[[S, T, A], R]], Callable[Concatenate[S, T, P], R]]:
+    """
+    Give a method the options of a dataclass as keyword arguments.
+
+    The method gets them as one object, after its first argument. Type checkers see the options
+    themselves, so that they are written once.
+    """
+
+    def decorate(method: Callable[[S, T, A], R]) -> Callable[Concatenate[S, T, P], R]:
+        @wraps(method)
+        def taking(self: S, first: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            return method(self, first, arguments(*args, **kwargs))
+
+        kind = typing.cast("type", arguments)
+        indent = "\n        "
+        text = indent.join(arguments_text(kind).split("\n"))
+        taking.__doc__ = (method.__doc__ or "").replace("{arguments}", text)
+        return taking
+
+    return decorate
+
+
+def given(request: Any) -> dict[str, Any]:
+    """The options of a request that are required or differ from their defaults, by field name."""
+    values = ((field, getattr(request, field.name)) for field in _fields_of(request))
+    return {
+        field.name: value for field, value in values if field.required or value != field.default
+    }
