@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.messages import RobotsBatch
+from aragog.pipeline.fetch_messages import read_robots
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import ROBOTS, ROBOTS_EXPIRING
 from aragog.workers.services import pipeline, send_all
 
 
 @stage(ROBOTS)
-def robots(message: dict[str, Any]) -> None:
-    """Fetch the robots.txt of each origin, then forward the URLs that waited for it."""
-    send_all(pipeline().robots.run(RobotsBatch.read(message)))
+def robots(message: dict[str, Any] | list[str] | str) -> None:
+    """
+    Fetch the robots.txt of each origin, then forward the URLs that waited for it.
+
+    `robots.delay("https://host/")`, with one URL or a list, fetches it although it is fresh.
+    """
+    send_all(pipeline().robots.run(read_robots(message)))
 
 
 @stage(ROBOTS_EXPIRING)

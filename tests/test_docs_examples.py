@@ -117,6 +117,10 @@ RUN_BY = {
     ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/robots.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/robots.md", "sh"): (
+        "tests/integration/pipeline/test_task_messages.py"
+        "::test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh"
+    ),
     ("docs/s3.md", "sh: make s3"): (
         "tests/integration/s3/test_s3_server.py::test_the_settings_that_make_s3_prints_work"
     ),

@@ -93,7 +93,9 @@ COMMANDS = {
         "plan",
         "Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.",
     ),
-    "robots": LazyCommand("aragog.cli.robots", "robots", "Test URLs against robots.txt."),
+    "robots": LazyCommand(
+        "aragog.cli.robots", "robots", "Test URLs against robots.txt, and fetch it again."
+    ),
     "domain": LazyCommand(
         "aragog.cli.domains",
         "domain",

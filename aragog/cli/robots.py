@@ -1,4 +1,4 @@
-"""`aragog robots`: test URLs against robots.txt files."""
+"""`aragog robots`: test URLs against robots.txt files, and fetch such files again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from rich.table import Table
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli.arguments import as_json
 from aragog.cli.data_folder import command_settings
+from aragog.client import Aragog
 from aragog.errors import InvalidUrl
+from aragog.pipeline.messages import RobotsBatch
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.robots.engines import ENGINES, Opinion
 from aragog.politeness.robots.rules import RobotsRules
 from aragog.terminal import SafeConsole, echo, echo_json
@@ -23,7 +26,7 @@ from aragog.urls.domain import origin
 
 @click.group()
 def robots() -> None:
-    """Test URLs against robots.txt."""
+    """Test URLs against robots.txt, and fetch it again."""
 
 
 @robots.command("test")
@@ -61,6 +64,24 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
         SafeConsole().print(_table(opinions))
     if not opinions["builtin"].allowed:
         sys.exit(1)
+
+
+@robots.command("refresh")
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+def refresh(urls: tuple[str, ...]) -> None:
+    """
+    Fetch robots.txt of each URL's origin now, although the cached rules are fresh.
+
+    A worker does it, at the rate of the domain; the old rules stay in use until then.
+    """
+    try:
+        origins = tuple(dict.fromkeys(origin(normalize(url)) for url in urls))
+    except InvalidUrl as error:
+        raise click.UsageError(str(error)) from error
+    with Aragog(command_settings()) as client:
+        client.send(OutgoingMessage(Destination.ROBOTS, RobotsBatch(origins, refresh=True)))
+    for origin_url in origins:
+        echo(f"{origin_url}/robots.txt is fetched again")
 
 
 def _table(opinions: dict[str, Opinion]) -> Table:

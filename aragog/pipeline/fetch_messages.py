@@ -1,5 +1,5 @@
 """
-Read fetch messages of any producer: one URL, a list, or a batch (`aragog.pipeline.messages`).
+Read messages of any producer: one URL, a list, or a batch (`aragog.pipeline.messages`).
 
 Producers outside the pipeline send URLs in any spelling. An entry that is neither a URL nor a job
 is reported; the others are read.
@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from aragog.errors import InvalidMessage, InvalidUrl
-from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
 from aragog.urls import normalize
+from aragog.urls.domain import origin
 
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
@@ -34,6 +35,24 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     if problems and not jobs:
         raise InvalidMessage("fetch", "; ".join(problems))
     return FetchBatch(tuple(jobs)), problems
+
+
+def read_robots(message: Any) -> RobotsBatch:
+    """
+    The batch of a message; one URL or a list asks for the rules of their origins, also fresh ones.
+
+    Raises:
+        InvalidMessage: no batch, a batch of another version, or a list with something that is no
+            URL.
+    """
+    if not isinstance(message, str | list | tuple):
+        return RobotsBatch.read(message)
+    urls = [message] if isinstance(message, str) else message
+    try:
+        origins = dict.fromkeys(origin(normalize(url)) for url in urls)
+    except (InvalidUrl, TypeError, AttributeError) as error:
+        raise InvalidMessage("robots", str(error)) from error
+    return RobotsBatch(tuple(origins), refresh=True)
 
 
 def urls_in(message: Any) -> list[str]:

@@ -147,6 +147,8 @@ class RobotsBatch:
     jobs: tuple[UrlJob, ...] = ()
     claimed: bool = False
     """The sender holds the claims on refreshing these origins for this message."""
+    refresh: bool = False
+    """Fetch the rules of these origins although those in the cache are fresh."""
     slots: Mapping[str, int] = field(default_factory=dict)
     """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved again."""
 
@@ -156,6 +158,7 @@ class RobotsBatch:
             "origins": list(self.origins),
             "urls": [job.wire() for job in self.jobs],
             "claimed": self.claimed,
+            **({"refresh": True} if self.refresh else {}),
             **({"slots": dict(self.slots)} if self.slots else {}),
         }
 
@@ -163,7 +166,7 @@ class RobotsBatch:
     def read(cls, wire: Any) -> Self:
         jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
         origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
-        return cls(origins, jobs, bool(wire.get("claimed")), slots)
+        return cls(origins, jobs, bool(wire.get("claimed")), bool(wire.get("refresh")), slots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

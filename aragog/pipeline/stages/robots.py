@@ -88,7 +88,7 @@ class RobotsStage:
         origins = [
             origin_url
             for origin_url, rules in cached.items()
-            if batch.claimed or rules.state != RulesState.FRESH
+            if batch.claimed or batch.refresh or rules.state != RulesState.FRESH
         ]
         origins = self._without_refused(batch, origins)
         claimed = origins if batch.claimed else self.robots.refreshes.claim(origins)
@@ -98,7 +98,8 @@ class RobotsStage:
         later = {origin_url: self._from_now(origin_url, wait) for origin_url, wait in later.items()}
         self.robots.refreshes.hold({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
         self.robots.refreshes.release([o for o, wait in later.items() if not wait.slot_at_ms])
-        elsewhere = [o for o in origins if o not in claimed and cached[o].rules is None]
+        awaited = {origin(job.next_url) for job in batch.jobs}
+        elsewhere = [o for o in awaited.difference(claimed) & set(origins) if not cached[o].rules]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
             later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS)
         return onward(batch, later, self.settings.politeness.wait_inline_ms)
@@ -253,8 +254,8 @@ def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list
                 origin_url: at_ms for origin_url in group if (at_ms := those[origin_url].slot_at_ms)
             }
             jobs = tuple(job for job in batch.jobs if origin(job.next_url) in group)
-            if jobs or claimed:
-                following = RobotsBatch(tuple(group), jobs, claimed, slots)
+            if jobs or claimed or batch.refresh:
+                following = RobotsBatch(tuple(group), jobs, claimed, batch.refresh, slots)
                 priority = min((job.priority for job in jobs), default=PRIORITY_BACKGROUND)
                 outgoing.append(
                     OutgoingMessage(Destination.ROBOTS, following, first.wait_ms, priority)

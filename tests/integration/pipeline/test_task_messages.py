@@ -8,13 +8,16 @@ import kombu
 import pytest
 import redis
 from celery import Celery
+from click.testing import CliRunner
 
+from aragog.cli import main
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import JobState
 from aragog.pinlater.shards.redis_shard import RedisShard
 from aragog.pinlater.transport.worker.dead_letters import QUEUE, REASON
 from aragog.pipeline.routing import Destination, Queue
 from tests.support.celery_worker import Worker
+from tests.support.documented import blocks
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
 
@@ -35,6 +38,9 @@ class Place:
     def fetched(self):
         self.asked |= {path for _, _, path in self.origin.arrivals()}
         return self.asked - {"/robots.txt"}
+
+    def requests_of_rules(self):
+        return sum(path == "/robots.txt" for _, _, path in self.origin.arrivals())
 
 
 @contextmanager
@@ -102,6 +108,25 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
     log = (tmp_path / "log").read_text()
     assert "no url at all" in log
     assert "priority is 'high'" in log
+
+
+@pytest.mark.parametrize("how", ["task", "command"])
+def test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh(
+    punctual_origin, tmp_path, how
+):
+    with place(punctual_origin, tmp_path) as it:
+        before = it.requests_of_rules()
+        it.send(f"{it.base}/one")
+        wait_until(lambda: it.requests_of_rules() == before + 1)
+        if how == "task":
+            it.app.send_task(Destination.ROBOTS.task, (f"{it.base}/",), queue=Queue.ROBOTS.value)
+        else:
+            (line,) = blocks("docs/robots.md", "sh")
+            words = line.replace("https://site.test/", it.base).split()[1:]
+            done = CliRunner().invoke(main, words, env=it.environ)
+            assert done.stdout == f"{it.base}/robots.txt is fetched again\n"
+
+        wait_until(lambda: it.requests_of_rules() == before + 2)
 
 
 class Evil:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidMessage
-from aragog.pipeline.fetch_messages import read_fetch
-from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.fetch_messages import read_fetch, read_robots
+from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
 
 GOOD = "http://a.test/"
 JUNK = st.recursive(
@@ -60,3 +60,19 @@ def test_a_value_of_another_type_is_a_problem_of_its_entry_alone(name):
 def test_what_holds_no_url_cannot_be_read(message):
     with pytest.raises(InvalidMessage):
         read_fetch(message)
+
+
+def test_a_url_or_a_list_asks_for_the_rules_of_their_origins_again():
+    one = read_robots("https://Host.example/a/page?x=1")
+    two = read_robots(
+        ["https://host.example", "http://host.example:8080/", "https://host.example/"]
+    )
+
+    assert one == RobotsBatch(("https://host.example",), refresh=True)
+    assert two.origins == ("https://host.example", "http://host.example:8080")
+
+
+@pytest.mark.parametrize("message", ["no url", ["ftp://a.example/"], [7], {"v": 99}, None])
+def test_what_asks_for_no_rules_is_an_invalid_message(message):
+    with pytest.raises(InvalidMessage):
+        read_robots(message)

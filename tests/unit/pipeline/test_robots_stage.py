@@ -58,6 +58,34 @@ def test_rules_that_are_fresh_are_not_fetched(stage, ports):
     assert message.destination is Destination.FETCH
 
 
+def test_a_refresh_fetches_rules_that_are_fresh(stage, ports):
+    ports.robots.know(ORIGIN)
+
+    messages = stage.run(RobotsBatch((ORIGIN,), refresh=True))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt"]
+    assert messages == []
+
+
+def test_a_refresh_without_a_free_slot_comes_back(stage, ports):
+    ports.limiter.booked_out["a.example"] = 90_000
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), refresh=True))
+
+    assert ports.web.requests == []
+    assert message.destination is Destination.ROBOTS
+    assert (message.message.origins, message.message.refresh) == ((ORIGIN,), True)
+    assert RobotsBatch.read(message.message.wire()) == message.message
+
+
+def test_a_refresh_that_another_task_does_is_not_done_twice(stage, ports):
+    ports.robots.know(ORIGIN)
+    ports.robots.refreshes.claim([ORIGIN])
+
+    assert stage.run(RobotsBatch((ORIGIN,), refresh=True)) == []
+    assert ports.web.requests == []
+
+
 def test_a_later_slot_is_kept_with_the_claim(stage, ports):
     ports.limiter.waits_ms["a.example"] = 60_000
 
