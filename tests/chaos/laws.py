@@ -16,6 +16,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pipeline.spool.reclaim import sweep
 from aragog.urlstore.store import UrlStore
 from tests.chaos.origin import POISON, Arrival, title
+from tests.chaos.producer import FaultProducer
 from tests.chaos.world import QPS, World, processes_of
 
 NOISE_MS = 2.0
@@ -44,6 +45,10 @@ class Verdict:
     """Requests that came sooner than the interval allows."""
     extra_fetches: int
     """Answers with a page beyond the first of each URL."""
+    in_fault: int
+    """URLs that were accepted while something was broken."""
+    refusals: int
+    """Calls of `enqueue` that were refused meanwhile."""
     late_acks: int
     """Acks that were refused because the worker had lost the job."""
     violations: tuple[str, ...]
@@ -64,7 +69,7 @@ def early_requests(arrivals: list[Arrival]) -> Counter[str]:
     )
 
 
-def judge(world: World, *, moved_domains: bool) -> Verdict:
+def judge(world: World, *, moved_domains: bool, may_refuse: bool) -> Verdict:
     """Judge the world after its crawl ended; the system still runs."""
     arrivals = world.origin.arrivals()
     answers = Counter((a.host, a.path) for a in arrivals if a.status == 200)
@@ -86,6 +91,7 @@ def judge(world: World, *, moved_domains: bool) -> Verdict:
     most = max(answers.values(), default=0)
     if most > 1 + ALLOWED_EXTRA_FETCHES * world.faults:
         violations.append(f"one URL was fetched {most} times")
+    violations += _producing(world.producer, may_refuse=may_refuse)
     late_acks, broken = _queues(world)
     violations += broken
     if world.spool_share > 1:
@@ -99,7 +105,21 @@ def judge(world: World, *, moved_domains: bool) -> Verdict:
     ]
     extra = sum(answers.values()) - len(answers)
     total = len(set(world.accepted))
-    return Verdict(total, lost, dict(outcomes), early.total(), extra, late_acks, tuple(violations))
+    return Verdict(
+        total, lost, dict(outcomes), early.total(), extra,
+        len(world.producer.accepted), world.producer.refused.total(), late_acks, tuple(violations),
+    )  # fmt: skip
+
+
+def _producing(producer: FaultProducer, *, may_refuse: bool) -> Iterator[str]:
+    """What producers met during the faults that they should not have met."""
+    yield from (f"enqueue raised {error}" for error in producer.wrong[:3])
+    if may_refuse:
+        return
+    for error, count in producer.refused.most_common(3):
+        yield f"enqueue was refused {count} times during the fault: {error}"
+    if not producer.accepted:
+        yield "nothing was accepted during the fault"
 
 
 def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:

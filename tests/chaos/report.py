@@ -12,8 +12,8 @@ from tests.chaos.scenarios import Scenario
 BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
 HEAD = (
     "| scenario | what is broken | faults | URLs | lost | other outcomes | early requests "
-    "| extra fetches | late acks refused | stores again after | laws broken |\n"
-    "| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |\n"
+    "| extra fetches | enqueued meanwhile | late acks refused | stores again after | laws broken |\n"
+    "| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
 )
 
 
@@ -32,10 +32,11 @@ class Row:
         others = ", ".join(
             f"{n} {name}" for name, n in sorted(v.outcomes.items()) if name != "Fetched"
         )
+        meanwhile = f"{v.in_fault:,}" + (f", refused {v.refusals} times" if v.refusals else "")
         broken = "; ".join(v.violations) or "none"
         return (
             f"| {self.scenario.name} | {self.scenario.what} | {self.faults} | {v.urls:,} | {v.lost} "
-            f"| {others or '-'} | {v.early} | {v.extra_fetches} | {v.late_acks} | {self.recovery_s:.1f} s | {broken} |\n"
+            f"| {others or '-'} | {v.early} | {v.extra_fetches} | {meanwhile} | {v.late_acks} | {self.recovery_s:.1f} s | {broken} |\n"
         )
 
 

@@ -21,7 +21,9 @@ def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
     started_at_s = time.monotonic()
     with world(plan, seed) as a_world:
         _crawl(a_world, scenario)
-        verdict = judge(a_world, moved_domains=scenario.moved_domains)
+        verdict = judge(
+            a_world, moved_domains=scenario.moved_domains, may_refuse=scenario.may_refuse
+        )
         recovered_s, folder, faults = recovery_s(a_world), a_world.folder, a_world.faults
     if left := orphans(folder):
         verdict = dataclasses.replace(
@@ -43,7 +45,7 @@ def _crawl(a_world: World, scenario: Scenario) -> None:
             pause_s = next(faults, None)
             next_s = None if pause_s is None else now_s + pause_s
             if pause_s is None:
-                a_world.healed()
+                a_world.end_of_faults()
         if next_s is None and (not a_world.in_flight() and a_world.in_flight() is not None):
             return
         if next_s is None and now_s > a_world.last_fault_s + WITHIN_S:

@@ -34,6 +34,8 @@ class Scenario:
     moved_domains: bool = False
     """The limiter's ring changes, so each moved domain may be asked early once."""
     needs_root: bool = False
+    may_refuse: bool = False
+    """`redis.url` is broken, so `enqueue` may be refused meanwhile; otherwise it never is."""
 
 
 def kill_workers(world: World) -> Iterator[float]:
@@ -84,6 +86,25 @@ def lose_shard(world: World) -> Iterator[float]:
     return _lose(world, world.shards[0], 60.0)
 
 
+def freeze_shard(world: World) -> Iterator[float]:
+    frozen = world.shards[0].process
+    assert frozen is not None
+    frozen.send_signal(signal.SIGSTOP)
+    world.fault()
+    yield 20.0
+    frozen.send_signal(signal.SIGCONT)
+    world.healed()
+
+
+def lose_first_shard(world: World) -> Iterator[float]:
+    assert world.broker is not None
+    return _lose(world, world.broker, 20.0)
+
+
+def fill_shard(world: World) -> Iterator[float]:
+    return _fill(world, world.shards[0].url)
+
+
 def lose_limiter(world: World) -> Iterator[float]:
     return _lose(world, world.limiters[0], 10.0)
 
@@ -130,7 +151,11 @@ def fill_disk(world: World) -> Iterator[float]:
 
 def fill_redis(world: World) -> Iterator[float]:
     """redis-server has reached its memory limit and refuses writes."""
-    with redis.Redis.from_url(world.system.settings.resolved().redis.url) as server:
+    return _fill(world, world.system.settings.resolved().redis.url)
+
+
+def _fill(world: World, url: str) -> Iterator[float]:
+    with redis.Redis.from_url(url) as server:
         limit = server.config_get("maxmemory")["maxmemory"]
         server.config_set("maxmemory", server.info("memory")["used_memory"] // 2)
         world.fault()
@@ -240,17 +265,25 @@ SCENARIOS = (
              Plan(front=("beat", "http"))),
     Scenario("workers-frozen", "one of two workers of each role frozen for 25 s; claims last 10 s", freeze_workers),
     Scenario("rolling-restart", "each worker and beat restarted in turn", restart_all),
-    Scenario("redis-killed", "kill -9 of redis-server, three times (append-only file)", kill_redis),
-    Scenario("redis-frozen", "redis-server frozen for 20 s", freeze_redis),
-    Scenario("redis-full", "redis-server at its memory limit for 15 s", fill_redis),
+    Scenario("redis-killed", "kill -9 of redis-server, three times (append-only file)", kill_redis,
+             may_refuse=True),
+    Scenario("redis-frozen", "redis-server frozen for 20 s", freeze_redis, may_refuse=True),
+    Scenario("redis-full", "redis-server at its memory limit for 15 s", fill_redis,
+             may_refuse=True),
     Scenario("shard-gone", "one of three PinLater shards gone for a minute", lose_shard,
              Plan(extra_shards=2)),
+    Scenario("shard-frozen", "one of three PinLater shards frozen for 20 s", freeze_shard,
+             Plan(extra_shards=2)),
+    Scenario("shard-full", "one of three PinLater shards at its memory limit for 15 s", fill_shard,
+             Plan(extra_shards=2)),
+    Scenario("first-shard-gone", "the broker's first server, one of three, gone for 20 s; `redis.url` "
+             "is another", lose_first_shard, Plan(extra_shards=2, own_broker=True)),
     Scenario("limiter-gone", "one of two limiter nodes gone for 10 s", lose_limiter,
              Plan(limiter_nodes=2)),
     Scenario("limiter-added", "a third limiter node joins two, workers restarted in turn", add_limiter,
              Plan(limiter_nodes=3, limiter_first=2), moved_domains=True),
     Scenario("disk-full", "the disk full for 15 s, and a worker killed meanwhile", fill_disk,
-             Plan(disk_mb=384), needs_root=True),
+             Plan(disk_mb=384), needs_root=True, may_refuse=True),
     Scenario("stages-stopped", "the store stage, then the canonicalize stage stopped for 15 s", stop_stages,
              Plan(environ=SMALL_SPOOL)),
     Scenario("cluster-broken", "HBase's gateway killed and away for 8 s, HBase 2 s late for 15 s, S3 "

@@ -18,11 +18,11 @@ from aragog.bootstrap.redis_services import redis_client, spool
 from aragog.client import Aragog
 from aragog.errors import AragogError, SlowDown
 from aragog.pipeline.spool.spool import Spool
-from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import die_with_parent
 from tests.chaos import parts
 from tests.chaos.origin import ChaosOrigin, chaos_origin
+from tests.chaos.producer import ACCEPTED, FaultProducer
 from tests.support.small_disk import SmallDisk
 from tests.support.standalone import Standalone, free_port, standalone
 
@@ -31,7 +31,8 @@ CLAIM_TIMEOUT_S = 10
 QPS = 10.0
 CHUNK = 500
 MEASURE_EVERY_S = 2.0
-ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+KEPT_BACK = 10
+"""One URL in so many is enqueued while something is broken."""
 USER_AGENT = "aragog-chaos/1.0 (+http://127.0.0.1/)"
 
 
@@ -48,6 +49,8 @@ class Plan:
     poison: int = 0
     disk_mb: int = 0
     """Size of a file system of its own for everything that the system stores; 0: none."""
+    own_broker: bool = False
+    """The broker's first server is not that of `redis.url`."""
     cluster: bool = False
     """HBase and S3 instead of SQLite and a folder."""
     second_host: bool = False
@@ -70,6 +73,9 @@ class World:
     rng: random.Random
     pending: list[str]
     settings_file: Path
+    producer: FaultProducer
+    broker: RedisServer | None = None
+    """The broker's first server, if it has one of its own."""
     disk: SmallDisk | None = None
     cluster: parts.Cluster | None = None
     cable: str = ""
@@ -123,7 +129,7 @@ class World:
     def in_flight(self) -> int | None:
         """URLs that are not done yet; None while Redis does not answer."""
         try:
-            return self.client.in_flight() + len(self.pending)
+            return self.client.in_flight() + len(self.pending) + len(self.producer.left)
         except (AragogError, OSError):
             return None
 
@@ -133,6 +139,7 @@ class World:
         """Count a fault that was injected now."""
         self.faults += count
         self.last_fault_s = time.monotonic()
+        self.producer.fault()
 
     def signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a child and its children, if it runs just now."""
@@ -162,6 +169,13 @@ class World:
     def healed(self) -> None:
         """The last fault ended now."""
         self.last_fault_s = time.monotonic()
+        self.producer.healed()
+
+    def end_of_faults(self) -> None:
+        """All faults are over: what their producer did not get accepted is enqueued now."""
+        self.healed()
+        self.pending += self.producer.stop()
+        self.accepted += self.producer.accepted
 
 
 def resident_bytes(pid: int) -> int:
@@ -240,13 +254,21 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
             shared = server("shared", SharedRedis)
             environ["ARAGOG_REDIS__URL"] = shared.url
             environ["ARAGOG_BROKER__URL"] = shared.url.replace("redis://", "pinlater://")
+        broker = server("broker") if plan.own_broker else None
+        if broker:
+            environ["ARAGOG_REDIS__URL"] = server("shared").url
+            environ["ARAGOG_BROKER__URL"] = broker.url.replace("redis://", "pinlater://")
         system = stack.enter_context(standalone(environ, front=plan.front, folder=data_dir))
         client = stack.enter_context(Aragog(system.settings))
         resolved = system.settings.resolved()
         server_client = stack.enter_context(redis_client(resolved))
+        urls = urls_of(plan)
+        producer = FaultProducer(resolved, urls[::KEPT_BACK])
+        stack.callback(producer.stop)
+        del urls[::KEPT_BACK]
         a_world = World(
             plan, origin, data_dir, system, client, spool(resolved, server_client), shards, limiters,
-            random.Random(seed), urls_of(plan), settings_file, disk, cluster, cable,
+            random.Random(seed), urls, settings_file, producer, broker, disk, cluster, cable,
         )  # fmt: skip
         stack.callback(_end, a_world.others)
         yield a_world

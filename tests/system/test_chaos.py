@@ -28,7 +28,8 @@ def faults(world):
 
 
 def test_no_law_is_broken_when_workers_redis_and_a_limiter_node_are_killed():
-    scenario = Scenario("slice", "several faults", faults, Plan(limiter_nodes=2))
+    plan = Plan(limiter_nodes=2)
+    scenario = Scenario("slice", "several faults", faults, plan, may_refuse=True)
 
     row = run(scenario, urls=URLS, domains=60)
 
