@@ -119,6 +119,21 @@ def test_the_extractor_extracts():
     assert (analysis.fields["jobs.salary"], analysis.page_type) == (b'"50,000"', "jobs")
 
 
+def test_an_engine_of_ones_own_is_tested(tmp_path):
+    (example,) = blocks("docs/extending.md", "python", "import pytest")
+    (tmp_path / "test_my_content.py").write_text(example)
+    engine = "from aragog.urlstore.content import FolderContent as MyContent\n"
+    (tmp_path / "mystore.py").write_text(engine)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
+
+    done = subprocess.run(
+        [*command, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 20
+
+
 def test_the_task_of_a_stored_page_prints_it(tmp_path):
     (app,) = blocks("docs/extending.md", "python", "from celery")
     of = {"url": "http://a.test/", "canonical_url": "http://b.test/", "page_type": None}

@@ -75,6 +75,7 @@ RUN_BY = {
     ("docs/extending.md", "python: from celery"): (
         f"{CODE}::test_the_task_of_a_stored_page_prints_it"
     ),
+    ("docs/extending.md", "python: import pytest"): f"{CODE}::test_an_engine_of_ones_own_is_tested",
     ("docs/extraction.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/fetching.md", "python"): f"{CODE}::test_the_fetcher_fetches",
     ("docs/fields.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",

@@ -64,7 +64,10 @@ def test_it_has_an_extra_for_each_optional_part(wheel):
         (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
         metadata = message_from_string(archive.read(name).decode())
 
-    assert {"s3", "hbase", "flower", "parquet", "reppy", "all"} <= set(
+        contracts = [n for n in archive.namelist() if n.startswith("aragog/testing/")]
+
+    assert "aragog/testing/shard.py" in contracts
+    assert {"s3", "hbase", "flower", "parquet", "reppy", "testing", "all"} <= set(
         metadata.get_all("Provides-Extra")
     )
 

@@ -8,7 +8,7 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.flower.broker import PinLaterBroker, broker_for
 from aragog.pinlater.flower.rows import concerns, job_row, queue_rows
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from aragog.pinlater.shards.memory import MemoryShard
+from aragog.testing.memory_shard import MemoryShard
 
 
 def admin(*shards):

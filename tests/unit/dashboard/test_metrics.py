@@ -24,8 +24,8 @@ from aragog.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import EVENTS, NewJob
-from aragog.pinlater.shards.memory import MemoryShard
 from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.testing.memory_shard import MemoryShard
 from scripts.reference_docs import metrics_of_the_code
 from tests.support.cases import missing
 

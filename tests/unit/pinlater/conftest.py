@@ -8,7 +8,7 @@ from aragog.pinlater.claims.claim import Claim
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pinlater.shards.health import ReapGuard
-from aragog.pinlater.shards.memory import MemoryShard
+from aragog.testing.memory_shard import MemoryShard
 
 CLAIM_TIMEOUT_MS = 60_000
 

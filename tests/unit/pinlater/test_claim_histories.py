@@ -15,7 +15,7 @@ from aragog.clock import ManualClock
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
-from aragog.pinlater.shards.memory import MemoryShard
+from aragog.testing.memory_shard import MemoryShard
 from tests.support.examples import examples
 
 TIMEOUT_MS = 60_000

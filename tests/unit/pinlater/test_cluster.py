@@ -8,7 +8,7 @@ from aragog.clock import ManualClock
 from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
-from aragog.pinlater.shards.memory import MemoryShard
+from aragog.testing.memory_shard import MemoryShard
 from tests.support.waiting import wait_until
 
 FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, most=5)

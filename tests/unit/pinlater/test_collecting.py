@@ -12,11 +12,11 @@ from aragog.clock import ManualClock
 from aragog.errors import InvalidMessage
 from aragog.pinlater.models import JobState
 from aragog.pinlater.shards import job_codec
-from aragog.pinlater.shards.memory import MemoryShard
 from aragog.pinlater.transport import collecting, envelope
 from aragog.pinlater.transport.collecting import HEADER, Collection
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.rescheduling import collected, delayed_batches
+from aragog.testing.memory_shard import MemoryShard
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from aragog.pinlater.models import JobState, NewJob
-from aragog.pinlater.shards.memory import MemoryShard
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.pipeline.removal.deleted_jobs import urls_named
+from aragog.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 
 A, B = "http://a.example/", "http://b.example/"

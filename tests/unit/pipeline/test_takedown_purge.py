@@ -5,10 +5,10 @@ import pytest
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from aragog.pinlater.shards.memory import MemoryShard
 from aragog.pipeline.messages import FetchBatch, PageBatch, RobotsBatch, UrlJob
 from aragog.pipeline.removal.takedown import Purge
 from aragog.pipeline.routing import Destination
+from aragog.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 
 GONE, KEEP = "http://gone.test/", "http://keep.test/"
