@@ -15,7 +15,8 @@ from aragog.pages.values.instructions import MAX_STEPS, Group, instruction_group
 from aragog.pages.values.ratings import Rating, rating_of
 from aragog.pages.values.yields import Yield, read_yield
 from aragog.pages.visible_text import captions
-from aragog.pages.visible_text.lists import Section, SectionKind
+from aragog.pages.visible_text.list_items import SectionKind
+from aragog.pages.visible_text.section_walk import Section
 from aragog.pages.visible_text.sections import best_sections
 
 

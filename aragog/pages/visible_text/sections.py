@@ -17,14 +17,12 @@ from selectolax.lexbor import LexborNode
 from aragog.pages.document import normalize_space
 from aragog.pages.plain_text import lines_of
 from aragog.pages.structured_data.sources import Sources
-from aragog.pages.visible_text.lists import (
+from aragog.pages.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
+from aragog.pages.visible_text.section_walk import (
     HEADINGS,
     MAX_HEADING_CHARS,
-    NOT_CONTENT,
     Section,
-    SectionKind,
     collect_after,
-    entries_of,
 )
 from aragog.pages.visible_text.vocabulary import (
     ENDS,
