@@ -33,8 +33,8 @@ from urllib.parse import quote
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
-from aragog.serving.thrift.contract import CALL, head, idl
-from aragog.serving.thrift.wire import frame
+from aragog.api.thrift.contract import CALL, head, idl
+from aragog.api.thrift.wire import frame
 from bench.open_loop import Whole, busy_s, divide_cores, http_reply, run, thrift_reply
 from bench.serving import FIELDS, PAGES, cpu_s, fill, url
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import click
 
+from aragog.api.http import observed
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.thrift import metrics as thrift_metrics
 from aragog.cli import main as cli
 from aragog.dashboard import metric_readers, metrics
 from aragog.instruments import INSTRUMENTS
-from aragog.serving.http import observed
-from aragog.serving.http.openapi.document import DOCUMENT
-from aragog.serving.thrift import metrics as thrift_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 METRIC_MODULES = (metrics, metric_readers, observed, thrift_metrics)
@@ -159,8 +159,8 @@ def _text(node: ast.expr) -> str:
 
 def thrift_contract() -> str:
     """The contract, whole."""
-    contract = (ROOT / "aragog" / "serving" / "urlstore.thrift").read_text()
-    return f"# Thrift contract\n\n`aragog/serving/urlstore.thrift`:\n\n```thrift\n{contract}\n```\n"
+    contract = (ROOT / "aragog" / "api" / "urlstore.thrift").read_text()
+    return f"# Thrift contract\n\n`aragog/api/urlstore.thrift`:\n\n```thrift\n{contract}\n```\n"
 
 
 def _cell(text: str) -> str:

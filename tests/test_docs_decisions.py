@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from aragog.api import hedging
+from aragog.api.http.routes import changes
+from aragog.api.thrift.calls import call_threads
 from aragog.dashboard import domain_list, domains
 from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
 from aragog.pages.structured_data import words
@@ -17,9 +20,6 @@ from aragog.politeness.ratelimit import limiter, permits
 from aragog.politeness.ratelimit.overrides import overrides
 from aragog.politeness.ratelimit.state import STATE
 from aragog.politeness.robots import cache
-from aragog.serving import hedging
-from aragog.serving.http.routes import changes
-from aragog.serving.thrift.calls import call_threads
 from aragog.settings import Settings
 from aragog.urlstore.feed import changes as feed
 from aragog.urlstore.schedule import crawl_budget

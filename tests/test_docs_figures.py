@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from aragog.api import fetching, hedging
+from aragog.api.http import compression, parameters, server
+from aragog.api.http.records import batch_get
+from aragog.api.http.routes import changes, fetches
+from aragog.api.stopping import QUIET_S
+from aragog.api.thrift import server as thrift_server
+from aragog.api.thrift.services import pinlater as pinlater_service
 from aragog.beat_schedule import beat_schedule
 from aragog.capacity import COSTS
 from aragog.cli import main, producing, reading
@@ -32,13 +39,6 @@ from aragog.pipeline.statistics import outcome_log
 from aragog.politeness.ratelimit import backoff, limiter, permits
 from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.robots import cache, match, memory, parse
-from aragog.serving import fetching, hedging
-from aragog.serving.http import compression, parameters, server
-from aragog.serving.http.records import batch_get
-from aragog.serving.http.routes import changes, fetches
-from aragog.serving.stopping import QUIET_S
-from aragog.serving.thrift import server as thrift_server
-from aragog.serving.thrift.services import pinlater as pinlater_service
 from aragog.settings import Settings
 from aragog.standalone.demo.sites import seeds
 from aragog.urls.canonical import guards

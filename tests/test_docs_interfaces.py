@@ -9,16 +9,16 @@ from unittest.mock import ANY
 
 import pytest
 
-from aragog.serving.access_log import AccessLog, access_log
-from aragog.serving.http.openapi.document import DOCUMENT
-from aragog.serving.http.openapi.schemas import SCHEMAS
+from aragog.api.access_log import AccessLog, access_log
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.http.openapi.schemas import SCHEMAS
 from tests.support.documented import blocks
 from tests.support.sources import modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-CONTRACT = (ROOT / "aragog/serving/urlstore.thrift").read_text()
+CONTRACT = (ROOT / "aragog/api/urlstore.thrift").read_text()
 
 
 def test_the_http_page_has_every_path_and_no_other():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 
+from aragog.api.fetching import TAKEN_DOWN
 from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
 from aragog.dashboard import flower
 from aragog.errors import InvalidUrl
 from aragog.pipeline.stages.enqueue import EnqueueStatus
-from aragog.serving.fetching import TAKEN_DOWN
 from aragog.settings import load_settings
 from aragog.urls import normalize
 

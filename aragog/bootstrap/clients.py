@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
+from aragog.api.fetching import FetchRequest
 from aragog.bootstrap.fetching import fetching
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog, Client, FetchedPage
 from aragog.client.direct_backend import DirectBackend
-from aragog.serving.fetching import FetchRequest
 from aragog.settings import Settings, load_settings
 
 

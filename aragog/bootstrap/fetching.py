@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from aragog.api.batches import Batches
+from aragog.api.fetching import Enqueue, Fetching
 from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.progress.url_batches import UrlBatches
-from aragog.serving.batches import Batches
-from aragog.serving.fetching import Enqueue, Fetching
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from aragog.api.hedging import HedgedReads
 from aragog.bootstrap.stores import url_store
 from aragog.errors import ConfigError
-from aragog.serving.hedging import HedgedReads
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

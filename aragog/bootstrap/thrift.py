@@ -7,14 +7,14 @@ import ssl
 
 from prometheus_client.registry import Collector
 
+from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.auth.tokens import Tokens
+from aragog.api.fetching import Enqueue, Fetching
+from aragog.api.hedging import HedgedReads
 from aragog.extras import has
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.serving.auth.field_writers import FieldWriters
-from aragog.serving.auth.tokens import Tokens
-from aragog.serving.fetching import Enqueue, Fetching
-from aragog.serving.hedging import HedgedReads
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.store import UrlStore
 
@@ -43,12 +43,12 @@ class ThriftServices:
         tokens: Tokens,
         hedged: HedgedReads | None = None,
     ) -> None:
-        from aragog.serving.thrift.listening import tls_context  # noqa: PLC0415
-        from aragog.serving.thrift.metrics import ThriftMetrics  # noqa: PLC0415
-        from aragog.serving.thrift.server import ThriftServer  # noqa: PLC0415
-        from aragog.serving.thrift.services.fetcher import FetcherService  # noqa: PLC0415 - extra
-        from aragog.serving.thrift.services.pinlater import PinLaterService  # noqa: PLC0415
-        from aragog.serving.thrift.services.urlstore import UrlStoreService  # noqa: PLC0415
+        from aragog.api.thrift.listening import tls_context  # noqa: PLC0415
+        from aragog.api.thrift.metrics import ThriftMetrics  # noqa: PLC0415
+        from aragog.api.thrift.server import ThriftServer  # noqa: PLC0415
+        from aragog.api.thrift.services.fetcher import FetcherService  # noqa: PLC0415 - extra
+        from aragog.api.thrift.services.pinlater import PinLaterService  # noqa: PLC0415
+        from aragog.api.thrift.services.urlstore import UrlStoreService  # noqa: PLC0415
 
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)
@@ -91,7 +91,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
     if not settings.thrift_port or not has("thrift"):
         return []
-    from aragog.serving.thrift import listening  # noqa: PLC0415 - an extra
+    from aragog.api.thrift import listening  # noqa: PLC0415 - an extra
 
     return listening.listen(settings, processes)
 

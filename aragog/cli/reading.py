@@ -12,11 +12,11 @@ import click
 import orjson
 from rich.table import Table
 
+from aragog.api.http import views
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
 from aragog.errors import ConfigError
-from aragog.serving.http import views
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore

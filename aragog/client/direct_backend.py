@@ -13,7 +13,7 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 FetchNow = Callable[[str, Sequence[str] | None, int, float, str], FetchedPage]
-"""(url, fields, max_wait_ms, max_age_s, request_id): `aragog.serving.fetching.Fetching`."""
+"""(url, fields, max_wait_ms, max_age_s, request_id): `aragog.api.fetching.Fetching`."""
 
 
 @dataclass(slots=True, eq=False)

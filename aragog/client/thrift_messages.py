@@ -23,7 +23,7 @@ from aragog.errors import (
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from aragog.urlstore.records import Record
 
-FILE = Path(__file__).parent.parent / "serving" / "urlstore.thrift"
+FILE = Path(__file__).parent.parent / "api" / "urlstore.thrift"
 idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
 _REPLY = 2
 

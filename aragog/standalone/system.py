@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from aragog.api.auth.tokens import check_exposure
 from aragog.bootstrap.rendering import check_rendering
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
@@ -27,7 +28,6 @@ from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims.worker_name import worker_name
 from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.serving.auth.tokens import check_exposure
 from aragog.settings import ServingSettings, Settings
 from aragog.standalone.recorded_settings import record_settings
 from aragog.standalone.redis_server import RedisServer

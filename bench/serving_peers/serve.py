@@ -23,12 +23,12 @@ from thriftpy2.protocol import TCyBinaryProtocolFactory
 from thriftpy2.rpc import make_server
 from thriftpy2.transport import TCyFramedTransportFactory
 
-from aragog.serving.http import views
-from aragog.serving.http.app import Api
-from aragog.serving.http.server import run
-from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.server import ThriftServer
-from aragog.serving.thrift.services.urlstore import UrlStoreService
+from aragog.api.http import views
+from aragog.api.http.app import Api
+from aragog.api.http.server import run
+from aragog.api.thrift.contract import idl
+from aragog.api.thrift.server import ThriftServer
+from aragog.api.thrift.services.urlstore import UrlStoreService
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

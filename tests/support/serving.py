@@ -7,9 +7,9 @@ from typing import Any
 
 import redis
 
+from aragog.api.fetching import Fetching
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueResult
-from aragog.serving.fetching import Fetching
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import PipelineStand
 from tests.support.stores import body, page

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 import uvloop
 
-from aragog.serving.auth.field_writers import FieldWriters
-from aragog.serving.thrift.contract import FILE
-from aragog.serving.thrift.listening import listen, tls_context
-from aragog.serving.thrift.server import ThriftServer
-from aragog.serving.thrift.services.fetcher import FetcherService
-from aragog.serving.thrift.services.pinlater import PinLaterService
-from aragog.serving.thrift.services.urlstore import UrlStoreService
+from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.thrift.contract import FILE
+from aragog.api.thrift.listening import listen, tls_context
+from aragog.api.thrift.server import ThriftServer
+from aragog.api.thrift.services.fetcher import FetcherService
+from aragog.api.thrift.services.pinlater import PinLaterService
+from aragog.api.thrift.services.urlstore import UrlStoreService
 from aragog.settings import ServingSettings
 
 TIMEOUT_S = 60

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 
+from aragog.api.auth.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
 from aragog.pipeline.permission.site_rules import take_up_site_rules
-from aragog.serving.auth.tokens import check_exposure as check_api_exposure
 from aragog.standalone.system import listeners
 
 
@@ -51,7 +51,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
     """The certificate of the API and its key can be used."""
     if system.settings.serving.tls_cert_file is not None:
-        from aragog.serving.http import server  # noqa: PLC0415 - it imports uvicorn
+        from aragog.api.http import server  # noqa: PLC0415 - it imports uvicorn
 
         server.check_certificate(system.settings.serving)
         text = f"{system.settings.serving.tls_cert_file} fits its key"

@@ -15,6 +15,13 @@ from collections.abc import Iterator
 import click
 import prometheus_client
 
+from aragog.api.access_log import access_log
+from aragog.api.auth.tokens import READ, SCOPES, Tokens, make
+from aragog.api.hedging import HedgedReads
+from aragog.api.hedging_metrics import HedgingMetrics
+from aragog.api.http.app import Api
+from aragog.api.http.server import listen, run
+from aragog.api.http.services import Services
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.fetching import batches, fetching
 from aragog.bootstrap.redis_services import metric_totals
@@ -28,13 +35,6 @@ from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.logs import configure
 from aragog.pipeline.statistics.metric_totals import MetricShipper
-from aragog.serving.access_log import access_log
-from aragog.serving.auth.tokens import READ, SCOPES, Tokens, make
-from aragog.serving.hedging import HedgedReads
-from aragog.serving.hedging_metrics import HedgingMetrics
-from aragog.serving.http.app import Api
-from aragog.serving.http.server import listen, run
-from aragog.serving.http.services import Services
 from aragog.settings import LogSettings, Settings, load_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo

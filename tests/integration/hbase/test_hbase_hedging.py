@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
+from aragog.api.http.services import Services
+from aragog.api.thrift.services.urlstore import UrlStoreService
 from aragog.bootstrap.standby import hedged_reads
 from aragog.errors import ConfigError
-from aragog.serving.http.services import Services
-from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from aragog.api.auth.tokens import make
+from aragog.api.fetching import FetchResponse, FetchState
+from aragog.api.hedging import HedgedResult
+from aragog.api.http.services import Services
 from aragog.bootstrap.clients import open_client
 from aragog.client import AsyncClient, Client, FetchedPage, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
@@ -27,10 +31,6 @@ from aragog.errors import (
     VersionConflict,
 )
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.serving.auth.tokens import make
-from aragog.serving.fetching import FetchResponse, FetchState
-from aragog.serving.hedging import HedgedResult
-from aragog.serving.http.services import Services
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from aragog.urlstore.records import ContentWrite
@@ -83,7 +83,7 @@ class Fetching:
         """Nobody waits."""
 
     def direct(self, url, fields, max_wait_ms, max_age_s, request_id):
-        from aragog.serving.fetching import FetchRequest
+        from aragog.api.fetching import FetchRequest
 
         response = self.fetch_now(
             FetchRequest(

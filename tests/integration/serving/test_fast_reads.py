@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from aragog.api.auth.tokens import make
+from aragog.api.http.services import Services
 from aragog.errors import StoreUnavailable
-from aragog.serving.auth.tokens import make
-from aragog.serving.http.services import Services
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, read_one, running

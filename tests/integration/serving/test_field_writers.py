@@ -2,9 +2,9 @@
 
 import pytest
 
+from aragog.api.auth.tokens import ADMIN, READ, WRITE, make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.serving.auth.tokens import ADMIN, READ, WRITE, make
 from aragog.settings import load_settings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server

@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 import pytest
 
+from aragog.api.http.server import listen
+from aragog.api.http.transport.protocol import MOST_PIPELINED
 from aragog.errors import ConfigError
-from aragog.serving.http.server import listen
-from aragog.serving.http.transport.protocol import MOST_PIPELINED
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running

@@ -4,6 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from aragog.api.auth.tokens import make
+from aragog.api.batches import Batches
+from aragog.api.fetching import Fetching
+from aragog.api.http.services import Services
 from aragog.clock import SystemClock
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.progress.url_batches import UrlBatches
@@ -11,10 +15,6 @@ from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
-from aragog.serving.auth.tokens import make
-from aragog.serving.batches import Batches
-from aragog.serving.fetching import Fetching
-from aragog.serving.http.services import Services
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
+from aragog.api.hedging import HedgedReads
+from aragog.api.hedging_metrics import HedgingMetrics
+from aragog.api.http.services import Services
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.serving.hedging import HedgedReads
-from aragog.serving.hedging_metrics import HedgingMetrics
-from aragog.serving.http.services import Services
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import stand

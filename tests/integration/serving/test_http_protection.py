@@ -5,11 +5,11 @@ import logging
 import orjson
 import pytest
 
+from aragog.api.auth.rates import Bucket
+from aragog.api.auth.tokens import READ, Tokens, make
+from aragog.api.http.server import listen
+from aragog.api.problems import Problem
 from aragog.errors import ConfigError
-from aragog.serving.auth.rates import Bucket
-from aragog.serving.auth.tokens import READ, Tokens, make
-from aragog.serving.http.server import listen
-from aragog.serving.problems import Problem
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, running

@@ -7,11 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.http.openapi.schemas import SCHEMAS
+from aragog.api.http.records.batch_get import MOST_BYTES
+from aragog.api.http.services import Services
 from aragog.clock import ManualClock
-from aragog.serving.http.openapi.document import DOCUMENT
-from aragog.serving.http.openapi.schemas import SCHEMAS
-from aragog.serving.http.records.batch_get import MOST_BYTES
-from aragog.serving.http.services import Services
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import FetchReport, HopReport, OutLink

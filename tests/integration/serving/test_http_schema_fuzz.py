@@ -5,12 +5,12 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import positive_data_acceptance
 
+from aragog.api.batches import Batches
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.http.services import Services
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.serving.batches import Batches
-from aragog.serving.http.openapi.document import DOCUMENT
-from aragog.serving.http.services import Services
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running
 from tests.support.serving import served_page

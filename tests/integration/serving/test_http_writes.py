@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from aragog.api.auth.tokens import make
+from aragog.api.http.server import listen
+from aragog.api.http.services import Services
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.serving.auth.tokens import make
-from aragog.serving.http.server import listen
-from aragog.serving.http.services import Services
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

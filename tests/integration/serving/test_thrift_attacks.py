@@ -11,12 +11,12 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.api.auth.tokens import make
+from aragog.api.thrift import wire
+from aragog.api.thrift.contract import idl
+from aragog.api.thrift.listening import listen
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.serving.auth.tokens import make
-from aragog.serving.thrift import wire
-from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.listening import listen
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.examples import examples

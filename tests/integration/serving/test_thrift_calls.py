@@ -6,13 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from aragog.api.fetching import FetchResponse, FetchState
+from aragog.api.steps import Wait
+from aragog.api.thrift.contract import idl
+from aragog.api.thrift.services.urlstore import UrlStoreService
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.serving.fetching import FetchResponse, FetchState
-from aragog.serving.steps import Wait
-from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import StoreSettings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from tests.support.documented import ROOT, Shell, blocks

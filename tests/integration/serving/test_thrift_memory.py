@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from aragog.api.auth.tokens import READ, make
+from aragog.api.memory import SMALL_BYTES
+from aragog.api.thrift import wire
 from aragog.clock import ManualClock
-from aragog.serving.auth.tokens import READ, make
-from aragog.serving.memory import SMALL_BYTES
-from aragog.serving.thrift import wire
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running

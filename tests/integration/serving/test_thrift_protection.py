@@ -5,9 +5,9 @@ import logging
 import orjson
 import pytest
 
+from aragog.api.auth.tokens import READ, WRITE, Tokens, make
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.serving.auth.tokens import READ, WRITE, Tokens, make
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand

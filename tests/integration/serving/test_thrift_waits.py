@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 import pytest
 
+from aragog.api.fetching import FetchResponse, FetchState
+from aragog.api.steps import Wait
+from aragog.api.thrift.services.job_waits import JobWaits
 from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.serving.fetching import FetchResponse, FetchState
-from aragog.serving.steps import Wait
-from aragog.serving.thrift.services.job_waits import JobWaits
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running

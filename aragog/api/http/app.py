@@ -1,0 +1,207 @@
+"""The API as an ASGI application: the routes, and the token scope that each one requires."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from aragog.api.auth.tokens import READ, WRITE, Tokens
+from aragog.api.http.calls import StoreCalls
+from aragog.api.http.compression import Compressed
+from aragog.api.http.observed import Observer
+from aragog.api.http.records.read_batches import ReadBatches
+from aragog.api.http.routes.changes import ChangesApi
+from aragog.api.http.routes.fetches import Fetches
+from aragog.api.http.routes.lookup import Lookup
+from aragog.api.http.routes.reads import Reads
+from aragog.api.http.routes.status import Status
+from aragog.api.http.routes.watches import WatchRoutes
+from aragog.api.http.routes.writes import Writes
+from aragog.api.http.services import Services
+from aragog.api.http.transport.fast_reads import FastReads
+from aragog.api.http.transport.middleware import Guarded
+from aragog.api.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.problems import Problem
+from aragog.settings import ServingSettings
+from aragog.urlstore.store import UrlStore
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+REQUEST_HEADERS = (
+    "Authorization", "Content-Type", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID",
+    "Range",
+)  # fmt: skip
+RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
+"""What scripts of the origins in `serving.cors_origins` may send and read."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """
+    The API over one UrlStore; an ASGI application.
+
+    Args:
+        store: the store to read and write.
+        settings: limits, deadlines and tokens.
+        services: what it needs in addition to the store; the response is 501 where one is missing.
+        tokens: those in the settings, shared with the Thrift services; None: they are not shared.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        settings: ServingSettings,
+        services: Services | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
+        services = services or Services()
+        self._calls = StoreCalls(store, settings, services.read)
+        self._fetching = services.fetching
+        self._tokens = tokens or Tokens(settings.tokens, settings.processes)
+        self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
+        self._status = Status(self._calls, services.metrics)
+        observer = Observer(settings)
+        batches = ReadBatches(self._calls.read_store, self._calls.metadata_threads, settings)
+        hosts = (*settings.allowed_hosts, settings.host)
+        self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
+        """The large responses that their clients have not read yet."""
+        self.fast_reads = FastReads(
+            batches,
+            self._tokens,
+            hosts,
+            observer,
+            unsent=self.unsent,
+            cors=bool(settings.cors_origins),
+        )
+        """Answers plain reads; the server's protocol offers them here first."""
+        guarded = Guarded(Compressed(self._router(services)), settings, observer)
+        self.bodies = guarded.bodies
+        """The bodies of requests in memory."""
+        self._app: ASGIApp = guarded
+        if settings.cors_origins:
+            self._app = CORSMiddleware(
+                self._app,
+                allow_origins=settings.cors_origins,
+                allow_methods=METHODS,
+                allow_headers=REQUEST_HEADERS,
+                expose_headers=RESPONSE_HEADERS,
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def drain(self) -> None:
+        """Prepare to stop: readiness responds 503 from now on, and waiting feed readers end."""
+        self._status.draining = self._changes.draining = True
+
+    def end_waits(self) -> None:
+        """Answer the requests that wait for a fetch; not from a signal handler, as it locks."""
+        if self._fetching is not None:
+            self._fetching.drain()
+
+    @property
+    def running_calls(self) -> int:
+        """How many store calls are still running; after a drain, the abandoned ones."""
+        return self._calls.running
+
+    def close(self) -> None:
+        """Release the threads."""
+        self._calls.close()
+
+    def _router(self, services: Services) -> Router:
+        status, writes, watches = (
+            self._status, Writes(self._calls, services), WatchRoutes(self._calls)
+        )  # fmt: skip
+        fetches = Fetches(self._calls, services.fetching)
+        reads = Reads(self._calls, fetches, self._may_fetch)
+        lookup = Lookup(self._calls, services, self._tokens)
+
+        async def front(request: Request) -> Response:
+            html = "text/html" in request.headers.get("accept", "")
+            return await (lookup.get(request) if html else status.index(request))
+
+        return Router(
+            [
+                self._route("/v1/urls", GET=reads.url, PUT=writes.put, PATCH=writes.patch,
+                            DELETE=writes.delete),
+                self._route("/v1/urls:batchGet", POST=reads.batch_get),
+                self._route("/v1/links", GET=reads.links),
+                self._route("/v1/aliases", GET=reads.aliases),
+                self._route("/v1/history", GET=reads.history),
+                self._route("/v1/content", GET=reads.content),
+                self._route("/v1/changes", GET=self._changes.answer),
+                self._route("/v1/watches", GET=watches.list, PUT=watches.put,
+                            DELETE=watches.delete),
+                self._route("/v1/fetch", POST=fetches.post),
+                self._route("/v1/enqueue", POST=writes.enqueue),
+                self._route("/v1/batches/{batch}", GET=writes.progress),
+                self._route("/metrics", GET=status.metrics),
+                self._route("/", open_to_all=True, GET=front, POST=lookup.post),
+                self._route("/docs", open_to_all=True, GET=status.docs),
+                self._route("/openapi.json", open_to_all=True, GET=status.openapi),
+                self._route("/healthz", open_to_all=True, GET=status.health),
+                self._route("/readyz", open_to_all=True, GET=status.ready),
+            ],
+            redirect_slashes=False,
+            default=_no_such_path,
+        )  # fmt: skip
+
+    def _may_fetch(self, request: Request) -> None:
+        self._tokens.check(request.headers.get("authorization"), WRITE, counts=False)
+
+    def _route(self, path: str, *, open_to_all: bool = False, **methods: Endpoint) -> Route:
+        """The route of one path; it responds 405 to methods that the path does not have."""
+        allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
+
+        async def answer(request: Request) -> Response:
+            request.scope["aragog.route"] = path
+            method = "GET" if request.method == "HEAD" else request.method
+            if method == "OPTIONS":
+                return Response(None, 204, {"Allow": ", ".join(allowed)})
+            endpoint = methods.get(method)
+            if endpoint is None:
+                raise Problem(
+                    405, f"{method} is not a method of {path}", {"Allow": ", ".join(allowed)}
+                )
+            if open_to_all:
+                request.scope["aragog.body"].narrow(SMALL_BYTES)
+            else:
+                header, scope = request.headers.get("authorization"), _scope_of(path, method)
+                request.scope["aragog.token"] = self._tokens.check(header, scope)
+            return await endpoint(request)
+
+        # Without `methods`, Starlette passes every method to this endpoint.
+        return Route(path, _Endpoint(answer, self.unsent))
+
+
+class _Endpoint:
+    """
+    Wraps a function as an ASGI application for all methods; the middleware handles errors.
+
+    Args:
+        endpoint: makes the response.
+        unsent: counts it until the client has read nearly all of it.
+    """
+
+    def __init__(self, endpoint: Endpoint, unsent: MemoryLimit) -> None:
+        self._answer = endpoint
+        self._unsent = unsent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive, send))
+        with self._unsent.holding(len(getattr(response, "body", b""))):
+            await response(scope, receive, send)
+
+
+def _scope_of(path: str, method: str) -> str:
+    reading = method == "GET" or path.endswith(":batchGet")
+    return READ if reading else WRITE
+
+
+async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise Problem(404, "unknown path; see /openapi.json")

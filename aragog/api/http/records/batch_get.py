@@ -1,0 +1,62 @@
+"""Read many records for one response, within a bound of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from aragog.api.hedging import ReadStore
+from aragog.api.http.records.record_json import RecordJson, RecordResult, read_hedged
+from aragog.errors import InvalidUrl, PermanentError
+
+MOST_BYTES = 33_554_432
+"""Limit of records in one response; the last part may exceed it."""
+FIRST_PART = 20
+MOST_PART = 500
+PART_BYTES = 4_194_304
+"""Parts after the first are as large as fits into this, by the mean size of records so far."""
+
+
+def read_urls(
+    read: ReadStore, urls: Sequence[str], fields: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """
+    Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
+
+    A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
+    the first `MOST_BYTES` are not read: their status is 413, and the caller requests them again.
+
+    Raises:
+        TransientError: the store does not answer.
+    """
+    items: list[dict[str, Any]] = []
+    names = None if fields is None else tuple(fields)
+    size, length = 0, FIRST_PART
+    while part := urls[len(items) : len(items) + length]:
+        if size >= MOST_BYTES:
+            return items + [_left_out(url) for url in urls[len(items) :]]
+        results = read_hedged(read, part, names)
+        size += sum(len(record.data) for record in results if isinstance(record, RecordJson))
+        items += map(_result, part, results)
+        length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
+    return items
+
+
+def _result(url: str, result: RecordResult) -> dict[str, Any]:
+    match result:
+        case None:
+            return {"input": url, "status": 404, "detail": "there is no record of this URL"}
+        case InvalidUrl():
+            return {"input": url, "status": 400, "detail": str(result)}
+        case PermanentError():
+            return {"input": url, "status": 500, "detail": str(result)}
+        case RecordJson():
+            return {"input": url, "status": 200, "record": orjson.Fragment(result.data)}
+    raise result
+
+
+def _left_out(url: str) -> dict[str, Any]:
+    detail = f"the response holds {MOST_BYTES} bytes already: ask for this URL again"
+    return {"input": url, "status": 413, "detail": detail}

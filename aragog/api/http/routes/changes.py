@@ -1,0 +1,140 @@
+"""
+The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent events.
+
+A reader keeps the cursor of the last response and sends it with the next request. With
+`Accept: text/event-stream`, each event's id is its cursor, and a client that reconnects sends the
+last id automatically (Last-Event-ID). For each waiting reader, a thread reads the feed every half
+second. Readers have their own limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from aragog.api.http.calls import StoreCalls, json_response
+from aragog.api.http.parameters import Query
+from aragog.api.problems import Overloaded, unavailable
+from aragog.errors import TransientError
+from aragog.pipeline.webhooks.change_json import Reader, plain
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.records import ListPage
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.takedowns.tombstones import site_name
+
+NOW = "now"
+"""The cursor of the feed's current end."""
+MOST = 1000
+LONGEST_WAIT_MS = 30_000
+LOOK_S = 0.5
+HEARTBEAT_S = 15.0
+
+
+class ChangesApi:
+    """
+    Serves readers of the feed.
+
+    Args:
+        calls: runs store calls.
+        most_readers: how many may wait at once; further readers get 503.
+        sleep: waits between two reads of the feed.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls,
+        *,
+        most_readers: int = 256,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._calls = calls
+        self._most_readers = most_readers
+        self._sleep = sleep
+        self._readers = 0
+        self.draining = False
+        """True while the server stops: polls return and streams end."""
+
+    async def answer(self, request: Request) -> Response:
+        """`GET /v1/changes`: a JSON response, after `wait_ms` at most, or a stream of events."""
+        query = _Asked(request)
+        if self._readers >= self._most_readers:
+            raise unavailable("too many readers of the feed at once")
+        if "text/event-stream" in request.headers.get("accept", ""):
+            await self._page(query, query.cursor)  # a bad cursor gets an error status
+            return StreamingResponse(
+                self._events(query),
+                headers={"Cache-Control": "no-store"},
+                media_type="text/event-stream",
+            )
+        return await self._poll(query)
+
+    async def _poll(self, query: _Asked) -> Response:
+        self._readers += 1
+        try:
+            page = await self._page(query, query.cursor)
+            left_s = query.wait_ms / 1000
+            while not page.items and left_s > 0 and not self.draining:
+                await self._sleep(min(LOOK_S, left_s))
+                left_s -= LOOK_S
+                page = await self._page(query, page.cursor)
+        finally:
+            self._readers -= 1
+        read = self._calls.store.formats.to_json
+        body = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
+        return json_response(body)
+
+    async def _events(self, query: _Asked) -> AsyncGenerator[bytes, None]:
+        self._readers += 1
+        try:
+            cursor, silent_s = query.cursor, 0.0
+            read = self._calls.store.formats.to_json
+            while not self.draining:
+                page = await self._page(query, cursor)
+                silent_s = 0.0 if page.items else silent_s + LOOK_S
+                if page.items:
+                    yield b"".join(_event(change, read) for change in page.items)
+                elif silent_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
+                    silent_s = 0.0
+                    yield b": still here\n\n"
+                cursor = page.cursor
+                if len(page.items) < query.limit:
+                    await self._sleep(LOOK_S)
+        except (TransientError, TimeoutError, Overloaded):
+            return  # the stream ends; the reader connects again with its cursor
+        finally:
+            self._readers -= 1
+
+    async def _page(self, query: _Asked, cursor: str | None) -> ListPage[Change]:
+        return await self._calls.feed(_read, query, cursor)
+
+
+def _read(store: UrlStore, query: _Asked, cursor: str | None) -> ListPage[Change]:
+    if cursor == NOW:
+        cursor = store.feed.end()
+    return store.feed.changes(cursor, query.limit, owner=query.owner, host=query.host)
+
+
+class _Asked:
+    """The parameters of a request; raises BadInput when they are invalid."""
+
+    def __init__(self, request: Request) -> None:
+        query = Query(request)
+        self.cursor = request.headers.get("last-event-id") or query.get("cursor")
+        self.owner = query.get("owner")
+        host = query.get("host")
+        self.host = site_name(host) if host else None
+        self.limit = query.number("limit", 100, least=1, most=MOST)
+        self.wait_ms = query.number("wait_ms", 0, least=0, most=LONGEST_WAIT_MS)
+
+
+def _event(change: Change, read: Reader) -> bytes:
+    body = orjson.dumps(plain(change, read))
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        change.cursor.encode(),
+        change.kind.encode(),
+        body,
+    )

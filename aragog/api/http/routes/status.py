@@ -1,0 +1,112 @@
+"""The API's routes about the server: index, docs, OpenAPI, liveness, readiness and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from aragog.api.http import views
+from aragog.api.http.calls import StoreCalls, json_response
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.problems import Overloaded, unavailable
+from aragog.errors import AragogError
+
+_OPENAPI = orjson.dumps(DOCUMENT)
+_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "code{background:#eee;padding:0 .2em}td,th{text-align:left;vertical-align:top;"
+    "padding:.1rem 1rem .1rem 0}h2{margin-top:2rem}"
+)
+
+
+class Status:
+    """
+    The routes about the server.
+
+    Args:
+        calls: runs store calls.
+        metrics: returns the text of /metrics.
+    """
+
+    def __init__(self, calls: StoreCalls, metrics: Callable[[], bytes]) -> None:
+        self._calls = calls
+        self._metrics = metrics
+        self.draining = False
+        """True while the server stops: readiness responds 503, so that no new requests arrive."""
+
+    async def index(self, _request: Request) -> Response:
+        """`GET /` for programs: the list of paths."""
+        return json_response(
+            {
+                "name": "aragog",
+                "docs": "/docs",
+                "openapi": "/openapi.json",
+                "health": "/healthz",
+                "readiness": "/readyz",
+                "metrics": "/metrics",
+                "paths": list(DOCUMENT["paths"]),
+            }
+        )
+
+    async def docs(self, _request: Request) -> Response:
+        """`GET /docs`: the OpenAPI document as an HTML page that loads no other resources."""
+        return HTMLResponse(page(DOCUMENT), headers=_PAGE_HEADERS)
+
+    async def openapi(self, _request: Request) -> Response:
+        """`GET /openapi.json`: the OpenAPI document."""
+        return Response(_OPENAPI, media_type="application/json")
+
+    async def health(self, _request: Request) -> Response:
+        """`GET /healthz`: the process answers."""
+        return json_response({"status": "alive"})
+
+    async def ready(self, _request: Request) -> Response:
+        """`GET /readyz`: the server accepts requests, and the store answers."""
+        if self.draining:
+            raise unavailable("the server is stopping")
+        try:
+            await self._calls.status(views.probe)
+        except (AragogError, TimeoutError, Overloaded) as error:
+            raise unavailable(f"the store does not answer: {str(error) or 'too late'}") from error
+        return json_response({"status": "ready"})
+
+    async def metrics(self, _request: Request) -> Response:
+        """`GET /metrics`: metrics in the Prometheus text format."""
+        text = await self._calls.metrics(self._metrics)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def page(document: dict[str, Any]) -> str:
+    """An OpenAPI document as HTML."""
+    head = (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>aragog: HTTP API</title>"
+        f"<style>{_STYLE}</style><h1>aragog: HTTP API</h1>"
+        f"<p>{escape(document['info']['description'])}</p>"
+        '<p><a href="/openapi.json">OpenAPI document</a></p>'
+    )
+    parts = [head]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            parts.append(_operation(f"{method.upper()} {path}", operation))
+    return "".join(parts)
+
+
+def _operation(title: str, operation: dict[str, Any]) -> str:
+    rows = [
+        f"<tr><td><code>{escape(parameter['name'])}</code><td>{escape(parameter['description'])}"
+        for parameter in operation.get("parameters", ())
+    ]
+    responses = [
+        f"<tr><td>{escape(status)}<td>{escape(response['description'])}"
+        for status, response in operation["responses"].items()
+    ]
+    return (
+        f"<h2><code>{escape(title)}</code></h2><p>{escape(operation['summary'])}"
+        f"<table>{''.join(rows)}</table><table>{''.join(responses)}</table>"
+    )

@@ -1,0 +1,180 @@
+"""
+The HTTP server (`aragog serve`): uvicorn on one socket, in one process.
+
+SIGTERM starts a drain: readiness becomes 503, current requests are completed, and idle connections
+are closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import socket
+import ssl
+from collections.abc import Callable
+from types import FrameType
+from typing import Protocol
+
+import uvicorn
+
+from aragog.api.auth.tokens import check_exposure
+from aragog.api.http.app import Api
+from aragog.api.http.transport.protocol import limited
+from aragog.api.stopping import stop_listening
+from aragog.errors import ConfigError
+from aragog.settings import ServingSettings
+
+DRAIN_S = 5
+BACKLOG = 1024
+OTHER_FILES = 1024
+"""Open files besides the connections of clients, over HTTP and Thrift."""
+
+
+def listen(settings: ServingSettings) -> socket.socket:
+    """
+    The listening socket; the processes of one server inherit it to share its port.
+
+    SO_REUSEPORT is not set: with it, a second server could start on the same port unnoticed and
+    receive half of the requests.
+
+    Raises:
+        ConfigError: the port is in use or not permitted, the host requires tokens, or the
+            certificate cannot be used.
+    """
+    check_exposure(settings)
+    check_certificate(settings)
+    sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((settings.host, settings.http_port))
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ConfigError(
+            f"serving.http_port: cannot listen on {settings.host}:{settings.http_port} "
+            f"({error.strerror or error}); set ARAGOG_SERVING__HTTP_PORT to a free port"
+        ) from error
+    return sock
+
+
+class Companion(Protocol):
+    """Another server on the same event loop."""
+
+    async def start(self) -> None:
+        """Serve from now on."""
+
+    async def drain(self) -> None:
+        """Complete current calls, and stop."""
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls are still running."""
+
+
+def check_certificate(settings: ServingSettings) -> None:
+    """
+    Check that the certificate and its key can be used, if there is one.
+
+    Raises:
+        ConfigError: they cannot.
+    """
+    certificate = settings.tls_cert_file
+    if certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, settings.tls_key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"serving.tls_cert_file: cannot use {certificate} with its key: {error}"
+        ) from error
+
+
+class ApiServer(uvicorn.Server):
+    """
+    A uvicorn server with the limits in the settings.
+
+    Args:
+        api: the application.
+        settings: limits and timeouts.
+        ready: called when the server accepts connections.
+        beside: another server, which starts and stops with this one.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        settings: ServingSettings,
+        *,
+        ready: Callable[[], None] = lambda: None,
+        beside: Companion | None = None,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                api,
+                http=limited(settings, api.fast_reads, api.unsent),
+                ssl_certfile=settings.tls_cert_file,
+                ssl_keyfile=settings.tls_key_file,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="error",  # at a lower level, clients could fill the log
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=settings.keep_alive_s,  # type: ignore[arg-type] # any number
+                timeout_graceful_shutdown=DRAIN_S,
+            )
+        )
+        self._api = api
+        self._ready = ready
+        self._beside = beside
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._beside is not None:
+            await self._beside.start()
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._api.end_waits()
+        await stop_listening(sockets or (), self.servers, self._protocol, self.config.ssl)
+        drains = [super().shutdown(sockets)]
+        if self._beside is not None:
+            drains.append(self._beside.drain())
+        await asyncio.gather(*drains)
+
+    def _protocol(self) -> asyncio.Protocol:
+        """The class of uvicorn's protocol, one instance per connection."""
+        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._api.drain()
+        super().handle_exit(sig, frame)
+
+
+def allow_connections(settings: ServingSettings) -> None:
+    """Raise the limit of open files, often 1,024, as far as this process may and needs to."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = OTHER_FILES + 2 * settings.max_connections
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def run(
+    api: Api, settings: ServingSettings, sock: socket.socket, beside: Companion | None = None
+) -> None:
+    """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
+    allow_connections(settings)
+    # When uvicorn has stopped, it raises the signal again for the previous handlers.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    try:
+        ApiServer(api, settings, beside=beside).run(sockets=[sock])
+    finally:
+        api.close()

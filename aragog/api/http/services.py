@@ -1,0 +1,34 @@
+"""The services that the API uses in addition to the store; a missing one answers 501."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.api.batches import Batches
+from aragog.api.fetching import Fetching
+from aragog.api.hedging import ReadStore
+from aragog.pipeline.stages.enqueue import EnqueueResult
+
+Enqueue = Callable[..., Iterable[EnqueueResult]]
+"""`aragog.client.Aragog.enqueue`."""
+Explain = Callable[[str], dict[str, Any]]
+"""Explains a URL: `sections` with `title`, `problem` and `lines` of `name`, `text` and `note`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The services of one server."""
+
+    enqueue: Enqueue | None = None
+    fetching: Fetching | None = None
+    """For `POST /v1/fetch`, and reads with `max_age` or `max_wait_ms`."""
+    batches: Batches | None = None
+    """For batch ids of enqueued URLs; without it there are none."""
+    explain: Explain | None = None
+    """Explains a URL on the look-up page; without it the page shows what is stored."""
+    read: ReadStore | None = None
+    """Makes reads of the store and its standby; without it there is no standby."""
+    metrics: Callable[[], bytes] = bytes
+    """Returns the text of /metrics."""

@@ -1,0 +1,102 @@
+"""The memory that clients can make a server hold, counted over all of its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aragog.api.problems import Problem, unavailable
+
+SMALL_BYTES = 65_536
+"""
+Frames and responses up to this size are not counted: `serving.max_connections` bounds them.
+
+It is also the size of the pieces in which a larger response is passed to its connection.
+"""
+
+
+class MemoryLimit:
+    """
+    Bytes that are held for one purpose, and their limit; used on the event loop only.
+
+    Args:
+        most_bytes: the limit.
+        purpose: for the error, such as "requests".
+
+    Attributes:
+        held_bytes: how many are held now.
+    """
+
+    def __init__(self, most_bytes: int, purpose: str) -> None:
+        self.held_bytes = 0
+        self._most_bytes = most_bytes
+        self._purpose = purpose
+
+    def take(self, size: int) -> bool:
+        """Count so many bytes more; False: that would exceed the limit, and nothing was counted."""
+        if self.held_bytes + size > self._most_bytes:
+            return False
+        self.held_bytes += size
+        return True
+
+    def give_back(self, size: int) -> None:
+        """Count so many bytes less."""
+        self.held_bytes -= size
+
+    def problem(self) -> Problem:
+        """503: the limit is reached."""
+        return unavailable(
+            f"too much memory is in use for {self._purpose}; repeat the request later"
+        )
+
+    def require(self, size: int) -> None:
+        """
+        `take`, with an error.
+
+        Raises:
+            Problem: 503, the limit would be exceeded.
+        """
+        if not self.take(size):
+            raise self.problem()
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[None]:
+        """
+        Count a large object inside a `with` block; a small one is not counted.
+
+        Raises:
+            Problem: 503, the limit would be exceeded.
+        """
+        counted = size if size > SMALL_BYTES else 0
+        self.require(counted)
+        try:
+            yield
+        finally:
+            self.give_back(counted)
+
+
+class UnreadBytes:
+    """
+    The counted bytes of one connection that its client has not read.
+
+    Args:
+        memory: counts them.
+    """
+
+    __slots__ = ("_bytes", "_memory")
+
+    def __init__(self, memory: MemoryLimit) -> None:
+        self._memory = memory
+        self._bytes = 0
+
+    def written(self, size: int, *, blocked: bool) -> None:
+        """Keep counted bytes until `were_read`; give them back if the client reads at once."""
+        if blocked:
+            self._bytes += size
+        else:
+            self._memory.give_back(size)
+
+    def were_read(self) -> None:
+        """Give them back: the client has read nearly all, or has gone."""
+        self._memory.give_back(self._bytes)
+        self._bytes = 0

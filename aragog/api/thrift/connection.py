@@ -1,0 +1,264 @@
+"""
+One connection: frames in, replies out, one call at a time.
+
+    IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
+                                                         ├─more data is there─▶ QUEUED
+                                                         └─client does not read─▶ BLOCKED ─▶ QUEUED
+
+While a connection is QUEUED, its next frame waits for its turn: one in each turn of the event loop.
+
+A client can hold no more memory than `SMALL_BYTES` of a frame, one chunk that came while its call
+ran, and `SMALL_BYTES` of replies that it has not read. What exceeds that is counted for all
+connections together, as it arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from aragog.api.memory import SMALL_BYTES, MemoryLimit, UnreadBytes
+
+_LENGTH_BYTES = 4
+
+
+class ConnectionOwner(Protocol):
+    """The server, as a connection sees it."""
+
+    max_frame_bytes: int
+    requests: MemoryLimit
+    replies: MemoryLimit
+
+    def opened(self, connection: Connection, address: str) -> bool:
+        """Count a new connection; False: there are too many."""
+
+    def closed(self, connection: Connection) -> None:
+        """Forget it."""
+
+    def take(self, connection: Connection, frame: bytes) -> None:
+        """Handle a frame; `connection.answer` is called once, at once or later."""
+
+    def refusal(self, connection: Connection, begin: bytes) -> bytes:
+        """The reply to a large frame that there is no memory for; b"" if it is not a call."""
+
+
+class State(Enum):
+    """What a connection waits for."""
+
+    IDLE = auto()
+    """The next frame."""
+    RECEIVING = auto()
+    """The rest of a frame."""
+    CALLING = auto()
+    """The reply to its call."""
+    QUEUED = auto()
+    """Its turn: it has sent more than one frame."""
+    BLOCKED = auto()
+    """The client, which does not read its replies."""
+    CLOSED = auto()
+
+
+_HOLDS_DATA = frozenset({State.CALLING, State.QUEUED, State.BLOCKED})
+"""The next frame waits for the replies to those before, and further data in the kernel."""
+
+
+class Connection(asyncio.Protocol):
+    """
+    A client.
+
+    Args:
+        server: handles its frames.
+        trusted: it may send large frames; otherwise only after `authorize`.
+
+    Attributes:
+        authorization: the header of its token; None: it sent none.
+    """
+
+    def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
+        self.authorization: str | None = None
+        self._server = server
+        self._trusted = trusted
+        self._transport: Any = None
+        self._state = State.IDLE
+        self._buffer = bytearray()
+        self._counted_bytes = 0
+        """Of the buffer, in `requests`."""
+        self._unread = UnreadBytes(server.replies)
+        self._paused = False
+        """Reading is paused."""
+        self._since_s = time.monotonic()
+        """When the client last sent data, or began a frame that is not complete yet."""
+
+    @property
+    def gone(self) -> bool:
+        """The connection is closed."""
+        return self._state is State.CLOSED
+
+    @property
+    def idle_since_s(self) -> float | None:
+        """Since when no call runs; None: one does, or its reply is unread."""
+        return self._since_s if self._state in (State.IDLE, State.RECEIVING) else None
+
+    def authorize(self, authorization: str | None) -> None:
+        """Use this header for the calls that follow."""
+        self.authorization = authorization
+        self._trusted = self._trusted or authorization is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        if not self._server.opened(self, str(peer[0]) if peer else ""):
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._state = State.CLOSED
+        self._buffer.clear()
+        self._count_buffer()
+        self._unread.were_read()
+        self._server.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        state = self._state
+        if state is State.IDLE and len(data) <= SMALL_BYTES:
+            # Nearly every call: one whole frame, which needs no buffer.
+            size = int.from_bytes(data[:_LENGTH_BYTES])
+            if len(data) == size + _LENGTH_BYTES and 0 < size <= self._server.max_frame_bytes:
+                self._state = State.CALLING
+                self._server.take(self, data[_LENGTH_BYTES:])
+                return
+        if state is State.CLOSED:
+            return
+        self._buffer += data
+        if state in _HOLDS_DATA:
+            self._transport.pause_reading()
+            self._paused = True
+        else:
+            self._next()
+        if not self._count_buffer():
+            self._refuse()
+
+    def answer(self, data: bytes, counted_bytes: int = 0) -> None:
+        """
+        Send the reply to the current frame, and begin the next one.
+
+        Args:
+            data: the reply in its frame.
+            counted_bytes: of it, in `replies`.
+        """
+        if self._state is State.CLOSED:
+            self._server.replies.give_back(counted_bytes)
+            return
+        self._state = State.QUEUED if self._buffer or self._paused else State.IDLE
+        self._since_s = time.monotonic()
+        self._transport.write(data)  # calls `pause_writing` if the client does not read
+        if counted_bytes:
+            self._unread.written(counted_bytes, blocked=self._state is State.BLOCKED)
+        if self._state is State.QUEUED:
+            self._queue()
+
+    def pause_writing(self) -> None:
+        """The client does not read its reply: it gets no other before it has."""
+        if self._state is not State.CLOSED:
+            self._state = State.BLOCKED
+            self._since_s = time.monotonic()
+
+    def resume_writing(self) -> None:
+        self._unread.were_read()
+        if self._state is State.BLOCKED:
+            self._state = State.QUEUED
+            self._since_s = time.monotonic()
+            self._queue()
+
+    def close_if_quiet(self, quiet_s: float) -> None:
+        """Close if no call runs, and none came for so long."""
+        if self._state is not State.CALLING and time.monotonic() - self._since_s >= quiet_s:
+            self._close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._state = State.CLOSED
+        self._buffer.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def overdue(self, now_s: float, receive_s: float, send_s: float, idle_s: float) -> bool:
+        """True if the client is too slow, or has been silent for too long."""
+        limits = {
+            State.IDLE: idle_s,
+            State.RECEIVING: receive_s,
+            State.BLOCKED: send_s,
+            State.CLOSED: send_s,  # it may wait for the client to read the last reply
+        }
+        limit_s = limits.get(self._state)
+        return limit_s is not None and now_s - self._since_s > limit_s
+
+    def _queue(self) -> None:
+        """Let others have their turn before the next frame of this client."""
+        asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self) -> None:
+        """Take the next frame, if it is there, or read on."""
+        if self._state in (State.CALLING, State.BLOCKED, State.CLOSED):
+            return
+        frame = self._next_frame()
+        if frame is not None:
+            self._state = State.CALLING
+            self._server.take(self, frame)
+            return
+        if self.gone:
+            return
+        if self._buffer and self._state is not State.RECEIVING:
+            self._since_s = time.monotonic()
+        self._state = State.RECEIVING if self._buffer else State.IDLE
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _next_frame(self) -> bytes | None:
+        """The next frame in the buffer; None if it is not there as a whole."""
+        buffer = self._buffer
+        if len(buffer) < _LENGTH_BYTES:
+            return None
+        size = int.from_bytes(buffer[:_LENGTH_BYTES])
+        if not 0 < size <= self._server.max_frame_bytes:
+            self.abort()
+            return None
+        end = _LENGTH_BYTES + size
+        if len(buffer) < end:
+            return None
+        frame = bytes(buffer[_LENGTH_BYTES:end])
+        del buffer[:end]
+        self._count_buffer()
+        return frame
+
+    def _count_buffer(self) -> bool:
+        """Count the buffer if it is large; False if this client may not have so much memory."""
+        size = len(self._buffer)
+        size = size if size > SMALL_BYTES else 0
+        more = size - self._counted_bytes
+        if more > 0:
+            if not self._trusted:
+                return self._state is State.QUEUED  # perhaps its next frame is `authenticate`
+            if not self._server.requests.take(more):
+                return False
+        elif more < 0:
+            self._server.requests.give_back(-more)
+        self._counted_bytes = size
+        return True
+
+    def _refuse(self) -> None:
+        """Close, after a reply if none is due before: the head of the frame is there."""
+        if self._state is State.RECEIVING:
+            self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))
+        self._close()
+
+    def _close(self) -> None:
+        """Close when the client has read what was written."""
+        if self._state is not State.CLOSED:
+            self._state = State.CLOSED
+            self._since_s = time.monotonic()
+            self._buffer.clear()
+            self._count_buffer()
+        self._transport.close()

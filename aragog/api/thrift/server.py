@@ -1,0 +1,278 @@
+"""
+The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
+
+A call that misses its deadline is answered, and counts as in flight until its thread returns. A
+call that waits for something (`Steps`) occupies a thread only while it takes a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from aragog.api.access_log import AccessLog
+from aragog.api.auth.tokens import Tokens
+from aragog.api.durations import Durations
+from aragog.api.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.problems import Problem
+from aragog.api.steps import Wait
+from aragog.api.stopping import QUIET_S, stop_listening
+from aragog.api.thrift import wire
+from aragog.api.thrift.calls.call import Call
+from aragog.api.thrift.calls.call_threads import CallThreads
+from aragog.api.thrift.calls.parked_calls import ParkedCalls
+from aragog.api.thrift.calls.session import session_reply
+from aragog.api.thrift.client_set import ClientSet
+from aragog.api.thrift.connection import Connection
+from aragog.api.thrift.contract import Pool, methods
+from aragog.api.thrift.errors import raised_for, too_late, unavailable
+from aragog.settings import ServingSettings
+
+DRAIN_S = 5.0
+_TICK_S = 0.002
+_FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
+"""Outcomes that are always in the access log."""
+
+
+class ThriftServer:
+    """
+    A server on the running event loop.
+
+    Args:
+        services: name in the contract to the object that handles its calls.
+        settings: limits, deadlines and tokens.
+        embedded: the store answers without waiting for a network; see `Workers`.
+        tokens: those in the settings, shared with the HTTP API; None: they are not shared.
+    """
+
+    def __init__(
+        self,
+        services: Mapping[str, Any],
+        settings: ServingSettings,
+        *,
+        embedded: bool = True,
+        tokens: Tokens | None = None,
+    ) -> None:
+        self.max_frame_bytes = settings.max_body_bytes
+        self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
+        """The large frames that arrive, and those of calls that run."""
+        self.replies = MemoryLimit(settings.max_response_memory_bytes, "unread replies")
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls so far, by (method, outcome), for metrics."""
+        self.durations = Durations()
+        """From the arrival of each call to its reply, by method."""
+        self._methods = methods(dict(services))
+        self._tokens = tokens or Tokens(settings.tokens, settings.processes)
+        self._log = AccessLog(settings.access_log_share)
+        self._most = settings.max_in_flight
+        self._handshake_s = settings.head_timeout_s
+        short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
+        self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
+        self._threads = CallThreads(settings, embedded=embedded, wake=self._flush_from_thread)
+        self._clients = ClientSet(settings)
+        self._parked = ParkedCalls(self._submit)
+        self._in_flight: set[Call] = set()
+        self._signalled = False
+        self._ticking = False
+        self._draining = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sockets: tuple[socket.socket, ...] = ()
+        self._tls: ssl.SSLContext | None = None
+        self._listeners: list[asyncio.Server] = []
+
+    async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Serve on these listening sockets."""
+        self._loop = loop = asyncio.get_running_loop()
+        self._sockets, self._tls = sockets, tls
+        for sock in sockets:
+            listener = await loop.create_server(
+                self._connection,
+                sock=sock,
+                ssl=tls,
+                ssl_handshake_timeout=self._handshake_s if tls else None,
+            )
+            self._listeners.append(listener)
+        self._clients.start()
+
+    async def drain(self, limit_s: float = DRAIN_S) -> None:
+        """
+        Accept no connections, answer the calls that run or come, and close quiet connections.
+
+        Calls that come meanwhile get Unavailable. A client whose call crossed the close of its
+        connection would not know whether it was made.
+        """
+        self._draining = True
+        sockets, self._sockets = self._sockets, ()
+        await stop_listening(sockets, self._listeners, self._connection, self._tls)
+        self._parked.resume_all()
+        await self._clients.close_when_quiet(QUIET_S, limit_s)
+        self._threads.close()
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls run or wait for a thread, including abandoned ones."""
+        return sum(self._threads.running.values())
+
+    @property
+    def waiting_calls(self) -> int:
+        """How many calls wait without a thread."""
+        return len(self._parked)
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._clients)
+
+    # What connections ask: `connection.ConnectionOwner`
+
+    def opened(self, connection: Connection, address: str) -> bool:
+        return self._clients.add(connection, address)
+
+    def closed(self, connection: Connection) -> None:
+        self._clients.discard(connection)
+        call = self._parked.cancel(connection)
+        if call is not None:
+            self._release(call)
+
+    def refusal(self, connection: Connection, begin: bytes) -> bytes:
+        try:
+            head = wire.read_head(begin)
+        except wire.BadFrame:
+            return b""
+        method = self._methods.get(head.name)
+        if method is None or not wire.is_call(head.kind):
+            return b""
+        call = Call(connection, method, begin, head, self._deadlines[method.pool])
+        reason, outcome = unavailable(self.requests.problem().detail), "Unavailable"
+        try:
+            self._tokens.check(connection.authorization, method.scope, counts=False)
+        except Problem as problem:
+            reason, outcome = raised_for(problem), "refused"
+        self.calls[method.name, outcome] += 1
+        return call.raised(reason)
+
+    def take(self, connection: Connection, frame: bytes) -> None:
+        try:
+            head = wire.read_head(frame)
+        except wire.BadFrame:
+            connection.abort()
+            return
+        method = self._methods.get(head.name)
+        if method is None or not wire.is_call(head.kind):
+            connection.answer(session_reply(connection, frame, head, self._tokens))
+            return
+        call = Call(connection, method, frame, head, self._deadlines[method.pool])
+        try:
+            call.token = self._tokens.check(connection.authorization, method.scope)
+        except Problem as problem:
+            self._answer(call, call.raised(raised_for(problem)), "refused")
+            return
+        if self._draining or self._threads.running[method.pool] >= self._most:
+            stopping = "the server is stopping; connect again"
+            refusal = unavailable(stopping if self._draining else "too many calls at once")
+            self._answer(call, call.raised(refusal), "Unavailable")
+            return
+        if len(frame) > SMALL_BYTES:
+            if not self.requests.take(len(frame)):
+                full = unavailable(self.requests.problem().detail)
+                self._answer(call, call.raised(full), "Unavailable")
+                return
+            call.counted_bytes = len(frame)
+        self._submit(call)
+
+    def _release(self, call: Call) -> None:
+        """Give back the memory of a call that no thread uses anymore."""
+        self.requests.give_back(call.counted_bytes)
+        call.counted_bytes = 0
+
+    def _connection(self) -> Connection:
+        return Connection(self, trusted=not self._tokens.required)
+
+    def _submit(self, call: Call) -> None:
+        """Run a call, or its next step, in a thread."""
+        self._in_flight.add(call)
+        self._threads.submit(call)
+        if self._threads.done:  # they need not wait for `_tick`: the event loop is awake
+            self._flush_soon()
+        if not self._ticking:
+            self._tick_later()
+
+    def _flush_from_thread(self) -> None:
+        if not self._signalled and self._loop is not None:
+            self._signalled = True
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                self._loop.call_soon_threadsafe(self._flush)
+
+    def _flush_soon(self) -> None:
+        if not self._signalled and self._loop is not None:
+            self._signalled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Send the replies that are there."""
+        self._signalled = False
+        while self._threads.done:
+            call, data, outcome = self._threads.done.popleft()
+            self._threads.running[call.method.pool] -= 1
+            if isinstance(data, Wait):
+                self._park(call, data)
+                continue
+            if call.counted_bytes:
+                self._release(call)
+            if call.answered:
+                continue
+            counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
+            if counted_bytes and not self.replies.take(counted_bytes):
+                counted_bytes = 0
+                data = call.raised(unavailable(self.replies.problem().detail))
+                outcome = "Unavailable"
+            self._answer(call, data, outcome, counted_bytes)
+
+    def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
+        call.answered = True
+        self._in_flight.discard(call)
+        self.calls[call.method.name, outcome] += 1
+        call.connection.answer(data, counted_bytes)
+        took_s = time.monotonic() - call.started_at_s
+        self.durations.add(call.method.name, took_s)
+        if self._log.takes(failed=outcome in _FAILURES):
+            what = {"service": call.method.service, "method": call.method.name}
+            target = wire.first_string(call.frame, call.arguments_at)
+            self._log.write(what, target, outcome, took_s * 1000, call.token)
+
+    def _park(self, call: Call, wait: Wait) -> None:
+        """Let a call wait; if its client has left, end it; if the server stops, continue it now."""
+        self._in_flight.discard(call)
+        if call.answered or call.connection.gone:
+            if call.steps is not None:
+                call.steps.close()
+            self._release(call)
+        elif self._draining:
+            self._submit(call)
+        else:
+            self._parked.park(call, wait)
+
+    def _tick_later(self) -> None:
+        self._ticking = True
+        if self._loop is not None:
+            self._loop.call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        """While calls are in flight: reply, enforce deadlines, help stuck threads."""
+        self._flush()
+        now_s = time.monotonic()
+        for call in self._in_flight:
+            if call.started_at_s < now_s - _TICK_S:
+                call.read_ahead()
+        for call in [call for call in self._in_flight if call.deadline_s <= now_s]:
+            self._answer(call, call.raised(too_late()), "DeadlineExceeded")
+        self._threads.help_if_stuck()
+        self._ticking = False
+        if self._in_flight:
+            self._tick_later()

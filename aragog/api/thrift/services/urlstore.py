@@ -1,0 +1,255 @@
+"""
+The calls of service UrlStore: argument structs in, values of the contract out.
+
+The server adds `token` to each argument struct: the name of the caller's token.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.batch_urls import normalized
+from aragog.api.hedging import ReadStore, unhedged
+from aragog.api.thrift.contract import MOST_ITEMS, Encoded, idl
+from aragog.api.thrift.errors import Missing
+from aragog.api.thrift.services import records
+from aragog.api.thrift.services.arguments import bounded, items, names, text
+from aragog.api.thrift.services.replies import MOST_REPLY_BYTES, facts_of, part_of
+from aragog.errors import BadInput, PermanentError
+from aragog.urls.normalize import normalize
+from aragog.urlstore.records import FieldValues, LinkRecord, ListPage, OutLink, Record
+from aragog.urlstore.store import UrlStore
+
+_PART = 100
+"""URLs that are read together."""
+
+
+class UrlStoreService:
+    """
+    Handles calls, each in a thread.
+
+    Args:
+        store: the store to read and write.
+        read: makes reads; None: they are those of `store`.
+        writers: who may write which fields.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        read: ReadStore | None = None,
+        writers: FieldWriters | None = None,
+    ) -> None:
+        self._store = store
+        self._writers = writers or FieldWriters({})
+        self._read = read or unhedged(store)
+
+    def get(self, args: Any) -> Any:
+        fields, url = names(args.fields), text(args.url, "url")
+        options = args.options
+        if not fields or (options is not None and options.facts):
+            record, standby = self._read(lambda store: store.get(url, fields or None))
+            if record is None:
+                raise Missing
+            return _whole(_record(record, standby, facts=bool(options and options.facts)))
+        urls = (normalize(url),)
+        (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
+        if values is None:
+            raise Missing
+        return _whole(records.one(values, fields, from_standby=standby))
+
+    @staticmethod
+    def get_shares(arguments: Mapping[str, Any]) -> bool:
+        """Calls of `get` that differ only in their URL are one read, if they name fields."""
+        options = arguments.get("options")
+        return bool(arguments.get("fields")) and not (options is not None and options.facts)
+
+    def get_together(self, calls: Sequence[Any]) -> list[Any]:
+        """The value or the exception of several calls of `get`: one read for those alike."""
+        results: list[Any] = [None] * len(calls)
+        alike: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
+        for place, call in enumerate(calls):
+            try:
+                fields, url = names(call.fields), text(call.url, "url")
+                if not fields or (call.options is not None and call.options.facts):
+                    results[place] = self.get(call)
+                else:
+                    alike[fields].append((place, normalize(url)))
+            except Exception as error:  # noqa: BLE001 - it is the result of only this call
+                results[place] = error
+        for fields, group in alike.items():
+            result = self._values([url for _, url in group], fields)
+            for (place, _), value in zip(group, result, strict=True):
+                results[place] = value
+        return results
+
+    def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+        """The record of each normalized URL as the value of `get`, or an exception."""
+        try:
+            result = self._read(lambda store: store.pages.values(urls, fields))[0]
+            return [Missing() if values is None else _encoded(values, fields) for values in result]
+        except Exception as error:  # noqa: BLE001 - it may be the result of only one call
+            if len(urls) == 1:
+                return [error]
+        return [value for url in urls for value in self._values([url], fields)]
+
+    def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
+        urls, fields = items(args.urls, "urls"), names(args.fields)
+        facts = bool(args.options is not None and args.options.facts)
+        results: list[bytes] = []
+        room = MOST_REPLY_BYTES
+        for at in range(0, len(urls), _PART):
+            read = self._part(urls[at : at + _PART], fields, facts=facts)
+            room -= sum(map(len, read))
+            results += read if room >= 0 else _fitting(read, room)
+            if room < 0:
+                break
+        results += [_LEFT_OUT] * (len(urls) - len(results))
+        return records.many(results, len(urls))
+
+    def _part(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
+        valid, refused = normalized(urls)
+        try:
+            results = self._results(valid, fields, facts=facts)
+        except PermanentError:
+            results = [self._alone(url, fields, facts=facts) for url in valid]
+        for place, error in refused.items():
+            results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
+        return results
+
+    def _results(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
+        """A RecordResult of each normalized URL."""
+        if fields and not facts:
+            values, standby = self._read(lambda store: store.pages.values(urls, fields))
+            return records.results(values, fields, _UNKNOWN, from_standby=standby)
+        rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
+        return [
+            _UNKNOWN if row is None else records.wrapped(_record(row, standby, facts=facts))
+            for row in rows
+        ]
+
+    def _alone(self, url: str, fields: tuple[str, ...], *, facts: bool) -> bytes:
+        try:
+            return self._results([url], fields, facts=facts)[0]
+        except PermanentError as error:
+            return records.absent(idl.ItemStatus.DAMAGED, str(error))
+
+    def put(self, args: Any) -> str:
+        options = args.options or idl.PutOptions()
+        fields = args.fields or {}
+        self._writers.check(args.token, fields)
+        return self._store.put(
+            text(args.url, "url"),
+            fields,
+            at_ms=options.at_ms,
+            provenance=options.provenance,
+            if_version=options.if_version,
+        )
+
+    def deleteFields(self, args: Any) -> str:  # noqa: N802
+        fields = names(args.names)
+        self._writers.check(args.token, fields)
+        return self._store.delete_fields(text(args.url, "url"), fields)
+
+    def remove(self, args: Any) -> None:
+        url = text(args.url, "url")
+        self._writers.check_all(args.token, self._store, url)
+        self._store.remove(url)
+
+    def outlinks(self, args: Any) -> Any:
+        url, limit = text(args.url, "url"), bounded(args.limit, "limit", 1, MOST_ITEMS)
+        cursor = args.cursor or None
+        return _links(self._read(lambda store: store.links.outlinks(url, limit, cursor))[0])
+
+    def inlinks(self, args: Any) -> Any:
+        url, limit = text(args.url, "url"), bounded(args.limit, "limit", 1, MOST_ITEMS)
+        cursor = args.cursor or None
+        return _links(self._read(lambda store: store.links.inlinks(url, limit, cursor))[0])
+
+    def addLinks(self, args: Any) -> None:  # noqa: N802
+        links = [
+            OutLink(text(link.url, "links.url"), link.text or "", link.rel or "")
+            for link in items(args.links, "links")
+        ]
+        self._store.links.add(text(args.url, "url"), links)
+
+    def removeLinks(self, args: Any) -> None:  # noqa: N802
+        self._store.links.remove(text(args.url, "url"), items(args.targets, "targets"))
+
+    def countInlinks(self, args: Any) -> int:  # noqa: N802
+        url = text(args.url, "url")
+        count: int = self._read(lambda store: store.links.count_inlinks(url))[0]
+        return count
+
+    def content(self, args: Any) -> Any:
+        options = args.options or idl.ContentOptions()
+        stored = self._store.content(text(args.url, "url"))
+        if stored is None:
+            raise Missing
+        begin = bounded(options.offset_bytes, "offset_bytes", 0, 2**62, 0)
+        limit = bounded(options.limit_bytes, "limit_bytes", 1, MOST_REPLY_BYTES, MOST_REPLY_BYTES)
+        return part_of(stored, begin, limit)
+
+    def aliases(self, args: Any) -> list[str]:
+        url = text(args.url, "url")
+        urls: list[str] = self._read(lambda store: store.aliases.of(url))[0]
+        return urls
+
+    def history(self, args: Any) -> list[Any]:
+        url, field = text(args.url, "url"), text(args.field, "field")
+        past = self._read(lambda store: store.pages.history(url, field))[0]
+        return [idl.PastValue(value=value, at_ms=at_ms) for value, at_ms in past]
+
+    def watch(self, args: Any) -> None:
+        self._store.schedule.watch(text(args.url, "url"), text(args.owner, "owner"))
+
+    def unwatch(self, args: Any) -> None:
+        self._store.schedule.unwatch(text(args.url, "url"), text(args.owner, "owner"))
+
+
+_UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
+
+
+_LEFT_OUT = records.absent(
+    idl.ItemStatus.LEFT_OUT, "the reply is full: ask for this URL in another call, or fewer fields"
+)
+
+
+def _fitting(results: list[bytes], excess: int) -> list[bytes]:
+    """Results without the last ones, which exceed the room by `-excess` bytes."""
+    while results and excess < 0:
+        excess += len(results.pop())
+    return results
+
+
+def _encoded(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
+    try:
+        return _whole(records.one(values, fields))
+    except BadInput as error:
+        return error
+
+
+def _whole(reply: Encoded) -> Encoded:
+    """The reply of `get`, if it fits into a frame that clients accept."""
+    if len(reply) > MOST_REPLY_BYTES:
+        raise BadInput(f"fields: they have more than {MOST_REPLY_BYTES} bytes; ask for some only")
+    return reply
+
+
+def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
+    fields = tuple(record.fields)
+    values = FieldValues(
+        record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
+    )
+    if not facts:
+        return records.one(values, fields, from_standby=standby)
+    more = idl.Record(**facts_of(record))
+    return records.one(values, fields, from_standby=standby, more=more)
+
+
+def _links(page: ListPage[LinkRecord]) -> Any:
+    links = [idl.Link(url=link.url, text=link.text, rel=link.rel) for link in page.items]
+    return idl.LinkPage(links=links, cursor=page.cursor)

@@ -1,0 +1,216 @@
+"""Hedged reads: the policy on simulated latencies, and two real stores of which one stands still."""
+
+import random
+import statistics
+import threading
+
+import pytest
+
+from aragog.api.hedging import FIRST_DELAY_S, HedgedReads, HedgePolicy, Latencies
+from aragog.clock import ManualClock
+from aragog.errors import InvalidUrl, StoreUnavailable
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import stand
+from tests.support.waiting import wait_until
+
+URL = "http://shop.example/"
+
+
+def simulated(latency_s, reads=50_000, seed=7):
+    """The policy, and the latencies that callers saw after it had learned."""
+    rng, policy, seen = random.Random(seed), HedgePolicy(), []
+    for _ in range(reads):
+        policy.begun()
+        primary_s = latency_s(rng)
+        policy.answered(primary_s)
+        if primary_s > policy.delay_s and policy.hedge():
+            seen.append(min(primary_s, policy.delay_s + rng.lognormvariate(-6.9, 0.3)))
+        else:
+            seen.append(primary_s)
+            policy.mirror()
+    return policy, seen[reads // 10 :]
+
+
+def healthy(rng):
+    """About 1 ms."""
+    return rng.lognormvariate(-6.9, 0.3)
+
+
+def stalling(share):
+    return lambda rng: healthy(rng) + (0.1 if rng.random() < share else 0)
+
+
+def p(percent, latencies):
+    return statistics.quantiles(latencies, n=1000)[int(percent * 10) - 1]
+
+
+def test_one_percent_of_stalls_is_hidden_for_two_percent_of_reads():
+    assert p(99, simulated(stalling(0.01))[1]) < 0.010
+
+    policy, seen = simulated(stalling(0.01))
+
+    assert p(99.9, seen) < 0.015
+    assert policy.hedged + policy.mirrored <= 0.02 * policy.reads + 1
+    assert policy.delay_s < 0.006
+
+
+def test_a_healthy_primary_is_hedged_rarely_and_the_standby_kept_warm():
+    policy, _ = simulated(healthy)
+
+    assert policy.hedged / policy.reads < 0.005
+    assert (policy.hedged + policy.mirrored) / policy.reads == pytest.approx(0.01, abs=0.001)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+def test_a_primary_that_stalls_often_does_not_double_the_load(share):
+    policy, _ = simulated(stalling(share))
+
+    assert policy.hedged + policy.mirrored <= 0.02 * policy.reads + 1
+
+
+def test_the_policy_follows_a_change_of_latency():
+    rng, policy = random.Random(7), HedgePolicy()
+    for scale in (1, 20, 1):
+        for _ in range(60_000):
+            policy.begun()
+            policy.answered(scale * healthy(rng))
+        assert 0.001 * scale < policy.delay_s < 0.006 * scale
+
+
+def test_quantiles_are_within_a_tenth():
+    latencies = Latencies()
+    for n in range(1, 1001):
+        latencies.add(n / 1000)
+
+    for share, quantile in zip((0.5, 0.99), latencies.quantiles(0.5, 0.99), strict=True):
+        assert share <= quantile <= share * 1.1
+
+
+class Gated:
+    """A store whose reads wait for a gate, or raise."""
+
+    def __init__(self, store, gate=None, error=None):
+        self._store, self._gate, self._error = store, gate, error
+        self.reads = 0
+
+    def get(self, url):
+        self.reads += 1
+        if self._gate is not None:
+            assert self._gate.wait(60)
+        if self._error is not None:
+            raise self._error
+        return self._store.get(url)
+
+
+@pytest.fixture
+def gate():
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def a_store(**fields):
+    store = stand(MemoryTables(ManualClock())).store
+    for url, value in fields.items():
+        store.put(f"http://{url}.example/", {"of": value})
+    return store
+
+
+def reading(primary, standby):
+    return HedgedReads(primary, standby, threads=4)
+
+
+def test_a_read_that_stands_still_is_answered_by_the_standby(gate):
+    hedged = reading(Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby")))
+
+    record = hedged.read(lambda store: store.get(URL))
+
+    assert (record.value.fields["of"], record.from_standby) == (b"standby", True)
+    assert hedged.policy.hedged == 1
+    hedged.close()
+
+
+def test_a_read_in_time_is_answered_by_the_primary_alone():
+    standby = Gated(a_store())
+    hedged = reading(a_store(shop=b"primary"), standby)
+    hedged.policy.delay_s = 60
+
+    record = hedged.read(lambda store: store.get(URL))
+
+    assert (record.value.fields["of"], record.from_standby) == (b"primary", False)
+    assert standby.reads == 0
+    hedged.close()
+
+
+def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate):
+    primary, standby = Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby"))
+    hedged = reading(primary, standby)
+    answers = []
+    reads = [
+        threading.Thread(target=lambda: answers.append(hedged.read(lambda store: store.get(URL))))
+        for _ in range(3)
+    ]
+    for each in reads:
+        each.start()
+    wait_until(lambda: len(answers) == 1 and primary.reads == 3)
+    gate.set()
+    for each in reads:
+        each.join(60)
+
+    assert sorted(answer.from_standby for answer in answers) == [False, False, True]
+    assert standby.reads == 1
+    hedged.close()
+
+
+@pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is unavailable")])
+def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error):
+    standby = Gated(a_store(), error=error)
+    hedged = reading(Gated(a_store(shop=b"primary"), gate), standby)
+    opened = threading.Thread(target=lambda: (wait_until(lambda: standby.reads), gate.set()))
+    opened.start()
+
+    record = hedged.read(lambda store: store.get(URL))
+
+    opened.join(60)
+    assert (record.value.fields["of"], record.from_standby) == (b"primary", False)
+    hedged.close()
+
+
+def test_an_outage_of_the_primary_is_hidden_whatever_the_budget():
+    away = StoreUnavailable("hbase", "is unavailable")
+    hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
+
+    record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
+
+    assert all(answer.from_standby and answer.value.fields["of"] == b"standby" for answer in record)
+    with pytest.raises(StoreUnavailable, match="is unavailable"):
+        hedged.read(lambda store: store.get("http://unknown.example/"))
+    hedged.close()
+
+
+def test_bad_input_is_not_sent_to_the_standby():
+    standby = Gated(a_store())
+    hedged = reading(a_store(), standby)
+    hedged.policy.delay_s = 60
+
+    with pytest.raises(InvalidUrl):
+        hedged.read(lambda store: store.get("nonsense"))
+
+    assert standby.reads == 0
+    hedged.close()
+
+
+def test_the_standby_is_asked_now_and_then_to_stay_warm():
+    standby = Gated(a_store())
+    hedged = reading(a_store(shop=b"primary"), standby)
+    hedged.policy.delay_s = 60
+
+    for _ in range(50):
+        hedged.policy.begun()
+        hedged.policy.begun()
+    hedged.read(lambda store: store.get(URL))
+
+    wait_until(lambda: standby.reads == 1)
+    assert (hedged.policy.mirrored, hedged.policy.hedged) == (1, 0)
+    assert FIRST_DELAY_S == 0.02
+    hedged.close()
