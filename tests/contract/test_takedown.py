@@ -158,6 +158,7 @@ def test_nothing_stays_of_a_link_that_the_page_had_before_its_last_fetch(a_stand
 
     assert rows_with(a_stand, SECRET) == set()
     assert rows_with(a_stand, GONE.encode()) == {"n"}
+    assert store.takedowns.listed() == [("url", GONE)]
     assert store.links.count_inlinks(THIRD) == len(fans)
     assert store.links.count_inlinks(OTHER) == 0
     assert store.maintenance.repair().repaired == {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aragog.errors import TakenDown
+from aragog.urls.normalize import normalize
 from aragog.urlstore.records import LinkRecord, Record
 from aragog.urlstore.store import UrlStore
 
@@ -55,9 +57,14 @@ def read_url(
         url: the URL in any spelling.
         fields: the fields to return; None: all.
         include: those of `EXTRAS` to add.
+
+    Raises:
+        TakenDown: the URL was taken down.
     """
     result = store.get(url, fields)
     if result is None:
+        for refused in store.takedowns.refused([normalize(url)]):
+            raise TakenDown(refused)
         return None
     return record(store, result) | extras(store, url, include)
 

@@ -80,9 +80,9 @@ def _named(opened: UrlStore, url: str) -> str:
 @click.command()
 @as_json_lines
 def takedowns(*, as_json: bool) -> None:
-    """List the hosts and domains that were taken down."""
+    """List the hosts, domains and URLs that were taken down."""
     with closing(url_store(command_settings())) as opened:
-        for kind, name in opened.takedowns.sites():
+        for kind, name in opened.takedowns.listed():
             if as_json:
                 echo_json({"kind": kind, "name": name})
             else:
@@ -117,7 +117,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
     resolved = settings.resolved()
     with redis_client(resolved) as client:
         try:
-            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.sites())
+            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.listed())
             if purge:
                 done = takedown_purge(settings, opened).run()
                 note(

@@ -1,5 +1,5 @@
 """
-The hosts and domains that were taken down: a copy in Redis of the store's, for producers.
+The hosts, domains and URLs that were taken down: a copy in Redis of the store's, for producers.
 
 It saves messages and informs callers immediately. If Redis lost the copy, or does not have a new
 takedown yet, the fetch and store stages refuse the URLs: they ask the store itself.
@@ -13,7 +13,7 @@ import redis
 
 from aragog.redis_kit.errors import redis_errors
 from aragog.urls.domain import host
-from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, parents
+from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, URL, parents
 
 
 class SiteBlocks:
@@ -24,23 +24,23 @@ class SiteBlocks:
         self._key = f"{prefix}taken_down"
 
     def refused(self, urls: Sequence[str]) -> set[str]:
-        """The normalized URLs whose site was taken down; usually one round trip."""
+        """The normalized URLs that were taken down, or their site; usually one round trip."""
         with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
                 return set()
             names = {name: _entries(name) for name in map(host, urls)}
-            entries = sorted(set().union(*names.values()))
-            with self._redis.pipeline(transaction=False) as pipe:
-                for entry in entries:
-                    pipe.sismember(self._key, entry)
-                blocked_entries = {
-                    e for e, blocked in zip(entries, pipe.execute(), strict=True) if blocked
-                }
-        return {url for url in urls if blocked_entries & names[host(url)]}
+            entries = sorted(set().union(*names.values(), (f"{URL}:{url}" for url in urls)))
+            found = self._redis.smismember(self._key, entries)
+            blocked_entries = {entry for entry, is_in in zip(entries, found, strict=True) if is_in}
+        return {
+            url
+            for url in urls
+            if f"{URL}:{url}" in blocked_entries or blocked_entries & names[host(url)]
+        }
 
-    def replace(self, sites: Iterable[tuple[str, str]]) -> None:
-        """Replace the copy by the sites of the store: (kind, name) each."""
-        entries = [f"{kind}:{name}" for kind, name in sites]
+    def replace(self, listed: Iterable[tuple[str, str]]) -> None:
+        """Replace the copy by what the store lists: (kind, name) each (`Takedowns.listed`)."""
+        entries = [f"{kind}:{name}" for kind, name in listed]
         with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
             pipe.delete(self._key)
             if entries:

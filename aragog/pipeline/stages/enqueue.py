@@ -61,7 +61,7 @@ class EnqueueStatus(StrEnum):
     WAITING = "already waiting"
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
-    """Its host or domain was taken down, so it is not fetched."""
+    """It was taken down, or its host or domain, so it is not fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ def _answer(url: str, to: str | InvalidUrl, new: set[str], refused: set[str]) ->
     if isinstance(to, InvalidUrl):
         return EnqueueResult(url, EnqueueStatus.INVALID, reason=to.reason)
     if to in refused:
-        return EnqueueResult(url, EnqueueStatus.TAKEN_DOWN, to, reason="its host was taken down")
+        return EnqueueResult(url, EnqueueStatus.TAKEN_DOWN, to, reason="it was taken down")
     if to in new:
         new.discard(to)  # a second spelling in the same chunk is then already in flight
         return EnqueueResult(url, EnqueueStatus.ACCEPTED, to)

@@ -60,8 +60,8 @@ class MaintenanceStage:
             log.warning("%d URLs were in flight for two days and were dropped", dropped)
 
     def share_takedowns(self) -> None:
-        """Copy the hosts and domains that were taken down to where producers look."""
-        self.blocks.replace(self.store.takedowns.sites())
+        """Copy the hosts, domains and URLs that were taken down to where producers look."""
+        self.blocks.replace(self.store.takedowns.listed())
 
     def sweep_spool(self) -> None:
         """Free bodies that no message names."""

@@ -66,13 +66,19 @@ class Takedown:
         if alias_of(row, canonical) is None:
             self.zen.hosts.delete(canonical, at_ms=now_ms)
 
-    def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
-        """Take down each page with its aliases, and what these URLs sent; the number of URLs."""
+    def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
+        """
+        Take down each page with its aliases, and what these URLs sent; returns how many.
+
+        `listed`: enter them into the list of URLs that were taken down.
+        """
         members = {
             member
             for canonical in urls
             for member in (canonical, *self.aliases.pointing_to(canonical))
         }
+        if listed:
+            self.tombstones.list_urls(members, now_ms)
         sent = [page for url in members for page in self.hosts.sent_by_url(url)]
         lists = (self._leave_host, self._leave_page)
         return self._all(members, sent, now_ms, members.__contains__, lists)
@@ -163,6 +169,7 @@ class Takedown:
     def lift(self, url: str, now_ms: int) -> None:
         """Let a URL be stored again."""
         self.zen.nodes.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        self.tombstones.unlist_url(url, now_ms)
         self.tombstones.changed()
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:

@@ -11,7 +11,7 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes
 from aragog.urlstore.takedowns.takedown import Takedown
-from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, Tombstones, site_name
+from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.properties import Row
 
@@ -116,6 +116,10 @@ class Takedowns:
         """The hosts and domains that were taken down: ("host" or "domain", name) each, sorted."""
         return sorted(self.tombstones.all())
 
+    def listed(self) -> list[tuple[str, str]]:
+        """`sites`, and ("url", URL) of each URL that was taken down by itself, or as an alias."""
+        return [*self.sites(), *((URL, url) for url in self.tombstones.urls())]
+
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
         The normalized URLs that were taken down, individually or with their site.
@@ -140,7 +144,7 @@ class Takedowns:
         """Remove data written for normalized URLs that were taken down since `before`."""
         if self.tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self.clock.now_ms()
-            self.takedown.of_urls(late, now_ms)
+            self.takedown.of_urls(late, now_ms, listed=False)
             self.clock.deleted_at(now_ms)
 
     @contextmanager

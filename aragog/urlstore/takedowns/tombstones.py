@@ -1,6 +1,9 @@
 """
 Tombstones: hosts and domains that were taken down and are not fetched or stored again.
 
+Single URLs have a stub in their node instead; a list of them beside the tombstones is for people
+and producers.
+
 Each tombstone is a row in every bucket of the table of unique values, so that a damaged file loses
 none. A counter beside them changes with each takedown, including single URLs: a process reads the
 tombstones again only if it has changed, and a writer that finds it changed after a write checks
@@ -10,6 +13,7 @@ again what it wrote. So a page is removed regardless of whether the takedown or 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from aragog.errors import BadInput, InvalidUrl
 from aragog.urls.domain import host as host_of
@@ -17,9 +21,10 @@ from aragog.urls.normalize import normalize
 from aragog.zen.graph import Zen
 from aragog.zen.properties import newest_ms
 
-HOST, DOMAIN = "host", "domain"
+HOST, DOMAIN, URL = "host", "domain", "url"
 
 _NAME = b"down\0"
+_URLS = b"down-url\0"
 _COUNTER = b"down-count"
 _VALUE = b"i:v"
 _COUNT = b"i:c"
@@ -116,6 +121,24 @@ class Tombstones:
         self.changed()
         return removed
 
+    def urls(self) -> list[str]:
+        """The URLs that were taken down one by one, with their aliases; sorted."""
+        prefix = self._row(_URLS)
+        rows = self._registry.beginning_with(prefix)
+        return [name.removeprefix(prefix).decode() for name, _ in rows]
+
+    def list_urls(self, urls: Iterable[str], now_ms: int) -> None:
+        """Add URLs to that list; safe to repeat."""
+        keys = (bytes([b]) + _URLS + url.encode() for b in self._registry.buckets() for url in urls)
+        self._registry.put_many([(key, {_VALUE: b"1"}, now_ms) for key in keys])
+
+    def unlist_url(self, url: str, now_ms: int) -> None:
+        """Remove a URL from that list, if it is there."""
+        for bucket in self._registry.buckets():
+            key = bytes([bucket]) + _URLS + url.encode()
+            if row := self._registry.get(key):
+                self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
+
     def changed(self) -> None:
         """Make every process check again."""
         for bucket in self._registry.buckets():
@@ -123,10 +146,14 @@ class Tombstones:
 
     def repair(self, now_ms: int) -> None:
         """Give buckets whose file was replaced the tombstones of the others."""
-        names_of: dict[int, set[bytes]] = {}
-        for bucket in self._registry.buckets():
-            prefix = bytes([bucket]) + _NAME
-            names_of[bucket] = {name[1:] for name, _ in self._registry.beginning_with(prefix)}
+        names_of: dict[int, set[bytes]] = {
+            bucket: {
+                name[1:]
+                for prefix in (_NAME, _URLS)
+                for name, _ in self._registry.beginning_with(bytes([bucket]) + prefix)
+            }
+            for bucket in self._registry.buckets()
+        }
         every = set[bytes]().union(*names_of.values())
         for bucket, names in names_of.items():
             for name in every - names:

@@ -18,6 +18,7 @@ from aragog.pinlater.transport.envelope import arguments
 from aragog.pinlater.transport.worker.dead_letters import QUEUE
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
+from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.reextract import ReextractBatch
@@ -200,6 +201,33 @@ def run(tmp_path, own_redis, monkeypatch):
         return CliRunner().invoke(main, ["store", *arguments], catch_exceptions=False)
 
     return call
+
+
+def test_a_takedown_of_one_url_reads_alike_everywhere(run, tmp_path, own_redis):
+    store = url_store(Settings(data_dir=tmp_path / "cli"))
+    store.put(GONE, {"t": b"1"})
+    store.close()
+
+    assert run("takedown", "--url", GONE, "--yes").exit_code == 0
+
+    assert run("takedowns").output.split() == ["url", GONE]
+    shown = CliRunner().invoke(main, ["show", GONE])
+    assert f"{GONE}: was taken down" in shown.output
+    client = redis.Redis.from_url(own_redis.url)
+    blocks = SiteBlocks(client, prefix="aragog:")
+    assert blocks.refused([GONE, GONE + "other", KEEP]) == {GONE}
+    assert run("lift-takedown", GONE).exit_code == 0
+    assert run("takedowns").output == ""
+    assert blocks.refused([GONE]) == set()
+
+
+def test_a_url_that_was_taken_down_alone_is_not_enqueued(crawl):
+    crawl.store.takedowns.take_down(url=GONE)
+    crawl.pipeline.maintenance.share_takedowns()
+
+    (result,) = crawl.pipeline.enqueuer.enqueue([GONE], EnqueueOptions())
+
+    assert (result.status, result.reason) == (EnqueueStatus.TAKEN_DOWN, "it was taken down")
 
 
 def test_an_alias_on_another_host_is_taken_down_alone_and_its_target_named(run, tmp_path):

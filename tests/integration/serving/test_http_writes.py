@@ -198,6 +198,8 @@ def test_a_url_that_was_taken_down_is_refused(api, a_stand):
     tick(a_stand)
 
     assert api.ask("PUT", AT, {"fields": {"team.a": "1"}}).status == 403
+    read = api.get(AT)
+    assert (read.status, read.json["detail"]) == (403, f"{A}: was taken down")
 
 
 def test_enqueue_gives_a_result_for_each_url(a_stand):
