@@ -3,6 +3,7 @@ Measure politeness at scale: a skewed backlog of many domains through the fetch 
 
     python -m bench.politeness [--domains N] [--urls N] [--qps N] [--seconds N] [--threads N]
     python -m bench.politeness --domains 10000 --urls 1000000 --qps 0.005 --seconds 600
+    python -m bench.politeness --urgent --raise-to 10
 
 The limiter, the robots cache, the in-flight set, pinlater and Celery's messages are real, on two
 private redis-servers; origins are in the same process and only record when they are requested.
@@ -11,6 +12,11 @@ work, how often a task visited a URL, requests closer than the interval, limiter
 memory. The default is 60 s on 500 domains; the rate of all domains together must be one that the
 machine can do (`--domains` times `--qps`), or the machine is what is measured. The domains
 start in different phases, and the share counts from one interval after the start.
+
+With `--urgent`, a URL of priority 2 is enqueued every two seconds for one of the domains with the
+longest backlogs, and the time until its request is counted in intervals. With `--raise-to`, the rate
+of the domain with the longest backlog is raised half-way; printed is after how many seconds its
+requests came at the new rate, which holds while ten gaps in a row are at most half again as long.
 
 Memory is read twice a second. The figure of a waiting URL is the largest one after the first visits:
 everything on the shared Redis (messages, in-flight set, counters), divided by the URLs that wait.
@@ -47,6 +53,7 @@ from aragog.pinlater.shards.redis_shard import RedisShard
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
+from aragog.pipeline.permission.releasing import Releasing
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions
@@ -61,6 +68,9 @@ from aragog.settings.sections.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
 
 NOISE_S = 0.002
+URGENT_EVERY_S = 2.0
+# It has the longest backlog.
+RAISED = "d0.example"
 CLAIM_MS = 60_000
 AGENT = "aragog/1.0 (+https://example.org/bot)"
 LOOK_EVERY_S = 0.5
@@ -75,6 +85,8 @@ class Origins:
         self._limiter = pipeline.robots.limiter
         self._clock = pipeline.robots.clock
         self.asked: dict[str, list[float]] = defaultdict(list)
+        self.urgent: dict[str, float] = {}
+        """When each URL of `Probe` was requested."""
 
     def fetch(self, url: str, *, gate: Gate, **_: Any) -> Outcome:
         later = gate.acquire_permit(url)
@@ -82,7 +94,10 @@ class Origins:
         if later is not None:
             at_ms = later.retry_at_ms
             return Redirected(url=url, target=url, retry_at_ms=at_ms, fetched_at_ms=now_ms)
-        self.asked[self._limiter.key_for(url)].append(time.monotonic())
+        now_s = time.monotonic()
+        self.asked[self._limiter.key_for(url)].append(now_s)
+        if "/urgent/" in url:
+            self.urgent[url] = now_s
         gate.release_permit(url)
         return Gone(url=url, final_url=url, status=404, fetched_at_ms=now_ms)
 
@@ -157,6 +172,60 @@ class Memory(threading.Thread):
             self.per_url.append(self.look())
 
 
+class Probe(threading.Thread):
+    """Enqueues urgent URLs, and raises a rate, while the backlog is sent."""
+
+    def __init__(self, pipeline: Pipeline, origins: Origins, args: argparse.Namespace) -> None:
+        super().__init__(daemon=True)
+        self._pipeline, self._origins, self._args = pipeline, origins, args
+        self._enqueued: dict[str, float] = {}
+        self.raised_at_s: float | None = None
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        middle_s = time.monotonic() + self._args.seconds / 2
+        while not self.ended.wait(URGENT_EVERY_S):
+            if self._args.raise_to and not self.raised_at_s and time.monotonic() > middle_s:
+                live = self._pipeline.release.overrides.live
+                assert live is not None
+                live.set_qps(RAISED, self._args.raise_to, who="bench")
+                self.raised_at_s = time.monotonic()
+            if self._args.urgent:
+                number = len(self._enqueued)
+                url = f"http://www.d{1 + number % 10}.example/urgent/{number}"
+                self._enqueued[url] = time.monotonic()
+                options = EnqueueOptions(priority=2)
+                for _ in self._pipeline.enqueuer.enqueue([url], options):
+                    pass
+
+    def facts(self) -> dict[str, str]:
+        facts = {}
+        if self._enqueued:
+            waits = sorted(
+                (self._origins.urgent[url] - at_s) * self._args.qps
+                for url, at_s in self._enqueued.items()
+                if url in self._origins.urgent
+            )
+            over = sum(wait > 2 for wait in waits)
+            facts["urgent URLs, sent"] = f"{len(self._enqueued)}, {len(waits)}"
+            if waits:
+                facts["urgent: intervals until sent"] = (
+                    f"half {waits[len(waits) // 2]:.2f}, most {waits[-1]:.2f} ({over} over 2)"
+                )
+        if self.raised_at_s is not None:
+            facts[f"raised to {self._args.raise_to:g}/s holds after"] = self._held_after()
+        return facts
+
+    def _held_after(self) -> str:
+        since_s = self.raised_at_s or 0.0
+        instants = [at_s for at_s in sorted(self._origins.asked[RAISED]) if at_s > since_s]
+        most_s = 1.5 / self._args.raise_to
+        for n in range(len(instants) - 10):
+            if all(b - a <= most_s for a, b in pairwise(instants[n : n + 11])):
+                return f"{instants[n] - since_s:.1f} s ({len(instants)} requests since)"
+        return f"never ({len(instants)} requests since)"
+
+
 def zipf_urls(domains: int, urls: int) -> list[str]:
     """At least one URL a domain; the n-th domain has a share of the others in proportion to 1/n."""
     rng = random.Random(1)
@@ -181,6 +250,8 @@ def main() -> None:
     parser.add_argument("--qps", type=float, default=0.5)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--threads", type=int, default=64)
+    parser.add_argument("--urgent", action="store_true")
+    parser.add_argument("--raise-to", type=float, default=0.0)
     args = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
@@ -210,9 +281,15 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     calls = script_calls(limiting)
     started_at_s, cpu_s = time.monotonic(), time.process_time()
     memory.start()
+    releasing = Releasing(pipeline.release.run).start()
+    probe = Probe(pipeline, origins, args)
+    probe.start()
     queue.work(pipeline, started_at_s + args.seconds, args.threads)
+    releasing.stop()
     memory.ended.set()
+    probe.ended.set()
     memory.join()
+    probe.join()
     took_s = time.monotonic() - started_at_s
     cpu_s = time.process_time() - cpu_s
     calls_per_s = (script_calls(limiting) - calls) / took_s
@@ -221,7 +298,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     span = started_at_s, started_at_s + took_s
     # Enqueueing takes its time, so by then some domains wait for their first request.
     warm_s = started_at_s + min(1 / args.qps, args.seconds / 2)
-    facts = politeness(args.qps, origins.asked, urls, span, warm_s)
+    facts = politeness(args.qps, origins.asked, urls, span, warm_s, RAISED if args.raise_to else "")
     seen = queue.visits.values()
     requests = sum(map(len, origins.asked.values()))
     facts |= {
@@ -236,7 +313,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
         "URLs that wait at the end": f"{in_flight.count():,}",
         "limiter bytes per active domain": f"{per_domain:.0f}",
     }
-    show(facts)
+    show(facts | probe.facts())
 
 
 def settings_of(
@@ -291,6 +368,7 @@ def politeness(
     urls: Sequence[str],
     span: tuple[float, float],
     warm_s: float,
+    raised: str = "",
 ) -> dict[str, str]:
     """The share of the allowed rate that was used after `warm_s`, and what was asked too early."""
     interval_s = 1 / qps
@@ -298,6 +376,8 @@ def politeness(
     used = allowed = violations = 0
     for key, instants in requested.items():
         instants.sort()
+        if key == raised:
+            continue  # it has two rates
         violations += sum(b - a < interval_s - NOISE_S for a, b in pairwise(instants))
         over = len(instants) >= backlog[key]
         until_s = instants[-1] if over else span[1]

@@ -12,11 +12,13 @@ from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims.gates import Opening
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.permission.waiting_line import URGENT
 from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import claim_limit
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.statistics.metric_totals import MetricTotals
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.lines import Lines
 from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
@@ -76,7 +78,13 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
         overrides,
         settings.redis.prefix,
         clock=clock,
+        lines=lines_of(settings),
     )
+
+
+def lines_of(settings: Settings) -> Lines:
+    """The lines in which URLs wait for slots; connected on first use."""
+    return Lines(redis_nodes(settings), prefix=settings.redis.prefix)
 
 
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
@@ -113,6 +121,12 @@ def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
     nodes = redis_nodes(settings, quick_client)
     servers = {f"redis {n}": client for n, client in enumerate(nodes.clients)}
     return claim_limit(spool(settings, nodes), Admission(servers))
+
+
+def fetches_open(settings: Settings) -> Callable[[], bool]:
+    """Whether URLs may leave their lines now: not while the spool is closed."""
+    gate = fetch_gate(settings) or claim_limit(spool(settings, redis_nodes(settings, quick_client)))
+    return lambda: gate().lowest > URGENT
 
 
 def metric_totals(settings: Settings) -> MetricTotals:

@@ -10,7 +10,9 @@ from functools import partial
 import redis
 
 from aragog.bootstrap.redis_services import (
+    fetches_open,
     limiter,
+    lines_of,
     overrides_of,
     redis_nodes,
     robots_cache,
@@ -40,6 +42,7 @@ from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules
 from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.permission.waiting_line import WaitingLine
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OwnTask, Sender
@@ -53,12 +56,15 @@ from aragog.pipeline.stages.fetch import FetchStage
 from aragog.pipeline.stages.maintenance import MaintenanceStage
 from aragog.pipeline.stages.reextract import ReextractStage
 from aragog.pipeline.stages.refresh import RefreshStage
+from aragog.pipeline.stages.release import ReleaseStage
 from aragog.pipeline.stages.render import PageRenderer, RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
 from aragog.pipeline.statistics.counters import Counters
 from aragog.pipeline.statistics.outcome_log import OutcomeLog
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.store import UrlStore
@@ -138,7 +144,11 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         ),
         waiting=waiting,
         rescheduling=Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None),
-        access=Access(gate_rules, SsrfFilter(settings.fetch)),
+        access=Access(
+            gate_rules,
+            SsrfFilter(settings.fetch),
+            WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
+        ),
     )
 
 
@@ -155,6 +165,7 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         sender=parts.sender,
         enqueuer=parts.enqueuer,
         fetch=_fetch_stage(parts, requester),
+        release=_release_stage(settings, rules.limiter, rules.overrides, parts.sender),
         robots=robots,
         render=_render_stage(parts, robots, renderer),
         canonicalize=CanonicalizeStage(
@@ -195,6 +206,20 @@ def _fetch_stage(parts: _StageParts, requester: Requester) -> FetchStage:
         selection, requester, room, parts.rescheduling, parts.counters, outcomes,
         RenderingRule(parts.settings.rendering),
     )  # fmt: skip
+
+
+def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
+    """Connect what releases URLs from the lines, without the other stages. See `connect`."""
+    settings = settings.resolved()
+    overrides = overrides_of(settings)
+    return _release_stage(settings, limiter(settings, overrides), overrides, sender)
+
+
+def _release_stage(
+    settings: Settings, limits: Limiter, overrides: Overrides, sender: Sender
+) -> ReleaseStage:
+    lines, is_open = lines_of(settings), fetches_open(settings)
+    return ReleaseStage(lines, limits, overrides, sender, settings, is_open)
 
 
 def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRenderer) -> RenderStage:

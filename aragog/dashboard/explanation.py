@@ -159,7 +159,9 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
         yield Line("next slot", "at once")
     else:
         yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
-        yield Line("backlog", f"slots of the next {span(report.backlog_ms)} are reserved")
+    if report.waiting:
+        what = f"{report.waiting} URLs, {span(report.backlog_ms)} at this rate"
+        yield Line("in its line", what)
 
 
 def _rate(url: str, components: Components, key: str, report: DomainReport) -> Line:

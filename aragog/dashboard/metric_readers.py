@@ -135,7 +135,7 @@ def _shards(components: Components) -> Iterator[Metric]:
 def _domains(components: Components) -> Iterator[Metric]:
     backlog = GaugeMetricFamily(
         "aragog_domain_backlog_seconds",
-        f"How far ahead slots are reserved, the {MOST_DOMAINS} longest.",
+        f"How long the URLs in the lines of domains take, the {MOST_DOMAINS} longest.",
         labels=["domain"],
     )
     slowed = GaugeMetricFamily(

@@ -12,6 +12,7 @@ from aragog.pipeline.stages.fetch import FetchStage
 from aragog.pipeline.stages.maintenance import MaintenanceStage
 from aragog.pipeline.stages.reextract import ReextractStage
 from aragog.pipeline.stages.refresh import RefreshStage
+from aragog.pipeline.stages.release import ReleaseStage
 from aragog.pipeline.stages.render import RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
@@ -25,6 +26,7 @@ class Pipeline:
     sender: Sender
     enqueuer: Enqueuer
     fetch: FetchStage
+    release: ReleaseStage
     robots: RobotsStage
     render: RenderStage
     canonicalize: CanonicalizeStage

@@ -11,13 +11,14 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobState
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.routing import Queue
+from aragog.politeness.ratelimit.lines import Lines
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100
 """Of each queue; a message has up to `pipeline.batch_size` URLs."""
 
 
-def waiting_for(admin: Admin) -> Counter[str]:
+def waiting_for(admin: Admin, lines: Lines) -> Counter[str]:
     """
     URLs that wait for a slot, a retry, their robots.txt or a worker; empty without an answer.
 
@@ -25,6 +26,7 @@ def waiting_for(admin: Admin) -> Counter[str]:
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):
+        causes[SLOT] = lines.total()
         for queue in (Queue.FETCH, Queue.ROBOTS):
             pending = admin.status(queue).sizes.pending
             jobs = admin.jobs(queue, JobState.PENDING, limit=SAMPLED_MESSAGES)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.lines import LineEntry, Lines
 from aragog.politeness.ratelimit.nodes.script_calls import PERMIT_TTL_US
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
@@ -307,22 +308,53 @@ def test_a_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client)
     assert 0 < redis_client.pttl("aragog:concurrent:a.com") <= 120_000
 
 
-def test_the_busiest_domains_come_first(limiter):
-    limiter.reserve(
-        [SlotRequest("idle.com")] + [SlotRequest("a.com")] * 20 + [SlotRequest("b.com")] * 40
-    )
+def test_a_request_that_cannot_wait_for_its_slot_reserves_nothing(limiter):
+    limiter.reserve([SlotRequest("a.com")] * 6)
+
+    refused = limiter.reserve([SlotRequest("a.com", within_ms=300)] * 3)
+
+    assert all(isinstance(reply, RateExceeded) for reply in refused)
+    free_at_ms = {reply.free_at_ms for reply in refused}
+    assert {limiter.reserve([SlotRequest("a.com")])[0].at_ms} == free_at_ms
+
+
+def test_an_urgent_request_gets_the_next_slot_whatever_is_reserved(limiter):
+    backlog = limiter.reserve([SlotRequest("a.com")] * 50)
+
+    first, second = limiter.reserve([SlotRequest("a.com", urgent=True)] * 2)
+
+    assert backlog[0].at_us < first.at_us <= backlog[0].at_us + 101_000
+    assert second.at_us - first.at_us == pytest.approx(100_000)
+
+
+def test_an_urgent_sender_gets_the_next_permit_and_the_others_wait(limiter):
+    first, second = limiter.reserve([SlotRequest("a.com")] * 2)
+    (urgent,) = limiter.reserve([SlotRequest("a.com", urgent=True)])
+    limiter.permits.report([(first, first.at_us + 1_000)])
+
+    decision = limiter.permits.request(urgent)
+
+    assert decision.verdict == "go"
+    assert decision.at_us >= first.at_us + 101_000 - CATCH_UP_US
+    assert limiter.permits.request(second).verdict == "wait"
+    limiter.permits.report([(urgent, decision.at_us)])
+    assert limiter.permits.request(second).at_us >= decision.at_us + 100_000 - CATCH_UP_US
+
+
+def test_a_slot_that_is_handed_on_has_no_pre_granted_permit(limiter):
+    (slot,) = limiter.reserve([SlotRequest("a.com", handed_on=True)])
+
+    assert slot.pre_granted_until_us == 0
+
+
+def test_the_busiest_domains_are_those_whose_lines_take_longest(redis_url, redis_client):
+    lines = Lines(redis_client, prefix="aragog:")
+    limiter = Limiter([redis_url], PolitenessSettings(), lines=lines)
+    lines.park([LineEntry(key, 5, b"") for key in ["a.com"] * 20 + ["b.com"] * 40])
 
     assert [report.key for report in limiter.busiest(5)] == ["b.com", "a.com"]
-
-
-def test_only_the_longest_backlogs_are_kept_for_operators(limiter, redis_client):
-    # An entry for each of millions of domains would double the limiter's memory.
-    short = [SlotRequest(f"d{n}.com", 2.0) for n in range(1200)]
-    limiter.reserve(short)
-    limiter.reserve([*short, SlotRequest("long.com", 30.0), SlotRequest("long.com", 30.0)])
-
-    assert 0 < redis_client.zcard("aragog:slots:backlog") <= 1000
-    assert limiter.busiest(1)[0].key == "long.com"
+    assert limiter.describe(["b.com"])["b.com"].waiting == 40
+    assert limiter.describe(["b.com"])["b.com"].backlog_ms >= 4_000
 
 
 def test_a_slot_is_good_until_its_window_has_passed(limiter):
@@ -341,7 +373,7 @@ def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
         lambda: limiter.pause_until("a.com", 1),
         lambda: limiter.report("a.com", ok=False),
         lambda: limiter.describe(["a.com"]),
-        limiter.busiest,
+        limiter.failing,
         lambda: limiter.is_usable(1),
     ):
         with pytest.raises(LimiterUnavailable):

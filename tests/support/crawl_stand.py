@@ -18,6 +18,7 @@ from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.lines import Lines
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import (
     FetchSettings,
@@ -92,11 +93,28 @@ class CrawlStand:
         """Enqueue URLs and deliver what they lead to, until everything is stored."""
         list(self.pipeline.enqueuer.enqueue(urls, options))
         until_ms = self.clock.now_ms() + limit_s * 1000
-        while self.sent.messages:
+        while self.sent.messages or self.limiter_lines.total():
             assert self.clock.now_ms() < until_ms, f"{len(self.sent.messages)} messages are left"
+            self.pipeline.release.run()
+            if not self.sent.messages:
+                self.clock.sleep_s(0.02)
+                continue
             message = self.sent.messages.pop(0)
             self.clock.sleep_s((message.delay_ms or 0) / 1000)
             self.sent.messages += apart(self.step(message))
+
+    @property
+    def limiter_lines(self) -> Lines:
+        """The lines in which URLs wait for slots."""
+        return self.pipeline.release.lines
+
+    def _released(self, numbers: Iterator[int]) -> list[tuple[int, int, OutgoingMessage]]:
+        """What leaves the lines now."""
+        before, self.sent.messages[:] = list(self.sent.messages), []
+        self.pipeline.release.run()
+        released, self.sent.messages[:] = list(self.sent.messages), before
+        now_ms = self.clock.now_ms()
+        return [(now_ms + (send.delay_ms or 0), next(numbers), send) for send in released]
 
     def run(self, sends: Sequence[OutgoingMessage], *, limit_s: float) -> list[FetchResult]:
         """
@@ -110,10 +128,14 @@ class CrawlStand:
             (clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in apart(sends)
         ]
         answers: list[FetchResult] = []
-        while queue:
-            at_ms, _, send = heapq.heappop(queue)
+        while queue or self.limiter_lines.total():
+            queue += self._released(numbers)
+            heapq.heapify(queue)
             assert clock.now_ms() < until_ms, f"{len(queue)} messages are left"
-            clock.sleep_s((at_ms - clock.now_ms()) / 1000)
+            if not queue or queue[0][0] > clock.now_ms():
+                clock.sleep_s(0.01)
+                continue
+            _, _, send = heapq.heappop(queue)
             if isinstance(send.message, ResultBatch):
                 answers += send.message.results
                 continue

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import time
 
-from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client, robots_cache
+from aragog.bootstrap.redis_services import (
+    limiter,
+    lines_of,
+    overrides_of,
+    redis_client,
+    robots_cache,
+)
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, Nack, NewJob
 from aragog.pipeline.statistics.outcome_log import OutcomeLog
+from aragog.politeness.ratelimit.lines import LineEntry
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink
@@ -71,7 +77,8 @@ def _pages(settings: Settings) -> None:
 def _limits(settings: Settings) -> None:
     limits = limiter(settings, overrides_of(settings))
     for domain, count in (("shop.example", 900), ("news.example", 400), (f"{LONG}", 100)):
-        limits.reserve([SlotRequest(limits.key_for(f"http://{domain}/"))] * count)
+        entry = LineEntry(limits.key_for(f"http://{domain}/"), 5, b"{}")
+        lines_of(settings).park([entry] * count)
     limits.report_many([("failing.example", False)] * 4)
     limits.close()
 

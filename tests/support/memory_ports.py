@@ -11,6 +11,7 @@ from typing import Any
 from aragog.clock import ManualClock
 from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
+from aragog.pipeline.permission.waiting_line import InLine
 from aragog.pipeline.ports import SpoolState
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.stages.discovery import Discovery
@@ -136,20 +137,30 @@ class MemoryLimiter:
         return registered_domain(url)
 
     def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
-        return [self._slot(ask.key) for ask in asks]
+        return [self._slot(ask.key, ask.within_ms) for ask in asks]
 
-    def _slot(self, key: str) -> Slot | RateExceeded:
+    def _slot(self, key: str, within_ms: int | None) -> Slot | RateExceeded:
         if key in self.booked_out:
             return RateExceeded(key, self.clock.now_ms() + self.booked_out[key])
         wait_ms = self.waits_ms.get(key, 0)
+        if within_ms is not None and wait_ms > within_ms:
+            return RateExceeded(key, self.clock.now_ms() + wait_ms)
         return Slot(key, (self.clock.now_ms() + wait_ms) * 1000.0, wait_ms, 1e5, 1)
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         return slot_at_ms >= self.clock.now_ms()
 
-    def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
+    def resume(
+        self,
+        key: str,
+        slot_at_ms: int,
+        crawl_delay_s: float | None = None,
+        *,
+        urgent: bool = False,
+    ) -> Slot:
         self.resumed.append(key)
-        return Slot(key, slot_at_ms * 1000.0, self.wait_ms(key, slot_at_ms), 1e5, 1)
+        wait_ms = self.wait_ms(key, slot_at_ms)
+        return Slot(key, slot_at_ms * 1000.0, wait_ms, 1e5, 1, urgent=urgent)
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         return max(0, at_ms - self.clock.now_ms())
@@ -169,6 +180,16 @@ class MemoryLimiter:
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         return {key: DomainReport(key, 10.0, None, self.backlog_ms, 1.0, 0, None) for key in keys}
+
+
+class MemoryLine:
+    """The jobs that were put in line."""
+
+    def __init__(self) -> None:
+        self.waiting: list[InLine] = []
+
+    def park(self, waiting: Sequence[InLine]) -> None:
+        self.waiting += waiting
 
 
 class MemoryRefreshes:
@@ -298,6 +319,7 @@ class MemoryPorts:
         self.counters, self.marks, self.sent = MemoryCounters(), MemoryMarks(), Sent()
         self.outcomes = MemoryOutcomes()
         self.limiter, self.robots = MemoryLimiter(self.clock), MemoryRobots()
+        self.line = MemoryLine()
         self.web, self.ssrf_filter, self.threads = Web(), Anywhere(), SameThread()
         self.store = UrlStore(
             MemoryTables(self.clock), MemoryContent(), self.settings.store, self.clock,

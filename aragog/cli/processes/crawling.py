@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import enqueue_options
 from aragog.cli.data_folder import command_settings
@@ -210,7 +211,7 @@ def _causes(settings: Settings) -> Callable[[], Counter[str]]:
     broker = settings.resolved().broker
     if kind_of(broker.url) != "pinlater":
         return Counter
-    return partial(waiting_for, Admin.connect(broker.url, broker.shards))
+    return partial(waiting_for, Admin.connect(broker.url, broker.shards), lines_of(settings))
 
 
 def _show_best(settings: Settings, urls: Sequence[str], console: Console) -> str | None:

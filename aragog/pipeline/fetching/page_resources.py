@@ -3,15 +3,15 @@ The requests of a page that is rendered: each is allowed, filtered and limited l
 
 A URL that a script asks for passes the checks of every URL: takedowns, blocked hosts, the SSRF
 filter, robots.txt and a slot of its domain. No credentials are sent, because the script chooses the
-URL. A slot far behind a backlog would come after the page's time. The request then passes the
-backlog: it takes the domain's next permit, and the slot that it reserved at the end stays unused.
-The domain is thus never asked faster, and each request still costs it one interval.
+URL. A slot that is more than `SLOT_WITHIN_MS` away may come after the page's time. The request
+then takes the domain's next permit, ahead of the reserved slots. The domain is thus never asked
+faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -27,13 +27,15 @@ from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
 from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.permits import NO_PERMIT_US
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.ratelimit.slots import Slot, SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 
 # While another process fetches the rules of an origin.
 ASK_AGAIN_S = 0.25
+# A slot further away than this is not reserved: the request passes the others instead.
+SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time is over before its slot"
 NO_RULES = "its robots.txt is not known yet"
 
@@ -80,11 +82,12 @@ class ResourceGate(PoliteGate):
 
 def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
     """A slot within `left_ms`, ahead of the domain's backlog if need be; None: there is none."""
-    slot = limiter.reserve([request])[0]
-    if isinstance(slot, RateExceeded):
-        return None
-    if slot.wait_ms <= left_ms:
+    within_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
+    slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
+    if isinstance(slot, Slot):
         return slot
+    if limiter.rates.stopped(request.key):
+        return None
     ahead = limiter.ahead(request)
     # A domain with intervals this short has slots alone, and no permits.
     return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None

@@ -12,7 +12,7 @@ from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
-from aragog.pipeline.rescheduling import Delayed
+from aragog.pipeline.permission.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cached_rules import RulesState
@@ -51,6 +51,7 @@ class Access:
 
     rules: GateRules
     ssrf_filter: AddressPolicy
+    line: WaitingLine
 
     @property
     def limiter(self) -> Limiter:
@@ -116,33 +117,44 @@ class Access:
 
     def with_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
-    ) -> tuple[list[tuple[UrlJob, Slot]], list[Delayed]]:
-        """The jobs whose slot is near, soonest first, and the others with their wait."""
+    ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
+        """The jobs whose slot is near, soonest first, and those that wait in line."""
         limiter = self.limiter
-        slots: list[tuple[UrlJob, Slot | RateExceeded]] = []
+        near: list[tuple[UrlJob, Slot]] = []
         new: list[tuple[UrlJob, SlotRequest]] = []
         for job, delay_s in jobs:
-            key = limiter.key_for(job.next_url)
-            if job.slot_at_ms is not None and limiter.is_usable(job.slot_at_ms, key):
-                slots.append((job, limiter.resume(key, job.slot_at_ms, delay_s)))
-            else:
-                new.append((job, SlotRequest(key, delay_s)))
-        reserved = limiter.reserve([request for _, request in new])
-        slots += zip((job for job, _ in new), reserved, strict=True)
-        return self._split(slots)
-
-    def _split(
-        self, slots: Sequence[tuple[UrlJob, Slot | RateExceeded]]
-    ) -> tuple[list[tuple[UrlJob, Slot]], list[Delayed]]:
-        near: list[tuple[UrlJob, Slot]] = []
-        later: list[Delayed] = []
-        most_ms = self.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
-        for job, slot in slots:
-            if isinstance(slot, RateExceeded):
-                wait_ms = self.limiter.wait_ms(slot.key, slot.free_at_ms)
-                later.append((replace(job, slot_at_ms=None), wait_ms))
-            elif slot.wait_ms > most_ms:
-                later.append((replace(job, slot_at_ms=slot.at_ms), slot.wait_ms))
-            else:
+            key, urgent = limiter.key_for(job.next_url), job.priority <= URGENT
+            if self._has_slot(job, key):
+                slot = limiter.resume(key, job.slot_at_ms or 0, delay_s, urgent=urgent)
                 near.append((job, slot))
+            else:
+                within_ms = self.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+                new.append((job, SlotRequest(key, delay_s, within_ms=within_ms, urgent=urgent)))
+        later: list[InLine] = []
+        reserved = limiter.reserve([request for _, request in new])
+        for (job, request), reply in zip(new, reserved, strict=True):
+            if isinstance(reply, RateExceeded):
+                later.append(self._in_line(job, request.crawl_delay_s, reply))
+            else:
+                near.append((job, reply))
         return sorted(near, key=lambda pair: pair[1].at_us), later
+
+    def _has_slot(self, job: UrlJob, key: str) -> bool:
+        if job.slot_at_ms is None or not self.limiter.is_usable(job.slot_at_ms, key):
+            return False
+        most_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS + HEAD_START_MS
+        return self.limiter.wait_ms(key, job.slot_at_ms) <= most_ms
+
+    def _in_line(self, job: UrlJob, crawl_delay_s: float | None, next_: RateExceeded) -> InLine:
+        wait_ms = self.limiter.wait_ms(next_.key, next_.free_at_ms)
+        front = job.slot_at_ms is not None
+        return InLine(replace(job, slot_at_ms=None), next_.key, crawl_delay_s, wait_ms, front)
+
+    def back_in_line(self, job: UrlJob, free_at_ms: int) -> InLine:
+        """A job whose next request could not be sent at once: it waits in front of its line."""
+        url = job.next_url
+        key = self.limiter.key_for(url)
+        cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules
+        delay_s = cached.crawl_delay_s(self.rules.settings.fetch.user_agent) if cached else None
+        wait_ms = self.limiter.wait_ms(key, free_at_ms)
+        return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, front=True)

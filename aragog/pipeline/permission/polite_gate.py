@@ -77,16 +77,17 @@ class RobotsGate:
         return admission
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
-        request = SlotRequest(self._limiter.key_for(url), crawl_delay_s)
+        request = self._request(self._limiter.key_for(url), crawl_delay_s)
         return self._reserve(request, "its slot is later") or Go()
+
+    def _request(self, key: str, crawl_delay_s: float | None) -> SlotRequest:
+        return SlotRequest(key, crawl_delay_s, within_ms=self.inline_ms, urgent=self._slot.urgent)
 
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
         """Take the place of the current slot; Later, with the reason, if the new one is far."""
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
-            return Later(slot.free_at_ms, "its domain is booked out")
-        if slot.wait_ms > self.inline_ms:
-            return Later(slot.at_ms, reason)
+            return Later(slot.free_at_ms, reason)
         self._limiter.finished(self._slot)
         self._slot = slot
         return None
@@ -99,7 +100,7 @@ class RobotsGate:
             LimiterUnavailable: its Redis does not answer.
         """
         while not self._limiter.acquire_permit(self._slot):
-            request = SlotRequest(self._slot.key, self._slot.interval_us / 1e6)
+            request = self._request(self._slot.key, self._slot.interval_us / 1e6)
             if later := self._reserve(request, "its slot passed, the next one is later"):
                 return later
         return None

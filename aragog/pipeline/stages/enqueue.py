@@ -270,7 +270,7 @@ class Enqueuer:
     def _send(
         self, urls: Sequence[str], options: EnqueueOptions, others: Mapping[str, str]
     ) -> None:
-        front, back = self._lanes.split(urls)
+        front, back = self._lanes.split(urls, options.priority)
         in_front = [Behind(url, 0) for url in front]
         outgoing = self._sends(in_front, options, options.priority, others)
         outgoing += self._sends(back, options, behind(options.priority), others)

@@ -3,7 +3,8 @@ Fetch a batch: robots rules, slots, the GETs, and where each URL goes next.
 
 Safe to run twice: a fetch that is repeated waits for a slot of its own, its body gets a new token,
 and the stages after it write the same thing again. Killed in the middle, the message comes back
-and nothing was announced; slots that were reserved pass unused.
+and nothing was announced; slots that were reserved pass unused. A URL that it put into the line of
+its domain may then be there twice, and is fetched once: by then it is stored.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from aragog.pipeline.kept_headers import kept_hops
 from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.site_rules import other_spelling
+from aragog.pipeline.permission.waiting_line import InLine
 from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
@@ -85,8 +87,8 @@ class FetchStage:
             return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
         run = _Run(self)
         validators, allowed = run.vetted(batch.jobs)
-        near, later = self.access.with_slots(allowed)
-        run.wait_for(later)
+        near, in_line = self.access.with_slots(allowed)
+        run.in_line += in_line
         with self.room.reserved(len(near), urgent=urgency <= URGENT) as room:
             fitting = room.bodies if room else 0
             run.without_room(job for job, _ in near[fitting:])
@@ -105,6 +107,8 @@ class _Run:
         self.results: list[FetchResult] = []
         self.later: list[Delayed] = []
         """Jobs, and how long they wait from the start of this run (ms on our stopwatch)."""
+        self.in_line: list[InLine] = []
+        """Jobs that wait for a slot of their domain."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -175,14 +179,12 @@ class _Run:
             target=outcome.target if outcome.hops else None,
             target_given=_other(job, outcome),
             hops=kept_hops(outcome.hops),
-            slot_at_ms=outcome.retry_at_ms,
+            slot_at_ms=None,
         )
         if outcome.retry_at_ms is None:
             self.robots_first.append(following)
         else:
-            limiter = self.stage.access.limiter
-            key = limiter.key_for(following.next_url)
-            self.wait_for([(following, limiter.wait_ms(key, outcome.retry_at_ms))])
+            self.in_line.append(self.stage.access.back_in_line(following, outcome.retry_at_ms))
 
     def _note(self, job: UrlJob, kind: OutcomeKind) -> None:
         self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(kind)
@@ -229,7 +231,8 @@ class _Run:
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
-        self.counts[counters.RESCHEDULED] += len(self.later)
+        self.stage.access.line.park(self.in_line)
+        self.counts[counters.RESCHEDULED] += len(self.later) + len(self.in_line)
         self._log()
         self.stage.counters.add(self.counts)
         self.stage.outcomes.note(self.outcomes)
@@ -250,6 +253,9 @@ class _Run:
             )
         for job in self.robots_first:
             log_url(log, "robots first", job.url, job.request_id)
+        for waiting in self.in_line:
+            job = waiting.job
+            log_url(log, "in line", job.url, job.request_id, wait_ms=waiting.wait_ms)
 
     def _to_robots(self) -> list[OutgoingMessage]:
         out = []

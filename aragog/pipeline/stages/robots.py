@@ -8,6 +8,7 @@ an origin (a claim in the cache, which expires).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,7 @@ from aragog.fetcher.outcome import (
 from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
+from aragog.pipeline.permission.waiting_line import URGENT
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.statistics import counters
@@ -44,6 +46,9 @@ from aragog.urls.domain import origin
 ASK_AGAIN_MS = 500
 # Any 4xx: "the crawler MAY access any resources" (2.3.1.3).
 UNAVAILABLE = 404
+# A slot further away than this is not reserved for a robots.txt. It is further ahead than URLs
+# leave the line of their domain, because they cannot continue without the rules.
+SLOT_WITHIN_MS = 4_000
 # Refreshes that no URL waits for.
 PRIORITY_BACKGROUND = 8
 # How long a refresh may wait in its queue before it may be sent again.
@@ -51,10 +56,13 @@ REFRESH_HOLD_MS = 600_000
 
 
 class _Wait(NamedTuple):
-    """When an origin's jobs come back, and the slot that is kept for its robots.txt."""
+    """When an origin's jobs come back."""
 
     wait_ms: int
     slot_at_ms: int | None = None
+    """The slot that is kept for its robots.txt."""
+    claimed: bool = True
+    """The claim on the refresh is kept for them."""
 
 
 class RobotsFetcher(Protocol):
@@ -92,16 +100,15 @@ class RobotsStage:
         ]
         origins = self._without_refused(batch, origins)
         claimed = origins if batch.claimed else self.robots.refreshes.claim(origins)
-        near, later = self._slots(claimed, batch.slots, self._crawl_delays(cached))
+        near, later = self._slots(claimed, batch.slots, self._crawl_delays(cached), _urgent(batch))
         later |= self._fetch(near)
         self.counters.add({counters.ROBOTS: len(near)})
         later = {origin_url: self._from_now(origin_url, wait) for origin_url, wait in later.items()}
-        self.robots.refreshes.hold({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
-        self.robots.refreshes.release([o for o, wait in later.items() if not wait.slot_at_ms])
+        self.robots.refreshes.hold({o: wait.wait_ms for o, wait in later.items()})
         awaited = {origin(job.next_url) for job in batch.jobs}
         elsewhere = [o for o in awaited.difference(claimed) & set(origins) if not cached[o].rules]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
-            later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS)
+            later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
         return onward(batch, later, self.settings.politeness.wait_inline_ms)
 
     def _without_refused(self, batch: RobotsBatch, origins: Sequence[str]) -> list[str]:
@@ -120,7 +127,7 @@ class RobotsStage:
 
     def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
         """Fetch side by side, and keep the rules; the waits of origins that were not asked."""
-        later, results = {}, []
+        slots, later, results = dict(near), {}, []
         futures = [
             (origin_url, self.pool.submit(self._ask, origin_url, slot)) for origin_url, slot in near
         ]
@@ -128,12 +135,18 @@ class RobotsStage:
             outcome = future.result()
             if isinstance(outcome, Redirected) and not outcome.hops:
                 # No request was sent: the slot had passed, and the next one is far.
-                later[origin_url] = _Wait(0, outcome.retry_at_ms)
+                key = slots[origin_url].key
+                later[origin_url] = self._without_slot(key, outcome.retry_at_ms or 0)
             else:
                 results.append(_result(origin_url, outcome))
         if results:
             self.robots.put_many(results)
         return later
+
+    def _without_slot(self, key: str, free_at_ms: int) -> _Wait:
+        """The wait until a slot can be reserved, which is before URLs leave the line for it."""
+        wait_ms = self.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
+        return _Wait(max(ASK_AGAIN_MS, wait_ms))
 
     def _from_now(self, origin_url: str, wait: _Wait) -> _Wait:
         """The wait until a reserved slot, now that the origins before it have taken their time."""
@@ -156,6 +169,7 @@ class RobotsStage:
         origins: Sequence[str],
         reserved: Mapping[str, int],
         delays_s: Mapping[str, float | None],
+        urgent: AbstractSet[str],
     ) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
         """Origins that may be asked within this task, and when the others may be."""
         limiter = self.limiter
@@ -163,19 +177,25 @@ class RobotsStage:
         # A reserved slot is kept even when its message comes late: its permit decides.
         slots: dict[str, Slot | RateExceeded] = {
             origin_url: limiter.resume(
-                keys[origin_url], reserved[origin_url], delays_s.get(origin_url)
+                keys[origin_url],
+                reserved[origin_url],
+                delays_s.get(origin_url),
+                urgent=origin_url in urgent,
             )
             for origin_url in origins
             if origin_url in reserved
         }
         new = [origin_url for origin_url in origins if origin_url not in reserved]
-        requests = [SlotRequest(keys[origin_url], delays_s.get(origin_url)) for origin_url in new]
+        requests = [
+            SlotRequest(keys[o], delays_s.get(o), within_ms=SLOT_WITHIN_MS, urgent=o in urgent)
+            for o in new
+        ]
         slots |= zip(new, limiter.reserve(requests), strict=True)
         near: list[tuple[str, Slot]] = []
         later: dict[str, _Wait] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
-                later[origin_url] = _Wait(limiter.wait_ms(slot.key, slot.free_at_ms))
+                later[origin_url] = self._without_slot(slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.settings.politeness.wait_inline_ms:
                 later[origin_url] = _Wait(slot.wait_ms, slot.at_ms)
             else:
@@ -215,6 +235,11 @@ class RobotsStage:
                 return
 
 
+def _urgent(batch: RobotsBatch) -> set[str]:
+    """The origins for whose rules an urgent URL waits."""
+    return {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
+
+
 def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
     """The outcome as a status for the cache: what that means is in RFC 9309, 2.3.1."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
@@ -247,7 +272,7 @@ def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list
         urgency = most_urgent(ready)
         outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
     for claimed in (True, False):
-        those = {o: w for o, w in waits.items() if (w.slot_at_ms is not None) is claimed}
+        those = {o: w for o, w in waits.items() if w.claimed is claimed}
         for group in _together(those, span_ms):
             first = those[group[0]]
             slots = {

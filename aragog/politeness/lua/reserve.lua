@@ -1,56 +1,51 @@
 -- reserve: give each request the next free instant of its domain, an interval after the last one.
 --
--- keys: restart backlog slots...
--- args: horizon_us hold_us prefix_bytes requests
+-- keys: restart slots...
+-- args: hold_us requests
 --
--- KEYS[1]    {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
--- KEYS[2]    {prefix}slots:backlog   zset     domain -> its last slot (us), of the 1,000 longest
---                                             backlogs over 1 s
--- KEYS[3..]  {prefix}slot:<domain>   string   packed state, see state.py; one key an ask, repeats allowed
--- ARGV[1]  horizon (us)   ARGV[2]  hold of a pre-granted permit (us)   ARGV[3]  length of the keys' prefix
--- ARGV[4]  an ask each, packed <dI4: interval (us), token (0: no pre-granted permit wanted)
+-- KEYS[1]    {prefix}slots:restart   string   the instant (us) that counts as every domain's last send
+-- KEYS[2..]  {prefix}slot:<domain>   string   the state, see state.py; one key for each request, and
+--                                             a key may be repeated
+-- ARGV[1]  how long a pre-granted permit is held (us)
+-- ARGV[2]  each request, packed <ddI4B: interval (us), the longest wait (us), token (0: the slot needs
+--          no pre-granted permit), 1 if the request is urgent
 --
--- Returns <d now (us), then <dB an ask: slot (us); 1 = pre-granted, 2 = refused, 4 = domain in trouble.
--- True after it: each slot is its own interval after the previous one. A slot with a pre-granted
--- permit holds the permit of the domain; a refused request has changed nothing.
--- Operators look at the first twenty; an entry for each domain would double a domain's memory.
-local MOST_BUSY = 1000
-local horizon, hold = tonumber(ARGV[1]), tonumber(ARGV[2])
+-- Returns <d now (us), then <dB for each request: the slot (us), and flags: 1 = it has a pre-granted
+-- permit, 2 = refused because the slot is further away than the longest wait, 4 = the domain had
+-- errors recently.
+-- After it each slot is its own interval after the previous one of its kind. Urgent slots are planned
+-- apart from the others and may fall between them: the permit then makes the others wait. A slot with
+-- a pre-granted permit holds the domain's permit. A refused request changes nothing.
+local PRE_GRANTED, REFUSED, FAILING = 1, 2, 4
+local hold = tonumber(ARGV[1])
 local restart = tonumber(redis.call('GET', KEYS[1]) or 0)
-local answers, at, backlog = {struct.pack('<d', now)}, 1, false
-for n = 3, #KEYS do
-  local interval, token
-  interval, token, at = struct.unpack('<dI4', ARGV[4], at)
-  local planned, last, lag, holder, held, factor, streak = read_state(KEYS[n])
-  local step = interval * factor / 100
+local answers, at = {struct.pack('<d', now)}, 1
+for n = 2, #KEYS do
+  local interval, longest, token, urgent
+  interval, longest, token, urgent, at = struct.unpack('<ddI4B', ARGV[2], at)
+  local state = read_state(KEYS[n])
+  local step = interval * state.factor / 100
   -- A holder that has not reported may send at any moment until its permit expires.
-  local open = math.max(last + held, restart) + step
-  local granted = token > 0 and open <= now and planned + step <= now
-  local slot = math.max(now, planned + step, holder == 0 and open or 0)
-  local answer = (factor > 100 or streak > 0) and 4 or 0
-  if slot - now > horizon then
-    answer = answer + 2
+  local open = math.max(state.last + state.held, restart) + step
+  local granted = token > 0 and open <= now and state.planned + step <= now
+  local slot
+  if urgent == 1 then
+    slot = math.max(now, state.last + step, state.urgent + step)
+  else
+    slot = math.max(now, state.planned + step, state.holder == 0 and open or 0)
+  end
+  local flags = failing(state) and FAILING or 0
+  if slot - now > longest then
+    flags = flags + REFUSED
   else
     if granted then
-      answer = answer + 1
-      last, lag, holder, held = now, 0, token, hold
+      flags = flags + PRE_GRANTED
+      state.last, state.lag, state.holder, state.held = now, 0, token, hold
     end
-    planned = slot
-    local keep = math.max(planned, last + held) + step + 1000000 - now
-    if answer >= 4 then keep = math.max(keep, 3600000000) end
-    redis.call('SET', KEYS[n],
-      struct.pack(FORMAT, planned, last, lag, holder, held, factor, streak),
-      'PX', math.ceil(keep / 1000))
-    if slot - now > 1000000 then
-      backlog = true
-      redis.call('ZADD', KEYS[2], planned, string.sub(KEYS[n], ARGV[3] + 1))
-    end
+    if urgent == 1 then state.urgent = slot end
+    state.planned = math.max(state.planned, slot)
+    write_state(KEYS[n], state, step)
   end
-  answers[#answers + 1] = struct.pack('<dB', slot, answer)
-end
-if backlog then
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -MOST_BUSY - 1)
-  redis.call('PEXPIRE', KEYS[2], math.ceil(horizon / 1000) + 60000)
+  answers[#answers + 1] = struct.pack('<dB', slot, flags)
 end
 return table.concat(answers)

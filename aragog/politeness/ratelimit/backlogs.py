@@ -1,9 +1,10 @@
-"""How far ahead the slots of domains are reserved, for people, metrics and refreshing."""
+"""How much waits for slots of domains, for people, metrics and refreshing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from aragog.politeness.ratelimit.lines import Lines
 from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.slots import DomainReport, ceil_ms
@@ -13,12 +14,14 @@ from aragog.politeness.ratelimit.state import unpack_state
 class Backlogs:
     """Reads the state of domains. Raises `LimiterUnavailable`."""
 
-    def __init__(self, nodes: NodeRing, rates: Rates) -> None:
+    def __init__(self, nodes: NodeRing, rates: Rates, lines: Lines | None) -> None:
         self._nodes = nodes
         self._rates = rates
+        self._lines = lines
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """Return the state of domains; one round trip per node."""
+        """Return the state of domains; one round trip per node, and per server with lines."""
+        waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
         for node, group in self._nodes.group((key, key) for key in keys):
             states = node.get_many([node.key("slot", key) for key in group])
@@ -29,27 +32,30 @@ class Backlogs:
                 interval_us = self._rates.interval_us(key) * backoff_factor
                 next_us = state.planned_us + interval_us
                 ahead_us = max(0.0, next_us - now_us)
+                in_line = waiting.get(key, 0)
                 reports[key] = DomainReport(
                     key=key,
                     qps=1e6 / interval_us,
                     next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
-                    backlog_ms=int(ahead_us // 1000),
+                    backlog_ms=int((ahead_us + in_line * interval_us) // 1000),
                     backoff_factor=backoff_factor,
                     errors_in_a_row=state.streak,
                     max_concurrent=self._rates.max_concurrent(key),
                     stopped=self._rates.stopped(key),
+                    waiting=in_line,
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),
                 )
         return reports
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
         """
-        Return domains with a backlog over 1 s, longest first; two round trips per node.
+        Return the domains with the longest lines, by how long these take.
 
-        A node keeps the 1,000 with the longest ones.
+        One round trip per server with lines, and one per node.
         """
-        reports = [report for report in self._listed("backlog", count) if report.backlog_ms]
-        return sorted(reports, key=lambda report: -report.backlog_ms)[:count]
+        longest = self._lines.longest(count) if self._lines else {}
+        reports = self.describe(list(longest)).values()
+        return sorted(reports, key=lambda report: -report.backlog_ms)
 
     def failing(self, count: int = 20) -> list[DomainReport]:
         """
@@ -59,17 +65,17 @@ class Backlogs:
         """
         reports = [
             report
-            for report in self._listed("failing", count)
+            for report in self._failing(count)
             if report.errors_in_a_row or report.backoff_factor > 1
         ]
         return sorted(
             reports, key=lambda report: (-report.errors_in_a_row, -report.backoff_factor)
         )[:count]
 
-    def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
+    def _failing(self, count: int) -> Iterable[DomainReport]:
         named = [
             name.decode()
             for node in self._nodes
-            for name in node.last_members(node.key("slots", kind), count)
+            for name in node.last_members(node.key("slots", "failing"), count)
         ]
         return self.describe(named).values()

@@ -24,10 +24,11 @@ from aragog.clock import Clock, SystemClock
 from aragog.instruments import SLOTS
 from aragog.politeness.ratelimit.backlogs import Backlogs
 from aragog.politeness.ratelimit.backoff import Backoff
+from aragog.politeness.ratelimit.lines import Lines
 from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.ratelimit.nodes.node import LimiterNode, stopwatch_us
 from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
-from aragog.politeness.ratelimit.nodes.script_calls import Reserved
+from aragog.politeness.ratelimit.nodes.script_calls import Ask, Reserved
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.permits import ALLOWANCE_US, Permits
 from aragog.politeness.ratelimit.rates import Rates
@@ -57,6 +58,7 @@ class Limiter:
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.
         clock: its `sleep_s` waits for slots and permits; its wall clock is the caller's.
+        lines: what waits for slots, for reports; None: nothing does.
 
     Raises:
         ConfigError: a node is not a Redis URL. Nothing is connected before the first call.
@@ -72,6 +74,7 @@ class Limiter:
         overrides: Overrides | None = None,
         prefix: str = "aragog:",
         clock: Clock | None = None,
+        lines: Lines | None = None,
     ) -> None:
         self._settings = settings
         self.rates = Rates(settings, overrides or Overrides())
@@ -79,7 +82,8 @@ class Limiter:
         self._hold_us = settings.slot_window_ms * 1000
         self._nodes = NodeRing([reveal(url) for url in nodes], prefix, self._hold_us)
         self._backoff = Backoff(self._nodes)
-        self._backlogs = Backlogs(self._nodes, self.rates)
+        self.lines = lines
+        self._backlogs = Backlogs(self._nodes, self.rates, lines)
         self.permits = Permits(self._nodes, self.rates, self._clock, self._hold_us)
 
     def key_for(self, url: str) -> str:
@@ -93,6 +97,8 @@ class Limiter:
     def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
         Reserve a slot for each request, in their order; one round trip for each node.
+
+        A request whose slot would be further away than it can wait reserves nothing.
 
         Safe to repeat: an unused slot costs its domain one interval.
         """
@@ -124,19 +130,24 @@ class Limiter:
             node,
             [ask.key for ask in asks],
             [
-                (interval, 0 if self.rates.max_concurrent(ask.key) else token)
+                self._ask(ask, interval, token)
                 for ask, interval, token in zip(asks, intervals, tokens, strict=True)
             ],
-            horizon_us=self._settings.horizon_s * 1e6,
         )
         return [
-            self._slot(ask.key, now_us=now_us, reserved=reserved, interval_us=interval, token=token)
+            self._slot(ask, now_us=now_us, reserved=reserved, interval_us=interval, token=token)
             for ask, interval, token, reserved in zip(asks, intervals, tokens, replies, strict=True)
         ]
 
+    def _ask(self, ask: SlotRequest, interval_us: float, token: int) -> Ask:
+        within_ms = self._settings.horizon_s * 1000 if ask.within_ms is None else ask.within_ms
+        asks_for_permit = ask.handed_on or self.rates.max_concurrent(ask.key)
+        return Ask(interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent)
+
     def _slot(
-        self, key: str, *, now_us: float, reserved: Reserved, interval_us: float, token: int
+        self, ask: SlotRequest, *, now_us: float, reserved: Reserved, interval_us: float, token: int
     ) -> Slot | RateExceeded:
+        key = ask.key
         if reserved.failing:
             self._backoff.remember(key)
         if reserved.refused:
@@ -147,9 +158,16 @@ class Limiter:
         if reserved.pre_granted:
             until = reserved.at_us + self._hold_us - ALLOWANCE_US
             self.permits.hold(token)
-        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until)
+        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until, ask.urgent)
 
-    def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
+    def resume(
+        self,
+        key: str,
+        slot_at_ms: int,
+        crawl_delay_s: float | None = None,
+        *,
+        urgent: bool = False,
+    ) -> Slot:
         """
         Return the slot of a job that was rescheduled to it, possibly to another process.
 
@@ -157,7 +175,7 @@ class Limiter:
         """
         interval = self.interval_us(key, crawl_delay_s)
         wait_ms = self.wait_ms(key, slot_at_ms)
-        return Slot(key, slot_at_ms * 1000.0, wait_ms, interval, _tokens(1)[0])
+        return Slot(key, slot_at_ms * 1000.0, wait_ms, interval, _tokens(1)[0], urgent=urgent)
 
     def ahead(self, ask: SlotRequest) -> Slot:
         """
@@ -242,7 +260,7 @@ class Limiter:
         return self._backlogs.describe(keys)
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with a backlog over 1 s, longest first; see `Backlogs.busiest`."""
+        """Return domains with requests in line, most first; see `Backlogs.busiest`."""
         return self._backlogs.busiest(count)
 
     def failing(self, count: int = 20) -> list[DomainReport]:

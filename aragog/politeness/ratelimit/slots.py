@@ -18,6 +18,12 @@ class SlotRequest:
     """From `Limiter.key_for`."""
     crawl_delay_s: float | None = None
     """From robots.txt, in seconds; applied up to the configured cap."""
+    within_ms: int | None = None
+    """The longest wait for the slot; None: `politeness.horizon_s`."""
+    urgent: bool = False
+    """Ahead of all requests to the domain that are not urgent."""
+    handed_on: bool = False
+    """Another process uses the slot, so it gets no pre-granted permit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Slot:
     """Identifies the owner of this slot in permit requests."""
     pre_granted_until_us: float = 0.0
     """Its pre-granted permit is valid until then; 0: it must request a permit."""
+    urgent: bool = False
+    """It gets its permit before slots that are not urgent."""
 
     @property
     def at_ms(self) -> int:
@@ -44,11 +52,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RateExceeded:
-    """There is no slot: all slots of the domain up to the horizon are reserved."""
+    """There is no slot within the time that the request can wait. Nothing was reserved."""
 
     key: str
     free_at_ms: int
-    """The instant of its next slot, by the node's clock; see `Limiter.wait_ms`."""
+    """When the next slot would be, by the node's clock; see `Limiter.wait_ms`."""
 
 
 class PermitDecision(NamedTuple):
@@ -69,7 +77,7 @@ class DomainReport:
     next_slot_at_ms: int | None
     """None: a request may be sent now."""
     backlog_ms: int
-    """How far ahead its slots are reserved."""
+    """How long its reserved slots and the requests in its line take at the current rate."""
     backoff_factor: float
     """1.0: the full rate."""
     errors_in_a_row: int
@@ -77,6 +85,8 @@ class DomainReport:
     """None: unlimited."""
     stopped: bool = False
     """An operator stopped it: no request is sent until it is resumed."""
+    waiting: int = 0
+    """Requests in its line."""
     paused_ms: int = 0
     """How much longer no request is sent because the domain asked for a rest (429, 503)."""
 

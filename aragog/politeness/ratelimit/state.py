@@ -1,5 +1,5 @@
 """
-The limiter's state of one domain: 31 bytes that the scripts in lua/ write and this module reads.
+The limiter's state of one domain: 35 bytes that the scripts in lua/ write and this module reads.
 
 Instants are microseconds since the epoch by the clock of the limiter node; durations are
 microseconds. Milliseconds would accumulate errors: at 30 requests/s the interval is 33.3 ms.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-STATE = struct.Struct("<ddiIIHB")
+STATE = struct.Struct("<ddiIIHBI")
 
 
 class DomainState(NamedTuple):
@@ -30,6 +30,8 @@ class DomainState(NamedTuple):
     """Backoff factor in percent: 200 halves the rate of the domain."""
     streak: int = 0
     """Errors in a row."""
+    behind_us: int = 0
+    """How far the last urgent slot is behind `planned_us`, at most 4,294 s."""
 
 
 def unpack_state(packed: bytes | None) -> DomainState:

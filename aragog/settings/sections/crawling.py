@@ -26,7 +26,7 @@ class PolitenessSettings:
     wait_inline_ms: int = 1000
     """Tasks wait for a slot up to this far ahead; for a later slot the job is rescheduled."""
     horizon_s: float = 86_400.0
-    """The limiter reserves no slot further ahead than this."""
+    """A pause of a domain (Retry-After) is this long at most."""
     slot_window_ms: int = 1000
     """A job that is later than this for its slot reserves a new one."""
     crawl_delay_cap_s: float = 30.0

@@ -6,12 +6,19 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client, robots_cache
+from aragog.bootstrap.redis_services import (
+    limiter,
+    lines_of,
+    overrides_of,
+    redis_client,
+    robots_cache,
+)
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domains import domain
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.address import of_socket
 from aragog.pipeline.statistics.outcome_log import KEPT, OutcomeLog
+from aragog.politeness.ratelimit.lines import LineEntry
 from aragog.politeness.ratelimit.slots import RateExceeded, SlotRequest
 from aragog.settings import load_settings
 
@@ -57,7 +64,7 @@ def stored(settings, *urls):
 
 def test_all_domains_are_listed_whatever_the_system_knows_them_from(settings, worker):
     stored(settings, "http://www.stored.example/x", "http://stored.example/")
-    worker.reserve([SlotRequest("waits.example")] * 100)
+    lines_of(settings).park([LineEntry("waits.example", 5, b"{}")] * 100)
     worker.report_many([("fails.example", False)] * 4)
     run("rate", "slow.example", 0.5)
 

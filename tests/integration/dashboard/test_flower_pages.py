@@ -11,14 +11,13 @@ from http.cookiejar import CookieJar
 import pytest
 from click.testing import CliRunner
 
-from aragog.bootstrap.redis_services import limiter
+from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
 from aragog.cli.inspecting import explain
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.politeness.ratelimit.lines import LineEntry
 from aragog.urlstore.records import OutLink
 from tests.support.cases import missing
 from tests.support.flower_server import flower_system
@@ -78,9 +77,7 @@ def _fill(settings):
     store.put(PAGE, fields, provenance=source)
     store.links.add(PAGE, [OutLink("http://other.example/", "other")])
     store.close()
-    limits = limiter(settings, Overrides())
-    limits.reserve([SlotRequest("shop.example")] * 3000)
-    limits.close()
+    lines_of(settings).park([LineEntry("shop.example", 5, b"{}")] * 3000)
 
 
 @pytest.fixture(scope="module")

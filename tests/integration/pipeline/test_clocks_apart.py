@@ -69,7 +69,15 @@ def crawl(pipeline, port):
     jobs = tuple(UrlJob(url=f"http://127.0.0.1:{port}/{n}") for n in range(URLS))
     in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(Destination.FETCH, FetchBatch(jobs)))]
     runs = count = 0
-    while in_flight:
+    while in_flight or pipeline.release.lines.total():
+        pipeline.release.run()
+        released, pipeline.sender.messages[:] = list(pipeline.sender.messages), []
+        for send in released:
+            count += 1
+            in_flight.append((clock.monotonic_s() + (send.delay_ms or 0) / 1000, count, send))
+        if not in_flight:
+            clock.sleep_s(0.02)
+            continue
         in_flight.sort(key=lambda entry: entry[:2])
         due_s, _, send = in_flight.pop(0)
         clock.sleep_s(due_s - clock.monotonic_s())

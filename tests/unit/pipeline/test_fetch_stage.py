@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 
 from aragog.fetcher.admission import Go
-from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable, UnreachableKind
+from aragog.fetcher.outcome import (
+    Busy,
+    Gone,
+    Hop,
+    OutcomeKind,
+    Redirected,
+    Unreachable,
+    UnreachableKind,
+)
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import FetchBatch, UrlJob
@@ -32,7 +40,7 @@ def stage(ports):
     rules = GateRules(
         ports.limiter, ports.robots, Overrides(), ports.store.takedowns, ports.settings
     )
-    access = Access(rules, ports.ssrf_filter)
+    access = Access(rules, ports.ssrf_filter, ports.line)
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),
         Requester(ports.web, ports.web, ports.threads, access, ports.clock),
@@ -154,13 +162,23 @@ def test_a_url_that_the_ssrf_filter_refuses_is_blocked(stage, ports):
     assert (result.outcome, result.reason) == (OutcomeKind.BLOCKED, "a private address")
 
 
-def test_a_url_with_a_later_slot_comes_back_then_and_keeps_the_slot(stage, ports):
+def test_a_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports):
     ports.limiter.waits_ms["a.example"] = 60_000
 
-    message = run(stage, A)[Destination.FETCH]
+    assert run(stage, A) == {}
 
-    assert message.delay_ms == 60_000
-    assert message.message.jobs[0].slot_at_ms == NOW_MS + 60_000
+    (waiting,) = ports.line.waiting
+    assert (waiting.job, waiting.key, waiting.wait_ms) == (UrlJob(url=A), "a.example", 60_000)
+    assert not waiting.front
+
+
+def test_a_url_whose_slot_is_released_too_early_waits_in_line_again(stage, ports):
+    ports.limiter.waits_ms["a.example"] = 60_000
+
+    assert run(stage, UrlJob(url=A, slot_at_ms=NOW_MS + 60_000)) == {}
+
+    (waiting,) = ports.line.waiting
+    assert waiting.job.slot_at_ms is None
 
 
 def test_a_url_with_a_slot_uses_it(stage, ports):
@@ -170,13 +188,13 @@ def test_a_url_with_a_slot_uses_it(stage, ports):
     assert ports.limiter.resumed == ["a.example"]
 
 
-def test_a_url_of_a_booked_out_domain_comes_back_without_a_slot(stage, ports):
+def test_a_url_that_missed_its_slot_goes_to_the_front_of_the_line(stage, ports):
     ports.limiter.booked_out["a.example"] = 90_000
 
-    message = run(stage, UrlJob(url=A, slot_at_ms=NOW_MS - 1))[Destination.FETCH]
+    assert run(stage, UrlJob(url=A, slot_at_ms=NOW_MS - 1)) == {}
 
-    assert message.delay_ms == 90_000
-    assert message.message.jobs[0].slot_at_ms is None
+    (waiting,) = ports.line.waiting
+    assert (waiting.job.slot_at_ms, waiting.wait_ms, waiting.front) == (None, 90_000, True)
 
 
 def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
@@ -241,13 +259,14 @@ def test_the_last_attempt_is_the_result(stage, ports):
     assert (result.outcome, result.reason) == (OutcomeKind.UNREACHABLE, "no such host")
 
 
-def test_a_redirect_whose_target_has_a_later_slot_goes_on_from_there(stage, ports):
-    ports.web.outcomes[A] = Redirected(url=A, target=B, retry_at_ms=NOW_MS + 5000)
+def test_a_redirect_whose_target_has_no_near_slot_waits_in_the_line_of_the_target(stage, ports):
+    hop = Hop(A, 302, B)
+    ports.web.outcomes[A] = Redirected(url=A, target=B, retry_at_ms=NOW_MS + 5000, hops=(hop,))
 
-    message = run(stage, A)[Destination.FETCH]
+    assert run(stage, A) == {}
 
-    assert message.delay_ms == 5000
-    assert message.message.jobs[0].slot_at_ms == NOW_MS + 5000
+    (waiting,) = ports.line.waiting
+    assert (waiting.key, waiting.wait_ms, waiting.job.target) == ("b.example", 5000, B)
 
 
 def test_a_defect_on_one_response_fails_no_other_url(stage, ports):

@@ -25,10 +25,10 @@ def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_onc
     # 20,000 s of work at ten a second.
     due_s = [job.delay_ms / 1000 for job in back]
     assert due_s == sorted(due_s)
-    assert max(Counter(int(due) for due in due_s if due < 60).values()) <= 41
+    assert max(Counter(int(due) for due in due_s if due < 60).values()) <= 251
     served_s = [(200_000 - len(back) + n) / 10 for n in range(len(back))]
-    assert all(due <= at_s / 4 for due, at_s in zip(due_s, served_s, strict=True))
-    assert due_s[-1] == lanes.LONGEST_DELAY_S
+    assert all(due <= at_s / 20 for due, at_s in zip(due_s, served_s, strict=True))
+    assert due_s[-1] <= lanes.LONGEST_DELAY_S
 
 
 def test_a_backlog_of_one_domain_delays_no_other():
@@ -46,6 +46,14 @@ def test_other_domains_go_in_front_of_any_backlog():
 
     assert front == of("small.example", 5)
     assert [job.url for job in back] == of("big.example", 5)
+
+
+def test_urgent_urls_are_not_behind_a_backlog_of_less_urgent_ones_of_their_domain():
+    some = Lanes(10.0)
+    some.split(of("big.example", 100_000), priority=9)
+
+    assert some.split(of("big.example", 5), priority=2) == (of("big.example", 5), [])
+    assert some.split(of("big.example", 5), priority=9)[0] == []
 
 
 def test_a_backlog_passes_with_time():

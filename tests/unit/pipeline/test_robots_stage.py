@@ -13,7 +13,13 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.robots import ASK_AGAIN_MS, UNAVAILABLE, RobotsStage, status_of
+from aragog.pipeline.stages.robots import (
+    ASK_AGAIN_MS,
+    SLOT_WITHIN_MS,
+    UNAVAILABLE,
+    RobotsStage,
+    status_of,
+)
 from aragog.politeness.robots.cached_rules import RulesState
 from tests.support.stores import NOW_MS
 
@@ -87,14 +93,14 @@ def test_a_refresh_that_another_task_does_is_not_done_twice(stage, ports):
 
 
 def test_a_later_slot_is_kept_with_the_claim(stage, ports):
-    ports.limiter.waits_ms["a.example"] = 60_000
+    ports.limiter.waits_ms["a.example"] = 3_000
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
-    assert (message.destination, message.delay_ms) == (Destination.ROBOTS, 60_000)
-    assert message.message.slots == {ORIGIN: NOW_MS + 60_000}
+    assert (message.destination, message.delay_ms) == (Destination.ROBOTS, 3_000)
+    assert message.message.slots == {ORIGIN: NOW_MS + 3_000}
     assert message.message.claimed
-    assert ports.robots.refreshes.held == {ORIGIN: 60_000}
+    assert ports.robots.refreshes.held == {ORIGIN: 3_000}
 
 
 def test_jobs_whose_robots_txt_another_task_fetches_wait_for_it(stage, ports):
@@ -108,13 +114,14 @@ def test_jobs_whose_robots_txt_another_task_fetches_wait_for_it(stage, ports):
     assert not message.message.claimed
 
 
-def test_a_booked_out_domain_is_asked_later_without_a_claim(stage, ports):
+def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(stage, ports):
     ports.limiter.booked_out["a.example"] = 90_000
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
-    assert message.delay_ms == 90_000
-    assert ports.robots.refreshes.claims == set()
+    assert message.delay_ms == 90_000 - SLOT_WITHIN_MS
+    assert (message.message.claimed, message.message.slots) == (True, {})
+    assert ports.robots.refreshes.held == {ORIGIN: 90_000 - SLOT_WITHIN_MS}
 
 
 @pytest.mark.parametrize(

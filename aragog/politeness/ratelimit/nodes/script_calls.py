@@ -17,12 +17,23 @@ BOOK_AHEAD_US = 8_000
 CONCURRENCY_TTL_S = 120
 
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
-_ASK = struct.Struct("<dI")
+_ASK = struct.Struct("<ddIB")
 _SLOT_REPLY = struct.Struct("<dB")
-_PERMIT_REQUEST = struct.Struct("<ddIddddd")
+_PERMIT_REQUEST = struct.Struct("<ddIdddddB")
 _PERMIT_REPLY = struct.Struct("<dBd")
 _PERMIT_RELEASE = struct.Struct("<dId")
 _PAUSE = struct.Struct("<dd")
+
+
+class Ask(NamedTuple):
+    """What `reserve` is asked for one request."""
+
+    interval_us: float
+    longest_us: float
+    """How far ahead the slot may be."""
+    token: int
+    """0: without a pre-granted permit."""
+    urgent: bool
 
 
 class Reserved(NamedTuple):
@@ -33,7 +44,7 @@ class Reserved(NamedTuple):
     pre_granted: bool
     """The slot includes the permit, because the domain was idle."""
     refused: bool
-    """The next free slot is past the horizon."""
+    """The next free slot is later than the request can wait."""
     failing: bool
     """The domain has had errors lately."""
 
@@ -41,9 +52,7 @@ class Reserved(NamedTuple):
 def reserve(
     node: LimiterNode,
     keys: Sequence[str],
-    asks: Iterable[tuple[float, int]],
-    *,
-    horizon_us: float,
+    asks: Iterable[Ask],
 ) -> tuple[float, Iterator[Reserved]]:
     """
     Reserve a slot for each of `keys`, in their order.
@@ -51,8 +60,7 @@ def reserve(
     Args:
         node: the server.
         keys: the limiter keys of the domains.
-        asks: for each its interval in microseconds and its token; token 0: without a permit.
-        horizon_us: how far ahead a slot may be.
+        asks: what is wanted of each.
 
     Returns:
         The server's time in microseconds, and what was reserved for each.
@@ -61,12 +69,9 @@ def reserve(
     reply = node.call(
         "reserve",
         restart=node.key("slots", "restart"),
-        backlog=node.key("slots", "backlog"),
         slots=[prefix + key for key in keys],
-        horizon_us=horizon_us,
         hold_us=node.hold_us,
-        prefix_bytes=len(prefix.encode()),
-        requests=b"".join(_ASK.pack(interval_us, token) for interval_us, token in asks),
+        requests=b"".join(_ASK.pack(*ask) for ask in asks),
     )
     (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
@@ -94,7 +99,7 @@ def acquire_permit(
         running=node.key("concurrent", slot.key),
         request=_PERMIT_REQUEST.pack(
             slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
-            window_us, places, CONCURRENCY_TTL_S * 1e6,
+            window_us, places, CONCURRENCY_TTL_S * 1e6, slot.urgent,
         ),
     )  # fmt: skip
     _, verdict, at_us = _PERMIT_REPLY.unpack(reply)

@@ -1,0 +1,203 @@
+"""
+Release URLs from the lines of their domains, each shortly before its slot.
+
+A line is looked at when its domain has a slot to give. The most urgent URLs of the line get the
+slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and continue to
+`fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
+urgent URL does not wait for the others.
+
+Safe to run twice and in many processes: looks and entries are leased. A process that dies between
+sending a URL and settling its lease has it fetched once more, unless it is stored by then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from aragog.errors import InvalidMessage
+from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.permission.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
+from aragog.pipeline.rescheduling import Delayed, delayed_batches
+from aragog.pipeline.routing import Sender
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.lines import Lines, LineServer, TakenEntry
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides_file import Override
+from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.settings import Settings
+
+log = logging.getLogger(__name__)
+
+# One look at a server claims up to this many lines.
+MOST_LINES = 200
+# A line is looked at again after this at the earliest; the slots of this time are given together.
+LOOK_AGAIN_MS = 250
+# The line of a stopped domain. A change of the overrides makes it looked at; this is for a change
+# that no process has seen.
+STOPPED_LOOK_MS = 60_000
+# A message with URLs arrives this long before the slot of its first one.
+ARRIVES_AHEAD_MS = 500
+# URLs whose slots are this close share a message.
+SPAN_MS = 250
+
+
+@dataclass(slots=True)
+class ReleaseStage:
+    """
+    Gives slots to URLs that wait in line.
+
+    Args:
+        lines: the lines of all domains.
+        limiter: gives the slots.
+        overrides: after a change of them, the lines of the domains concerned are looked at.
+        sender: sends the URLs to `fetch`.
+        settings: batch size and `politeness.wait_inline_ms`.
+        is_open: whether fetches may begin now; while False, URLs stay in line.
+    """
+
+    lines: Lines
+    limiter: Limiter
+    overrides: Overrides
+    sender: Sender
+    settings: Settings
+    is_open: Callable[[], bool] = lambda: True
+    _known: Mapping[str, Override] | None = field(default=None, init=False)
+
+    def run(self) -> int:
+        """
+        Look at the lines that are due; returns how many URLs were sent on.
+
+        Raises:
+            BrokerUnavailable, LimiterUnavailable: nothing is lost; what was taken returns to its
+                line within a minute.
+        """
+        self._look_at_changed()
+        if not self.is_open():
+            return 0
+        return sum(self._run_server(server) for server in self.lines.servers)
+
+    def _run_server(self, server: LineServer) -> int:
+        sent = 0
+        while due := server.due(MOST_LINES):
+            released, full = self._release(server, due)
+            sent += released
+            if len(due) < MOST_LINES and not full:
+                break
+        return sent
+
+    def _release(self, server: LineServer, due: Mapping[str, int]) -> tuple[int, bool]:
+        """Give slots to lines; how many, and whether a line could take more at once."""
+        look = _Look(self, server, due)
+        look.run()
+        return look.sent, look.unfinished
+
+    def _look_at_changed(self) -> None:
+        """After a change of the overrides, look at the lines whose rate may be another one now."""
+        table = self.overrides.table()
+        if table is self._known:
+            return
+        before, self._known = self._known, table
+        for server in self.lines.servers:
+            if before is None:
+                server.look_now(list(server.domains()))
+            else:
+                names = _changed(before, table)
+                server.look_now([key for key in server.domains() if _concerns(names, key)])
+
+
+class _Look:
+    """One look at the lines that a server has due."""
+
+    def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, int]) -> None:
+        self.stage = stage
+        self.server = server
+        self.due = due
+        self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
+        self.wanted = {key: self._slots_wanted(key, waiting) for key, waiting in due.items()}
+        self.sent = 0
+        self.unfinished = False
+
+    def _slots_wanted(self, key: str, waiting: int) -> int:
+        limiter = self.stage.limiter
+        if limiter.rates.stopped(key):
+            return 0
+        fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
+        return max(1, min(waiting, fits))
+
+    def run(self) -> None:
+        token, taken = self.server.take({k: count for k, count in self.wanted.items() if count})
+        jobs = [(entry, self._job(entry)) for entry in taken]
+        asked = [(entry, job) for entry, job in jobs if job is not None]
+        replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
+        near: list[Delayed] = []
+        back: list[TakenEntry] = []
+        free_at_ms: dict[str, int] = {}
+        for (entry, job), reply in zip(asked, replies, strict=True):
+            if isinstance(reply, RateExceeded):
+                back.append(entry)
+                free_at_ms.setdefault(entry.key, reply.free_at_ms)
+            else:
+                near.append(self._with_slot(job, reply))
+        self._send(near)
+        self.sent = len(near)
+        self.server.settle(token, back, self._next_looks(free_at_ms))
+
+    def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
+        return SlotRequest(
+            self.stage.limiter.key_for(job.next_url),
+            entry.crawl_delay_s,
+            within_ms=self.within_ms,
+            urgent=job.priority <= URGENT,
+            handed_on=True,
+        )
+
+    @staticmethod
+    def _job(entry: TakenEntry) -> UrlJob | None:
+        try:
+            return job_of(entry.payload)
+        except (InvalidMessage, ValueError):
+            log.exception("an entry in the line of %s is left out", entry.key)
+            return None
+
+    @staticmethod
+    def _with_slot(job: UrlJob, slot: Slot) -> Delayed:
+        return replace(job, slot_at_ms=slot.at_ms), slot.wait_ms
+
+    def _send(self, jobs: Sequence[Delayed]) -> None:
+        messages = delayed_batches(
+            jobs,
+            batch_size=self.stage.settings.pipeline.batch_size,
+            span_ms=SPAN_MS,
+            passed_ms=ARRIVES_AHEAD_MS,
+        )
+        # They only move what is in Redis already.
+        self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
+
+    def _next_looks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
+        """After how long to look at each line again (ms)."""
+        looks: dict[str, int] = {}
+        for key in self.due:
+            if not self.wanted[key]:
+                looks[key] = STOPPED_LOOK_MS
+            elif key in free_at_ms:
+                wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
+                looks[key] = max(LOOK_AGAIN_MS, wait_ms)
+            else:
+                looks[key] = 0  # all of them got slots, so there may be more
+                self.unfinished = True
+        return looks
+
+
+def _changed(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:
+    return {name for name in {*before, *after} if before.get(name) != after.get(name)}
+
+
+def _concerns(names: set[str], key: str) -> bool:
+    """Whether a changed name is the key or a parent of it."""
+    while key:
+        if key in names:
+            return True
+        key = key.partition(".")[2]
+    return False

@@ -1,0 +1,170 @@
+"""URLs leave the lines of their domains shortly before their slots, the most urgent first."""
+
+import itertools
+
+import pytest
+
+from aragog.errors import BrokerUnavailable
+from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.permission.releasing import Releasing
+from aragog.pipeline.permission.waiting_line import InLine, WaitingLine, job_of
+from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.pipeline.stages.release import LOOK_AGAIN_MS
+from aragog.politeness.ratelimit.lines import LineEntry
+from aragog.politeness.ratelimit.slots import RateExceeded, SlotRequest
+from tests.support.origin import answer
+from tests.support.waiting import wait_until
+
+INLINE_MS = 1000
+
+
+@pytest.fixture
+def stand(crawl_stand):
+    return crawl_stand({"*": answer(200, b"hello", content_type="text/html")}, qps=10)
+
+
+def wait_in_line(stand, jobs, key="busy.test", wait_ms=0):
+    line = WaitingLine(stand.pipeline.release.lines, INLINE_MS)
+    line.park([InLine(job, key, None, wait_ms) for job in jobs])
+
+
+def jobs_of(numbers, **facts):
+    return [UrlJob(url=f"http://busy.test/{number}", **facts) for number in numbers]
+
+
+def released(stand):
+    """The jobs that one look sends on, in the order of their slots."""
+    before = len(stand.sent.messages)
+    stand.pipeline.release.run()
+    jobs = [job for sent in stand.sent.messages[before:] for job in sent.message.jobs]
+    return sorted(jobs, key=lambda job: job.slot_at_ms)
+
+
+def test_what_leaves_a_line_has_slots_of_the_next_second_and_a_half_only(stand):
+    wait_in_line(stand, jobs_of(range(100)))
+
+    jobs = released(stand)
+
+    # A look gives the slots of its own time, and looks again while more are free.
+    assert 10 <= len(jobs) <= 15 + LOOK_AGAIN_MS // 100
+    gaps = [b.slot_at_ms - a.slot_at_ms for a, b in itertools.pairwise(jobs)]
+    assert min(gaps) >= 99
+    assert stand.limiter.lines.waiting(["busy.test"]) == {"busy.test": 100 - len(jobs)}
+
+
+def test_the_most_urgent_of_a_line_get_the_next_slots(stand):
+    wait_in_line(stand, jobs_of(range(30), priority=9))
+    wait_in_line(stand, jobs_of(["b"], priority=4))
+    wait_in_line(stand, jobs_of(["a"], priority=3))
+
+    assert [job.url for job in released(stand)[:2]] == ["http://busy.test/a", "http://busy.test/b"]
+
+
+def test_a_raised_rate_applies_to_the_next_look(stand):
+    live = stand.pipeline.release.overrides.live
+    live.set_qps("busy.test", 0.01, who="test")
+    wait_until(lambda: stand.limiter.interval_us("busy.test") == 1e8)
+    wait_in_line(stand, jobs_of(range(100)))
+    assert len(released(stand)) == 1
+    assert released(stand) == []
+
+    live.set_qps("busy.test", 20.0, who="test")
+
+    found = []
+    wait_until(lambda: found.extend(released(stand)) or found)
+    assert len(found) >= 20
+
+
+def test_a_stopped_domain_keeps_its_line_and_continues_when_it_is_resumed(stand):
+    live = stand.pipeline.release.overrides.live
+    live.set_stopped("busy.test", True, who="test")
+    wait_until(lambda: stand.limiter.rates.stopped("busy.test"))
+    wait_in_line(stand, jobs_of(range(5)))
+    assert released(stand) == []
+
+    live.set_stopped("busy.test", False, who="test")
+
+    found = []
+    wait_until(lambda: found.extend(released(stand)) or len(found) == 5)
+
+
+def test_who_comes_later_does_not_pass_the_line(stand):
+    wait_in_line(stand, jobs_of(range(100)))
+    released(stand)
+
+    (reply,) = stand.limiter.reserve([SlotRequest("busy.test", within_ms=INLINE_MS)])
+
+    assert isinstance(reply, RateExceeded)
+
+
+def test_nothing_is_released_while_the_spool_is_closed(stand):
+    wait_in_line(stand, jobs_of(range(5)))
+    stand.pipeline.release.is_open = lambda: False
+
+    assert released(stand) == []
+    assert stand.limiter.lines.total() == 5
+
+
+def test_an_entry_that_no_version_reads_is_left_out(stand):
+    stand.limiter.lines.park([LineEntry("busy.test", 5, b"no job")])
+    wait_in_line(stand, jobs_of(["good"]))
+
+    assert [job.url for job in released(stand)] == ["http://busy.test/good"]
+    assert stand.limiter.lines.total() == 0
+
+
+def test_what_could_not_be_sent_is_not_lost(stand, redis_client):
+    class Broken:
+        def send_all(self, messages):
+            raise BrokerUnavailable("broker", "is gone")
+
+    wait_in_line(stand, jobs_of(range(3)))
+    works, stand.pipeline.release.sender = stand.pipeline.release.sender, Broken()
+    with pytest.raises(BrokerUnavailable):
+        stand.pipeline.release.run()
+    stand.pipeline.release.sender = works
+
+    # It returns to its line when the lease ends.
+    assert redis_client.zcard("aragog:lines:leases") == redis_client.hlen("aragog:lines:taken") == 1
+
+
+def test_a_backlog_is_fetched_once_each_with_two_visits_a_url(stand):
+    stand.know_rules("busy.test")
+    jobs = tuple(jobs_of(range(40)))
+
+    results = stand.run([OutgoingMessage(Destination.FETCH, FetchBatch(jobs))], limit_s=60)
+
+    assert sorted(result.job.url for result in results) == sorted(job.url for job in jobs)
+    assert len(stand.origin.seen) == 40
+
+
+def test_the_thread_of_a_worker_releases_and_survives_errors(stand):
+    wait_in_line(stand, jobs_of(range(3)))
+    errors = [BrokerUnavailable("broker", "is gone"), ValueError("a defect")]
+
+    def release():
+        if errors:
+            raise errors.pop()
+        return stand.pipeline.release.run()
+
+    thread = Releasing(release, every_s=0.01).start()
+    wait_until(lambda: stand.sent.messages)
+    thread.stop()
+
+    assert errors == []
+
+
+def test_an_entry_is_the_job_without_a_slot():
+    class Kept:
+        def park(self, entries):
+            self.entries = entries
+
+    job = UrlJob(url="http://a.test/", depth=2, priority=1)
+    kept = Kept()
+
+    WaitingLine(kept, INLINE_MS).park([InLine(job, "a.test", 3.0, 9_000, front=True)])
+
+    (entry,) = kept.entries
+    assert (entry.key, entry.priority, entry.crawl_delay_s, entry.front) == ("a.test", 1, 3.0, True)
+    assert entry.look_after_ms == 9_000 - INLINE_MS - 500
+    assert job_of(entry.payload) == job

@@ -1,0 +1,57 @@
+"""A changed rate and an urgent URL reach the origin at once, whatever waits for its domain."""
+
+from itertools import pairwise
+from statistics import median
+
+import pytest
+
+from aragog.bootstrap.redis_services import overrides_of
+from aragog.client import Aragog
+from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+
+@pytest.fixture
+def system(punctual_origin):
+    """A crawl of one request a second."""
+    environ = {
+        "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{punctual_origin.port}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_POLITENESS__QPS": "1",
+    }
+    with standalone(environ, front=()) as running:
+        yield running
+
+
+def paths(origin):
+    return [path for _, _, path in origin.arrivals()]
+
+
+def test_a_raised_rate_holds_for_urls_that_wait_already(system, punctual_origin):
+    with Aragog(system.settings) as client:
+        client.enqueue([f"http://www.busy.test/{n}" for n in range(120)])
+        wait_until(lambda: len(paths(punctual_origin)) >= 6)
+        overrides_of(system.settings).live.set_qps("busy.test", 20.0, who="test")
+        system.finish(client)
+
+    arrived_ms = [at for at, _, _ in punctual_origin.arrivals()]
+    assert len(arrived_ms) >= 120
+    # At the old rate each gap is a second.
+    assert median(later - earlier for earlier, later in pairwise(arrived_ms[12:])) < 500
+
+
+def test_an_urgent_url_passes_the_backlog_of_its_domain(system, punctual_origin):
+    with Aragog(system.settings) as client:
+        client.enqueue([f"http://www.busy.test/{n}" for n in range(60)], priority=9)
+        wait_until(lambda: len(paths(punctual_origin)) >= 4)
+        before = len(paths(punctual_origin))
+        client.enqueue(["http://www.busy.test/urgent"], priority=2)
+        wait_until(lambda: "/urgent" in paths(punctual_origin))
+        overrides_of(system.settings).live.set_qps("busy.test", 100.0, who="test")
+        system.finish(client)
+
+    # One request may be under way, and one may have its permit.
+    assert paths(punctual_origin).index("/urgent") <= before + 3
