@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pages import document, evidence, extraction, links, rich_pins
+from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import read_page
 from bench.crawl import page_sets
@@ -95,7 +95,7 @@ def ours(body: bytes) -> list[float]:
         best_ms(lambda: read_page(result, body, agent="aragog", max_links=1_000)),
         best_ms(lambda: document.parse(body, url=URL, content_type=HEADER)),
         best_ms(lambda: links.extract(page)),
-        best_ms(lambda: evidence.collect(page, url=URL, final_url=URL)),
+        best_ms(lambda: canonical_evidence.collect(page, url=URL, final_url=URL)),
         best_ms(lambda: extraction.extract_from(page)),
         best_ms(lambda: rich_pins.to_fields(pin)),
     ]

@@ -224,7 +224,7 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.pipeline.pages.analysis import PageAnalysis
     from aragog.pipeline.pages.updates import failure_write, page_write
     from aragog.settings import Settings
-    from aragog.urls.canonical.decision import Evidence, decide
+    from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
     from tests.support.stores import stand
 

@@ -41,7 +41,7 @@ from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.robots import cache, match, memory, parse
 from aragog.settings import Settings
 from aragog.standalone.demo.sites import seeds
-from aragog.urls.canonical import guards
+from aragog.urls import canonical
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
 from aragog.urlstore import repair
@@ -181,7 +181,7 @@ FIGURES = {
         f"it waits {'ten' if repair.GRACE_S == 600 else '?'} minutes before it removes",
         f"again every {'ten' if damaged.WAIT_MS == 600_000 else '?'} minutes",
     ],
-    "canonical.md": [f"over more than {guards.MAX_STEPS} URLs"],
+    "canonical.md": [f"over more than {canonical.MAX_STEPS} URLs"],
     "scale.md": [
         f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
         f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files a minute",

@@ -19,7 +19,7 @@ from aragog.formatting import moment, plain
 from aragog.pipeline.routing import Queue
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize
-from aragog.urls.canonical.decision import PROVISIONAL
+from aragog.urls.canonical import PROVISIONAL
 from aragog.urls.domain import host, origin
 from aragog.urlstore.records import Record
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from aragog.pages import document, evidence, extraction, links, rich_pins
+from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (
@@ -36,8 +36,8 @@ def one_input(data: bytes) -> document.Document:
     header = HEADERS[data[0] % len(HEADERS)] if data else None
     page = document.parse(data[1:], url=URL, content_type=header)
     links.extract(page)
-    evidence.collect(page, url=URL, final_url=URL)
-    evidence.meta_refresh(data.decode("latin-1"))
+    canonical_evidence.collect(page, url=URL, final_url=URL)
+    canonical_evidence.meta_refresh(data.decode("latin-1"))
     pin = extraction.extract_from(page)
     fields, provenance = rich_pins.to_fields(pin)
     if not provenance.keys() <= fields.keys():

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from aragog.errors import InvalidUrl
 from aragog.urls import explain, normalize, parse_link_header, url_key
-from aragog.urls.canonical.decision import Evidence, KnownPage, Redirect, decide
+from aragog.urls.canonical import Evidence, KnownPage, Redirect, decide
 from aragog.urls.domain import host, origin, registered_domain, reversed_host
 from tests.fuzz.engine import edited, fuzz
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from aragog.pages import document, evidence, extraction, links, rich_pins
+from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from aragog.pages.document import Document
 from aragog.pages.extractors import Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
@@ -22,8 +22,8 @@ from aragog.pages.robots_meta import PageRobots
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots.rules import product_token
 from aragog.settings import FetchSettings
-from aragog.urls.canonical import decision
-from aragog.urls.canonical.decision import Decision, Evidence, KnownPage, Redirect
+from aragog.urls import canonical
+from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,9 @@ def read_page(
     page = document.parse(body, url=result.final_url, content_type=result.content_type, agent=agent)
     parts = _Parts(result.final_url)
     robots = parts.get(
-        "robots", lambda: evidence.page_robots(page, result.headers, agent=agent), _CAUTIOUS
+        "robots",
+        lambda: canonical_evidence.page_robots(page, result.headers, agent=agent),
+        _CAUTIOUS,
     )
     pin = parts.fields(page, extractors)
     return PageAnalysis(
@@ -172,7 +174,7 @@ def _with(
 
 
 def _evidence(page: Document, result: FetchResult) -> Evidence:
-    return evidence.collect(
+    return canonical_evidence.collect(
         page,
         url=result.job.url,
         final_url=result.final_url,
@@ -214,4 +216,4 @@ def candidates(facts: Evidence) -> set[str]:
 def decided(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
     """The canonical URL, with what the store knows of the candidates."""
     stored = {url: pages[url] for url in candidates(facts) if url in pages}
-    return decision.decide(replace(facts, known=stored))
+    return canonical.decide(replace(facts, known=stored))

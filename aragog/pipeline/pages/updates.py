@@ -22,7 +22,7 @@ from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.pages.analysis import PageAnalysis
 from aragog.pipeline.pages.http_freshness import fresh_s
 from aragog.settings import Settings
-from aragog.urls.canonical.decision import Decision
+from aragog.urls.canonical import Decision
 from aragog.urlstore import fetch_report
 from aragog.urlstore.records import (
     ContentWrite,

@@ -28,7 +28,7 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.statistics import counters
 from aragog.settings import Settings
-from aragog.urls.canonical.decision import KnownPage
+from aragog.urls.canonical import KnownPage
 from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)

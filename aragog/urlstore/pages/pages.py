@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from aragog.urls.canonical.decision import KnownPage
+from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
 from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.pages import history, nodes

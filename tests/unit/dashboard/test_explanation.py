@@ -8,7 +8,7 @@ from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import RedisSettings
-from aragog.urls.canonical.decision import Evidence, decide
+from aragog.urls.canonical import Evidence, decide
 from aragog.urlstore.records import OutLink
 from tests.support.stores import page
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.evidence import meta_refresh
+from aragog.pages.canonical_evidence import meta_refresh
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from aragog.pages import evidence, plain_text, sitemaps
+from aragog.pages import canonical_evidence, plain_text, sitemaps
 from aragog.pages.structured_data import lenient_json
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import PACKAGES, inventory, unreadable_calls
@@ -55,7 +55,7 @@ def test_a_quadratic_pattern_would_be_found(pattern):
 
 
 READERS = {
-    "meta refresh": (evidence.meta_refresh, "0", ""),
+    "meta refresh": (canonical_evidence.meta_refresh, "0", ""),
     "JSON of blanks": (lambda t: json_of("{" + t + "x"), " ", ""),
     "JSON of quotes": (lambda t: json_of("{" + t), '" ', ""),
     "JSON of open strings": (lambda t: json_of("[" + t), '"\\', ""),

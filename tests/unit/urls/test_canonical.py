@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.attempt import TEMPORARY
-from aragog.urls.canonical.decision import Decision, Evidence, KnownPage, Redirect, decide
-from aragog.urls.canonical.guards import is_gone
+from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect, decide, is_gone
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"
 OTHER = "https://shop.example/shoes"

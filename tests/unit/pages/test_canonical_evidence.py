@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from aragog.pages.canonical_evidence import collect, page_robots
 from aragog.pages.document import parse
-from aragog.pages.evidence import collect, page_robots
-from aragog.urls.canonical.decision import Redirect
+from aragog.urls.canonical import Redirect
 
 URL = "https://shop.test/a?utm_source=x"
 FINAL = "https://shop.test/b"

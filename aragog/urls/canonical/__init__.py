@@ -1,1 +1,0 @@
-"""Canonical URLs: evidence, guards and the decision. Pure."""
