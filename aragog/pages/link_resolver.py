@@ -17,8 +17,8 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _PLAIN_REFERENCE = re.compile(
-    r"((?:https?://[a-z0-9.-]+(?::[0-9]+)?)?/|(?:\.\./)*+(?=[A-Za-z0-9_~-]))"
-    r"((?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+/)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+)?)"
+    r"((?:https?://[a-z0-9.-]+(?::[0-9]+)?)?/|(?:\.\./|)*+(?=[A-Za-z0-9_~-]))"
+    r"((?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+/|)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+)?)"
 )
 """
 A prefix (scheme and host, `/`, `../` or nothing) and a path that normalization would not change:

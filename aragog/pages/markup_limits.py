@@ -32,10 +32,10 @@ FORMATTING = (
 RAW = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
 QUOTED = rb"=[\t\n\f\r ]*+(?:\"[^\"]*+\"?|'[^']*+'?)"
 """A quote starts a quoted value only after `=`; elsewhere it is an ordinary character."""
-_TAG_REST = rb"(?:[^>=]++|" + QUOTED + rb"|=)*+"
+_TAG_REST = rb"(?:[^>=]++|" + QUOTED + rb"|=|)*+"
 TOKEN = re.compile(
-    rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+"
-    rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+)*+"
+    rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+|)*+"
+    rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
     rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
 )
 """Matches a comment, an element whose content is text, or (group 1) a tag and (2) its name."""
@@ -234,7 +234,7 @@ so at most 1.3 s of parsing.
 """
 
 _NAMES = b"|".join(FORMATTING)
-_ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++))*+)?"
+_ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++)|)*+)?"
 """
 Matches attributes only where regex and tokenizer must agree on the end of the tag: quotes after
 `=`, no `<` or `>`.
@@ -249,7 +249,9 @@ tested first, because most tags are others.
 """
 _CLOSED = (
     rb"<(" + _NAMES + rb")" + _ATTRIBUTES + rb">"
-    rb"(?:[^<]++|</?(?:span|a|sub|sup|kbd|var|samp|abbr|cite|q|br|wbr|img)" + _ATTRIBUTES + rb">)*+"
+    rb"(?:[^<]++|</?(?:span|a|sub|sup|kbd|var|samp|abbr|cite|q|br|wbr|img)"
+    + _ATTRIBUTES
+    + rb">|)*+"
     rb"</\1\s*+>"
 )
 """A formatting element that contains only text and phrases: the tree builder never reopens it."""

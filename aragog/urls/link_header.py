@@ -21,7 +21,7 @@ _PARAMETER = re.compile(
     re.DOTALL,
 )
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
-_REST = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z))*+", re.DOTALL)
+_REST = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|)*+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

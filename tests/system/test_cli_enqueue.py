@@ -119,7 +119,7 @@ def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
 
     reported = enqueue(None, str(tmp_path / "closed"))
 
-    assert reported.exit_code == 1
+    assert reported.exit_code == 2
     assert "cannot be read" in reported.stderr
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -37,6 +38,15 @@ def test_a_process_becomes_nice():
 @with_groups
 def test_the_first_process_of_a_session_makes_its_scheduling_group_nice_as_well():
     assert after_being_nice(own_session=True)[1].endswith("nice 3")
+
+
+@with_groups
+def test_processes_that_start_at_once_all_make_their_groups_nice():
+    # Root is never refused: this fails as an ordinary user alone.
+    with ThreadPoolExecutor(8) as pool:
+        shown = list(pool.map(lambda _: after_being_nice(own_session=True)[1], range(8)))
+
+    assert [group for group in shown if not group.endswith("nice 3")] == []
 
 
 @with_groups

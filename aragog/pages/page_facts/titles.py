@@ -116,7 +116,7 @@ def _with_blanks(sources: Sources, name: str | None) -> str | None:
 
 
 _MAX_SITE_NAME_CHARS = 80
-_ADDRESS = re.compile(r"\s*+[\w\-]++(?:\.[\w\-]++)++\s*+")
+_ADDRESS = re.compile(r"\s*+[\w\-]++\.[\w\-]++(?:\.[\w\-]++|)*+\s*+")
 
 
 def _is_address(value: object) -> bool:

@@ -33,9 +33,11 @@ _SURROGATES = re.compile(
 )
 _MAX_END_CHARS = 200
 _WRAPPERS_END = re.compile(r"(?:-->|//\s*-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>|</script>|;|\s)+$")
-_BLANK = re.compile(
-    r"(?:[\s,;\ufeff\u200b]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|<!--(?:[^-]++|-(?!->))*+(?:-->)?)++"
+_BLANKS = (
+    r"[\s,;\ufeff\u200b]++|//[^\n]*+"
+    r"|/\*(?:[^*]++|\*(?!/)|)*+(?:\*/)?|<!--(?:[^-]++|-(?!->)|)*+(?:-->)?"
 )
+_BLANK = re.compile(rf"(?:{_BLANKS})(?:{_BLANKS}|)*+")
 _LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}

@@ -49,7 +49,7 @@ _MINUTES = (
 _SECONDS = r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"
 _UNITS = (("d", _DAYS), ("h", _HOURS), ("m", _MINUTES), ("s", _SECONDS))
 _QUANTITY = re.compile(
-    r"(\d{1,12}+(?:[.,]\d{1,12}+)?+)\s{0,3}+(?:"
+    r"(\d{1,12}+(?:[.,]\d{1,12}+|)?+)\s{0,3}+(?:"
     + "|".join(f"(?P<{name}>(?:{words})(?![^\\W\\d_]))" for name, words in _UNITS)
     + r")\.?",
     re.IGNORECASE,

@@ -44,7 +44,7 @@ _ALIASES = {"kr.": "kr", "rs.": "rs", ":-": "kr"}
 _WORDS = frozenset("ALL ANG BAM COD COP CUP GEL LAK MAD MOP PEN RON SOS TOP TRY".split())
 """Codes that are also words: in a text they count only with nothing else but a number."""
 
-_NUMBER = r"\d(?:[\d.,'’\u00a0\u202f]|\x20(?=\d{3}(?!\d))){0,30}+"
+_NUMBER = r"\d(?:[\d.,'’\u00a0\u202f]|\x20(?=\d{3}(?!\d))|){0,30}+"
 _MARK = "|".join(
     re.escape(symbol) for symbol in sorted([*SYMBOLS, *_SHARED, *_ALIASES], key=len, reverse=True)
 )

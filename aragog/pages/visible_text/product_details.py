@@ -42,7 +42,7 @@ from aragog.pages.structured_data.words import CARTS
 
 _MAX_VALUE_CHARS = 60
 _VALUE = re.compile(
-    rb"\.?\s{0,20}+(?P<colon>:?)(?P<tags>(?:\s{1,300}+(?!\s)|:|&nbsp;|<[^<>]{1,400}+>){0,24}+)"
+    rb"\.?\s{0,20}+(?P<colon>:?)(?P<tags>(?:\s{1,300}+(?!\s)|:|&nbsp;|<[^<>]{1,400}+>|){0,24}+)"
     rb"(?P<value>[^<>\s:][^<>]{0,200}+)<"
 )
 _BEFORE = re.compile(rb">(?:\s|&nbsp;){0,60}\Z")

@@ -46,6 +46,41 @@ def test_no_pattern_is_made_where_the_inventory_cannot_see_it():
     assert {where.partition(":")[0] for where in unreadable_calls()} <= MADE_FROM_OUR_WORDS
 
 
+def test_a_possessive_group_ends_at_an_empty_alternative():
+    # Python before 3.11.5, and so Debian 12's, otherwise goes on behind the beginning of a repeat
+    # that fails: `<!--(?:-(?!->)|[^-]++)*+` takes the dash of `-->` as well.
+    wrong = [str(use) for use in inventory() if has_open_group(parse(use.pattern))]
+
+    assert wrong == []
+
+
+def test_a_possessive_group_without_an_empty_alternative_is_found():
+    assert has_open_group(parse(re.compile(r"a(b(?:cd|[ef]g)*+)")))
+    assert not has_open_group(parse(re.compile(r"a(b(?:cd|[ef]g|)*+)[xy]*+")))
+
+
+def parse(pattern):
+    return re._parser.parse(pattern.pattern, pattern.flags)
+
+
+def has_open_group(tree):
+    """Whether a possessive repeat of more than a character can end in the middle of one."""
+    if isinstance(tree, re._parser.SubPattern):
+        return any(has_open_group(node) for node in tree)
+    if not isinstance(tree, (tuple, list)):
+        return False
+    if tree and str(tree[0]) == "POSSESSIVE_REPEAT":
+        body = list(tree[1][2])
+        alone = len(body) == 1 and str(body[0][0]) in CHARACTERS
+        branches = body[0][1][1] if str(body[0][0]) == "BRANCH" else [body]
+        if not alone and list(branches[-1]):
+            return True
+    return any(has_open_group(part) for part in tree)
+
+
+CHARACTERS = {"IN", "LITERAL", "NOT_LITERAL", "ANY", "CATEGORY"}
+
+
 @pytest.mark.parametrize(
     "pattern", [r"\s*[|]\s*", r"<!--.*?-->", r"([0-9]+)[0-9.]*;", r"(a+)+b", r"(['\"])(.*?)\1;"]
 )
