@@ -1,5 +1,5 @@
 """
-The connected clients of a server: how many in all, and how many from one address.
+The connected clients of a server: how many in all, how many from one address, and how slow.
 
 A connection that has nothing to do costs its client nothing. So a full server closes the one that
 has been idle for the longest time, first among those of the address with most connections, and
@@ -8,13 +8,16 @@ refuses a new client only if all are busy.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import time
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
 from aragog.settings import ServingSettings
 
+_CHECK_S = 1.0
 _NETWORK_BITS = 64
 """A host of IPv6 usually has all addresses of such a network."""
 
@@ -29,6 +32,9 @@ class ConnectedClient(Protocol):
     def abort(self) -> None:
         """Close it at once."""
 
+    def end_if_late(self, now_s: float) -> None:
+        """Close it if the client is too slow, or has been silent for too long."""
+
 
 C = TypeVar("C", bound=ConnectedClient)
 
@@ -38,12 +44,14 @@ class Clients(Generic[C]):
     The connections of a server; used on its event loop.
 
     Args:
-        settings: `max_connections` and `max_connections_per_address`.
+        settings: how many connections, and for how long a client may be slow.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
         self._most = settings.max_connections
         self._most_per_address = settings.max_connections_per_address or self._most
+        self._check_s = min(_CHECK_S, settings.head_timeout_s, settings.send_timeout_s)
+        self._checks: asyncio.Task[None] | None = None
         self._networks: dict[C, str] = {}
         self._by_network: dict[str, dict[C, None]] = {}
 
@@ -78,6 +86,22 @@ class Clients(Generic[C]):
         del neighbors[client]
         if not neighbors:
             del self._by_network[network]
+
+    def start(self) -> None:
+        """Disconnect clients that are too slow or silent, from now on."""
+        self._checks = asyncio.get_running_loop().create_task(self._check())
+
+    def stop(self) -> None:
+        """End that."""
+        if self._checks is not None:
+            self._checks.cancel()
+
+    async def _check(self) -> None:
+        while True:
+            await asyncio.sleep(self._check_s)
+            now_s = time.monotonic()
+            for client in self:
+                client.end_if_late(now_s)
 
     def _make_room(self) -> bool:
         largest = max(self._by_network.values(), key=len)

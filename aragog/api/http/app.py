@@ -13,6 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aragog.api.auth.tokens import READ, WRITE, Tokens
 from aragog.api.http.calls import StoreCalls
 from aragog.api.http.compression import Compressed
+from aragog.api.http.fast_reads import FastReads
+from aragog.api.http.middleware import Guarded
 from aragog.api.http.observed import Observer
 from aragog.api.http.records.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
@@ -23,8 +25,6 @@ from aragog.api.http.routes.status import Status
 from aragog.api.http.routes.watches import WatchRoutes
 from aragog.api.http.routes.writes import Writes
 from aragog.api.http.services import Services
-from aragog.api.http.transport.fast_reads import FastReads
-from aragog.api.http.transport.middleware import Guarded
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import Problem
 from aragog.settings import ServingSettings

@@ -13,14 +13,16 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Protocol
 
 import uvicorn
 
 from aragog.api.auth.tokens import check_exposure
+from aragog.api.clients import Clients
 from aragog.api.http.app import Api
-from aragog.api.http.transport.protocol import limited
+from aragog.api.http.connection import ApiConnection, HttpService
 from aragog.api.stopping import stop_listening
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
@@ -109,10 +111,18 @@ class ApiServer(uvicorn.Server):
         ready: Callable[[], None] = lambda: None,
         beside: Companion | None = None,
     ) -> None:
+        self._clients: Clients[ApiConnection] = Clients(settings)
+        service = HttpService(
+            app=api,
+            fast_reads=api.fast_reads,
+            settings=settings,
+            clients=self._clients,
+            unsent=api.unsent,
+        )
         super().__init__(
             uvicorn.Config(
                 api,
-                http=limited(settings, api.fast_reads, api.unsent),
+                http=partial(ApiConnection, service),  # type: ignore[arg-type] # makes protocols
                 ssl_certfile=settings.tls_cert_file,
                 ssl_keyfile=settings.tls_key_file,
                 ws="none",
@@ -123,7 +133,6 @@ class ApiServer(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 backlog=BACKLOG,
-                timeout_keep_alive=settings.keep_alive_s,  # type: ignore[arg-type] # any number
                 timeout_graceful_shutdown=DRAIN_S,
             )
         )
@@ -135,6 +144,7 @@ class ApiServer(uvicorn.Server):
         if self._beside is not None:
             await self._beside.start()
         await super().startup(sockets)
+        self._clients.start()
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -144,6 +154,7 @@ class ApiServer(uvicorn.Server):
         if self._beside is not None:
             drains.append(self._beside.drain())
         await asyncio.gather(*drains)
+        self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
         """The class of uvicorn's protocol, one instance per connection."""

@@ -20,14 +20,33 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from aragog.api.memory import SMALL_BYTES, MemoryLimit, UnreadBytes
+from aragog.settings import ServingSettings
 
 _LENGTH_BYTES = 4
+
+
+class ThriftState(Enum):
+    """What a connection waits for."""
+
+    IDLE = auto()
+    """The next frame."""
+    RECEIVING = auto()
+    """The rest of a frame."""
+    CALLING = auto()
+    """The reply to its call."""
+    QUEUED = auto()
+    """Its turn: it has sent more than one frame."""
+    BLOCKED = auto()
+    """The client, which does not read its replies."""
+    CLOSED = auto()
 
 
 class ConnectionOwner(Protocol):
     """The server, as a connection sees it."""
 
     max_frame_bytes: int
+    limits_s: dict[ThriftState, float]
+    """How long a connection may be in a state."""
     requests: MemoryLimit
     replies: MemoryLimit
 
@@ -44,24 +63,18 @@ class ConnectionOwner(Protocol):
         """The reply to a large frame that there is no memory for; b"" if it is not a call."""
 
 
-class State(Enum):
-    """What a connection waits for."""
-
-    IDLE = auto()
-    """The next frame."""
-    RECEIVING = auto()
-    """The rest of a frame."""
-    CALLING = auto()
-    """The reply to its call."""
-    QUEUED = auto()
-    """Its turn: it has sent more than one frame."""
-    BLOCKED = auto()
-    """The client, which does not read its replies."""
-    CLOSED = auto()
-
-
-_HOLDS_DATA = frozenset({State.CALLING, State.QUEUED, State.BLOCKED})
+_HOLDS_DATA = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
 """The next frame waits for the replies to those before, and further data in the kernel."""
+
+
+def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
+    """How long a connection may be in a state."""
+    return {
+        ThriftState.IDLE: settings.keep_alive_s,
+        ThriftState.RECEIVING: settings.head_timeout_s,
+        ThriftState.BLOCKED: settings.send_timeout_s,
+        ThriftState.CLOSED: settings.send_timeout_s,  # it may wait for the client to read the reply
+    }
 
 
 class Connection(asyncio.Protocol):
@@ -81,7 +94,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._trusted = trusted
         self._transport: Any = None
-        self._state = State.IDLE
+        self._state = ThriftState.IDLE
         self._buffer = bytearray()
         self._counted_bytes = 0
         """Of the buffer, in `requests`."""
@@ -94,12 +107,12 @@ class Connection(asyncio.Protocol):
     @property
     def gone(self) -> bool:
         """The connection is closed."""
-        return self._state is State.CLOSED
+        return self._state is ThriftState.CLOSED
 
     @property
     def idle_since_s(self) -> float | None:
         """Since when no call runs; None: one does, or its reply is unread."""
-        return self._since_s if self._state in (State.IDLE, State.RECEIVING) else None
+        return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
 
     def authorize(self, authorization: str | None) -> None:
         """Use this header for the calls that follow."""
@@ -113,7 +126,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        self._state = State.CLOSED
+        self._state = ThriftState.CLOSED
         self._buffer.clear()
         self._count_buffer()
         self._unread.were_read()
@@ -121,14 +134,14 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         state = self._state
-        if state is State.IDLE and len(data) <= SMALL_BYTES:
+        if state is ThriftState.IDLE and len(data) <= SMALL_BYTES:
             # Nearly every call: one whole frame, which needs no buffer.
             size = int.from_bytes(data[:_LENGTH_BYTES])
             if len(data) == size + _LENGTH_BYTES and 0 < size <= self._server.max_frame_bytes:
-                self._state = State.CALLING
+                self._state = ThriftState.CALLING
                 self._server.take(self, data[_LENGTH_BYTES:])
                 return
-        if state is State.CLOSED:
+        if state is ThriftState.CLOSED:
             return
         self._buffer += data
         if state in _HOLDS_DATA:
@@ -147,52 +160,47 @@ class Connection(asyncio.Protocol):
             data: the reply in its frame.
             counted_bytes: of it, in `replies`.
         """
-        if self._state is State.CLOSED:
+        if self._state is ThriftState.CLOSED:
             self._server.replies.give_back(counted_bytes)
             return
-        self._state = State.QUEUED if self._buffer or self._paused else State.IDLE
+        self._state = ThriftState.QUEUED if self._buffer or self._paused else ThriftState.IDLE
         self._since_s = time.monotonic()
         self._transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
-            self._unread.written(counted_bytes, blocked=self._state is State.BLOCKED)
-        if self._state is State.QUEUED:
+            self._unread.written(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
+        if self._state is ThriftState.QUEUED:
             self._queue()
 
     def pause_writing(self) -> None:
         """The client does not read its reply: it gets no other before it has."""
-        if self._state is not State.CLOSED:
-            self._state = State.BLOCKED
+        if self._state is not ThriftState.CLOSED:
+            self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
 
     def resume_writing(self) -> None:
         self._unread.were_read()
-        if self._state is State.BLOCKED:
-            self._state = State.QUEUED
+        if self._state is ThriftState.BLOCKED:
+            self._state = ThriftState.QUEUED
             self._since_s = time.monotonic()
             self._queue()
 
     def close_if_quiet(self, quiet_s: float) -> None:
         """Close if no call runs, and none came for so long."""
-        if self._state is not State.CALLING and time.monotonic() - self._since_s >= quiet_s:
+        if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
             self._close()
 
     def abort(self) -> None:
         """Close at once."""
-        self._state = State.CLOSED
+        self._state = ThriftState.CLOSED
         self._buffer.clear()
         if self._transport is not None:
             self._transport.abort()
 
-    def overdue(self, now_s: float, receive_s: float, send_s: float, idle_s: float) -> bool:
-        """True if the client is too slow, or has been silent for too long."""
-        limits = {
-            State.IDLE: idle_s,
-            State.RECEIVING: receive_s,
-            State.BLOCKED: send_s,
-            State.CLOSED: send_s,  # it may wait for the client to read the last reply
-        }
-        limit_s = limits.get(self._state)
-        return limit_s is not None and now_s - self._since_s > limit_s
+    def end_if_late(self, now_s: float) -> None:
+        """Close if the client is too slow, or has been silent for too long."""
+        limit_s = self._server.limits_s.get(self._state)
+        if limit_s is not None and now_s - self._since_s > limit_s:
+            self.abort()
 
     def _queue(self) -> None:
         """Let others have their turn before the next frame of this client."""
@@ -200,18 +208,18 @@ class Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         """Take the next frame, if it is there, or read on."""
-        if self._state in (State.CALLING, State.BLOCKED, State.CLOSED):
+        if self._state in (ThriftState.CALLING, ThriftState.BLOCKED, ThriftState.CLOSED):
             return
         frame = self._next_frame()
         if frame is not None:
-            self._state = State.CALLING
+            self._state = ThriftState.CALLING
             self._server.take(self, frame)
             return
         if self.gone:
             return
-        if self._buffer and self._state is not State.RECEIVING:
+        if self._buffer and self._state is not ThriftState.RECEIVING:
             self._since_s = time.monotonic()
-        self._state = State.RECEIVING if self._buffer else State.IDLE
+        self._state = ThriftState.RECEIVING if self._buffer else ThriftState.IDLE
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
@@ -240,7 +248,7 @@ class Connection(asyncio.Protocol):
         more = size - self._counted_bytes
         if more > 0:
             if not self._trusted:
-                return self._state is State.QUEUED  # perhaps its next frame is `authenticate`
+                return self._state is ThriftState.QUEUED  # perhaps its next frame is `authenticate`
             if not self._server.requests.take(more):
                 return False
         elif more < 0:
@@ -250,14 +258,14 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self) -> None:
         """Close, after a reply if none is due before: the head of the frame is there."""
-        if self._state is State.RECEIVING:
+        if self._state is ThriftState.RECEIVING:
             self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))
         self._close()
 
     def _close(self) -> None:
         """Close when the client has read what was written."""
-        if self._state is not State.CLOSED:
-            self._state = State.CLOSED
+        if self._state is not ThriftState.CLOSED:
+            self._state = ThriftState.CLOSED
             self._since_s = time.monotonic()
             self._buffer.clear()
             self._count_buffer()

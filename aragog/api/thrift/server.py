@@ -18,6 +18,7 @@ from typing import Any
 
 from aragog.api.access_log import AccessLog
 from aragog.api.auth.tokens import Tokens
+from aragog.api.clients import Clients
 from aragog.api.durations import Durations
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import Problem
@@ -28,8 +29,7 @@ from aragog.api.thrift.calls.call import Call
 from aragog.api.thrift.calls.call_threads import CallThreads
 from aragog.api.thrift.calls.parked_calls import ParkedCalls
 from aragog.api.thrift.calls.session import session_reply
-from aragog.api.thrift.client_set import ClientSet
-from aragog.api.thrift.connection import Connection
+from aragog.api.thrift.connection import Connection, limits_s
 from aragog.api.thrift.contract import Pool, methods
 from aragog.api.thrift.errors import raised_for, too_late, unavailable
 from aragog.settings import ServingSettings
@@ -60,6 +60,7 @@ class ThriftServer:
         tokens: Tokens | None = None,
     ) -> None:
         self.max_frame_bytes = settings.max_body_bytes
+        self.limits_s = limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
         """The large frames that arrive, and those of calls that run."""
         self.replies = MemoryLimit(settings.max_response_memory_bytes, "unread replies")
@@ -75,7 +76,7 @@ class ThriftServer:
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
         self._threads = CallThreads(settings, embedded=embedded, wake=self._flush_from_thread)
-        self._clients = ClientSet(settings)
+        self._clients: Clients[Connection] = Clients(settings)
         self._parked = ParkedCalls(self._submit)
         self._in_flight: set[Call] = set()
         self._signalled = False
@@ -111,8 +112,20 @@ class ThriftServer:
         sockets, self._sockets = self._sockets, ()
         await stop_listening(sockets, self._listeners, self._connection, self._tls)
         self._parked.resume_all()
-        await self._clients.close_when_quiet(QUIET_S, limit_s)
+        await self._close_when_quiet(limit_s)
+        self._clients.stop()
         self._threads.close()
+
+    async def _close_when_quiet(self, limit_s: float) -> None:
+        """Close each connection when no call came for a moment, and all when the limit is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while self._clients:
+                    for connection in self._clients:
+                        connection.close_if_quiet(QUIET_S)
+                    await asyncio.sleep(QUIET_S / 4)
+        for connection in self._clients:
+            connection.abort()
 
     @property
     def running_calls(self) -> int:

@@ -16,6 +16,9 @@ class Connection:
     def abort(self) -> None:
         self.aborted = True
 
+    def end_if_late(self, now_s: float) -> None:
+        pass
+
 
 def clients(most: int, most_per_address: int = 0) -> Clients[Connection]:
     return Clients(

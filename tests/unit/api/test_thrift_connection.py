@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 from aragog.api.memory import MemoryLimit
-from aragog.api.thrift.connection import Connection
+from aragog.api.thrift.connection import Connection, ThriftState
 
 FRAME = b"\0\0\0\4ping"
 
@@ -34,6 +35,7 @@ class Gate:
     """Answers each frame at once."""
 
     max_frame_bytes = 1_000
+    limits_s: ClassVar[dict[ThriftState, float]] = {}
 
     def __init__(self) -> None:
         self.requests = MemoryLimit(1_000_000, "frames")
