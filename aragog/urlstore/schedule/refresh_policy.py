@@ -61,7 +61,7 @@ class RefreshState(NamedTuple):
     usual_s: float = 0.0
     """The usual interval of a page with such fields, before anything is known of its own pace."""
     interval_s: float = 0.0
-    """The last planned interval, without jitter and hints."""
+    """The last planned interval, within the settings' bounds, without jitter and hints."""
     checks: int = 0
     """Fetches that could be compared with an earlier one."""
     changes: float = 0.0
@@ -132,9 +132,12 @@ def decide(
 
 
 def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
-    wait_s *= 1 - JITTER + 2 * JITTER * spread
-    wait_s = min(max(wait_s, settings.min_interval_s), settings.max_interval_s)
+    wait_s = _bounded_s(wait_s * (1 - JITTER + 2 * JITTER * spread), settings)
     return max(seen.fetched_at_ms + int(wait_s * 1000), seen.not_before_ms or 0)
+
+
+def _bounded_s(wait_s: float, settings: RefreshSettings) -> float:
+    return min(max(wait_s, settings.min_interval_s), settings.max_interval_s)
 
 
 def _gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
@@ -178,7 +181,7 @@ def _compared(
             state = state._replace(b_s=state.b_s + min(still_s, 10 * usual))
     return state._replace(
         usual_s=usual,
-        interval_s=interval_s(state.rate_per_s, kind),
+        interval_s=_bounded_s(interval_s(state.rate_per_s, kind), settings),
         compared_at_ms=seen.fetched_at_ms,
         changed_at_ms=seen.fetched_at_ms if weight else before.changed_at_ms,
         gone=0,

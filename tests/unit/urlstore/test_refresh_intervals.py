@@ -184,6 +184,15 @@ def test_intervals_can_be_set_by_type_and_by_field():
     assert run([], settings=settings).interval_s == pytest.approx(90 * 60, rel=0.01)
 
 
+def test_the_planned_interval_is_within_its_bounds():
+    # What was seen: `aragog due` showed 30 minutes where at least an hour passes.
+    hasty = RefreshSettings(intervals={"product.price": "10m"}, min_interval_s=3600)
+    lazy = RefreshSettings(max_interval_s=7200)
+
+    assert run([["product.price"]] * 6, settings=hasty).interval_s == 3600
+    assert run([()] * 6, settings=lazy).interval_s == 7200
+
+
 def test_more_effort_makes_shorter_intervals():
     twice = run([["product.price"], ()], settings=RefreshSettings(effort=2)).interval_s
 
