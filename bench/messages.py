@@ -22,8 +22,8 @@ from celery import Celery
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.address import of_socket
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.brokers import of_socket
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from bench.pinlater import server, worker

@@ -29,11 +29,11 @@ from rich.console import Console
 from rich.table import Table
 
 import aragog.pinlater  # noqa: F401
-from aragog.pinlater.address import of_socket
+from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.envelope import to_job
 from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.shards.redis_shard import RedisShard
-from aragog.pinlater.transport.envelope import to_job
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]

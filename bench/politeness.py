@@ -45,12 +45,11 @@ from rich.table import Table
 from aragog.bootstrap.stages import connect
 from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import Gone, Outcome, Redirected
-from aragog.pinlater.address import of_socket
-from aragog.pinlater.brokers import celery_settings
+from aragog.pinlater import job_codec
+from aragog.pinlater.brokers import celery_settings, of_socket
+from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import Claimed, ClaimRequest
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.shards.redis_shard import RedisShard
-from aragog.pinlater.transport.envelope import arguments
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
 from aragog.pipeline.permission.releasing import Releasing

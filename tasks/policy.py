@@ -14,9 +14,9 @@ from celery.utils.time import get_exponential_backoff_interval
 
 from aragog.errors import InvalidMessage, TransientError
 from aragog.instruments import STAGE_SECONDS, timed
+from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.transport.envelope import TAGGED
-from aragog.pinlater.transport.worker import RunLater
+from aragog.pinlater.worker import RunLater
 from aragog.pipeline.faults.outages import OUTAGES
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The

@@ -10,7 +10,7 @@ from aragog.api.thrift.calls import call_threads
 from aragog.dashboard import domain_list, domains
 from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
 from aragog.pages.structured_data import words
-from aragog.pinlater.claims import consumer, gates
+from aragog.pinlater import consumer, gates
 from aragog.pipeline.crawl_log import writer
 from aragog.pipeline.fetching import lanes
 from aragog.pipeline.spool import room

@@ -25,7 +25,7 @@ from aragog.fetcher import cookies
 from aragog.fetcher.http1 import body, framing, pool, reader
 from aragog.fetcher.ssrf import dns
 from aragog.pages import extractors, markup_limits, sitemaps
-from aragog.pinlater.flower import pages as flower_pages
+from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import in_flight, messages
 from aragog.pipeline.faults import damaged

@@ -25,8 +25,8 @@ from celery.signals import (
 
 from aragog.errors import ConfigError, TransientError
 from aragog.logs import format_handlers
-from aragog.pinlater.claims import gates
-from aragog.pinlater.transport.worker import follow
+from aragog.pinlater import gates
+from aragog.pinlater.worker import follow
 from aragog.pipeline.faults.beat_log import BeatErrors
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.pages.limits import make_expendable

@@ -23,7 +23,7 @@ CELERY = (
     "celery.concurrency.thread",
     "celery.worker.autoscale",
     "celery.worker.consumer",
-    "aragog.pinlater.transport.worker.celery_consumer",
+    "aragog.pinlater.transport.celery_consumer",
     "aragog.pinlater.transport.kombu_transport",
 )
 

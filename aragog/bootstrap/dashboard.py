@@ -21,9 +21,8 @@ from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf.filter import SsrfFilter
-from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet

@@ -9,7 +9,7 @@ import redis
 from aragog.clock import Clock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.claims.gates import Opening
+from aragog.pinlater.gates import Opening
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.waiting_line import URGENT

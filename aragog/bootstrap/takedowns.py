@@ -5,9 +5,9 @@ from __future__ import annotations
 from celery import Celery
 
 from aragog.bootstrap.redis_services import redis_nodes, robots_cache, spool
+from aragog.pinlater import dead_letters
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.pinlater.transport.worker import dead_letters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.removal.takedown import Purge
 from aragog.pipeline.routing import CelerySender

@@ -12,8 +12,7 @@ from aragog.api.auth.tokens import Tokens
 from aragog.api.fetching import Enqueue, Fetching
 from aragog.api.hedging import HedgedReads
 from aragog.extras import has
-from aragog.pinlater.address import redis_urls
-from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.store import UrlStore

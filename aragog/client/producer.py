@@ -23,8 +23,7 @@ from celery import Celery
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
-from aragog.pinlater.address import redis_urls
-from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.pinlater.brokers import celery_settings, kind_of, redis_urls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks

@@ -11,7 +11,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
 from aragog.errors import BadInput
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.flower.install import install as install_pinlater
+from aragog.pinlater.flower import install as install_pinlater
 
 
 def install(
@@ -51,7 +51,7 @@ def install(
 def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
     from aragog.dashboard.domain_pages import DomainsPage  # noqa: PLC0415 - only in Flower's process
     from aragog.dashboard.handlers import UrlPage  # noqa: PLC0415
-    from aragog.pinlater.flower.pages import page_routes  # noqa: PLC0415
+    from aragog.pinlater.flower_pages import page_routes  # noqa: PLC0415
 
     arguments = {"components": components}
     return [

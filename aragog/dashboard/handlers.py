@@ -14,7 +14,7 @@ from tornado import web
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.explanation import explain_url
-from aragog.pinlater.flower.pages import FlowerPage
+from aragog.pinlater.flower_pages import FlowerPage
 from aragog.urlstore.pin_card import PinCard, pin_card
 
 MOST_LINKS = 50

@@ -3,6 +3,37 @@ A kombu transport that keeps jobs on the Redis server until they are due.
 
 Importing this package registers `pinlater://`: kombu refuses module paths in broker URLs, so the
 alias must exist before the first connection is opened.
+
+For applications:
+
+    worker.py            at_least_once, follow, RunLater: what a Celery worker does differently
+    job_types.py         job types of a function and a section of a TOML file
+    brokers.py           broker URLs, and Celery's settings for each kind of broker
+    publish_receipts.py  whether a published job was already there
+    gates.py             how a worker leaves jobs on the server while it has no room for them
+    admin.py             inspects, pauses, limits and purges queues, retries and deletes jobs
+    cli.py               the same on the command line
+    flower.py            the pages Queues and Jobs in Flower
+    dead_letters.py      keeps messages that failed for good, on other brokers
+    __main__.py          `python -m aragog.pinlater`
+    entry_point.py       registers `pinlater://` wherever kombu is imported
+
+The parts:
+
+    models.py            jobs, claims, states, sizes
+    policy.py            the delays between attempts
+    envelope.py          task messages to jobs and back; where an ETA becomes a delay
+    job_codec.py         the stored format of a job
+    shard.py             the port: the queues of one server
+    redis_shard.py       a shard on Redis; its scripts are in lua/
+    health.py            when a shard leaves the rotation, and when claims may be reaped
+    cluster.py           several shards that act as one
+    claims.py            the claims that this process holds
+    acks.py              how they end
+    claim_upkeep.py      extends them, and returns those of dead workers
+    consumer.py          claims due jobs for a channel
+    queue_rows.py        queues and jobs as rows for people
+    flower_pages.py      Flower's pages of a broker
 """
 
 from __future__ import annotations

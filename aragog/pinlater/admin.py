@@ -12,11 +12,11 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from aragog.errors import BadInput, BrokerUnavailable
-from aragog.pinlater.address import redis_urls
+from aragog.pinlater.brokers import redis_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shards.shard import MAX_BATCH, Shard
+from aragog.pinlater.shard import MAX_BATCH, Shard
 
 SETTINGS: Mapping[str, str] = {
     "paused": "1: no jobs are delivered",

@@ -1,5 +1,14 @@
 """
-Celery settings and known limitations for each kind of broker. Pure.
+Broker URLs: the Redis servers behind `pinlater://`, and Celery's settings for each kind. Pure.
+
+    pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
+    pinlaters://…                                                the same over TLS
+    pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on a unix socket
+    pinlater+sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]
+                                 the master of a service, which the Sentinels at these hosts name
+    pinlater+sentinels://…       the same over TLS
+
+The first server also carries the messages that are not jobs: broadcasts, events, replies.
 
 Task settings are the same on every broker: late acks, rejection when a worker is lost, and no
 prefetch beyond the tasks that a worker starts soon.
@@ -8,13 +17,19 @@ prefetch beyond the tasks that a worker starts soon.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from aragog.errors import ConfigError
+from aragog.hosts import split_port
 from aragog.secret import reveal
 
+SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
+PINLATER_SCHEMES = ("pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES)
+# kombu removes the first half of a scheme with a plus sign.
+SECOND_HALVES = ("socket", "sentinel", "sentinels")
+DEFAULT_PORT = 6379
 Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
-
 SCHEMES: dict[str, Kind] = {
     "pinlater": "pinlater",
     "pinlaters": "pinlater",
@@ -29,7 +44,6 @@ SCHEMES: dict[str, Kind] = {
     "pyamqp": "rabbitmq",
     "memory": "memory",
 }
-
 REDIS_ETA = (
     "redis:// hands a task with an ETA to a worker at once, which keeps it in memory until it is "
     "due by that worker's own clock (8.5 KB each, measured), and delivers it again after an hour "
@@ -128,3 +142,110 @@ def limitations(broker_url: str) -> list[str]:
             return [*shared, f"amqp:// {NO_PRIORITIES}"]
         case "memory":
             return ["memory:// lives in one process and ends with it: for tests only", *shared]
+
+
+def redis_urls(broker_url: str) -> tuple[str, ...]:
+    """
+    Return the Redis URLs of a broker URL's servers, in the order given, as redis-py accepts them.
+
+    Raises:
+        ConfigError: the URL does not belong to this transport.
+    """
+    scheme, _, rest = broker_url.partition("://")
+    if scheme in ("pinlater+socket", "socket"):
+        return (_socket_url(rest),)
+    if scheme in (*SENTINEL_SCHEMES, *SECOND_HALVES):
+        return (f"{scheme.removeprefix('pinlater+')}://{rest}",)
+    if scheme not in PINLATER_SCHEMES:
+        schemes = ", ".join(f"{s}://" for s in PINLATER_SCHEMES)
+        shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
+        raise ConfigError(f"broker.url: {shown} is not one of {schemes}")
+    redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
+    user, at, hosts_and_path = rest.rpartition("@")
+    if "/" in user:
+        raise ConfigError("broker.url: in its password, write / as %2F (it is not shown here)")
+    hosts, slash, path = hosts_and_path.partition("/")
+    return tuple(
+        f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
+    )
+
+
+class ServerAddress(NamedTuple):
+    """The parts of a single-server URL, with kombu's names."""
+
+    hostname: str
+    port: int
+    userid: str | None
+    password: str | None
+    virtual_host: str
+    """The Redis database; `/` means 0."""
+
+
+def single(broker_url: str) -> ServerAddress | None:
+    """
+    Return the unquoted parts of a broker URL.
+
+    Returns None for other URLs, several servers, a unix socket or a URL with options.
+
+    Raises:
+        ConfigError: the port is not a number.
+    """
+    scheme, sep, rest = broker_url.partition("://")
+    if not sep or scheme not in ("pinlater", "pinlaters") or "," in rest or "?" in rest:
+        return None
+    place, _, path = rest.partition("/")
+    user, _, host = place.rpartition("@")
+    name, port = split_port(_host(host))
+    userid, _, password = user.partition(":")
+    return ServerAddress(
+        name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"
+    )
+
+
+def broker_url(scheme: str, server: ServerAddress) -> str:
+    """Return the broker URL of one server."""
+    user = quote(server.userid or "", safe="")
+    if server.password:
+        user += f":{quote(server.password, safe='')}"
+    at = "@" if user else ""
+    host = f"[{server.hostname}]" if ":" in server.hostname else server.hostname
+    return f"{scheme}://{user}{at}{host}:{server.port}/{server.virtual_host.strip('/') or '0'}"
+
+
+def _host(host: str) -> str:
+    """Return `host:port` with an explicit port, so that each server has a single spelling."""
+    try:
+        has_port = bool(urlsplit(f"//{host}").port)
+    except ValueError as error:
+        # An unescaped / or # in the password would become part of the host.
+        raise ConfigError("broker.url: its host is not host:port (it is not shown here)") from error
+    if has_port and not host.startswith(":"):
+        return host
+    name, _, port = host.partition(":") if has_port else (host, "", str(DEFAULT_PORT))
+    return f"{name or 'localhost'}:{port}"
+
+
+def _socket_url(rest: str) -> str:
+    path, _, query = rest.partition("?")
+    if not path.startswith("/"):
+        raise ConfigError(
+            f"broker.url: a unix socket needs an absolute path, got {path!r}; "
+            "write pinlater+socket:///path/to/redis.sock"
+        )
+    options = dict(parse_qsl(query))
+    options.setdefault("db", options.pop("virtual_host", "0").strip("/") or "0")
+    return f"unix://{path}?{urlencode(options)}"
+
+
+def masked(url: str, mask: str = "**") -> str:
+    """Return the URL without its password, which may contain unescaped `/` and `@`."""
+    scheme, sep, rest = url.partition("://")
+    user, at, place = rest.rpartition("@")
+    if not at or ":" not in user:
+        return url
+    return f"{scheme}{sep}{user.partition(':')[0]}:{mask}{at}{place}"
+
+
+def of_socket(path: str, db: int = 0) -> str:
+    """Return the broker URL of a redis-server on a unix socket."""
+    return f"pinlater+socket://{path}?virtual_host={db}"

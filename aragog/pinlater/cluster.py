@@ -22,10 +22,10 @@ import redis
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerFull, BrokerUnavailable
+from aragog.pinlater.health import PROBE_EVERY_S, Breaker
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
-from aragog.pinlater.shards.health import PROBE_EVERY_S, Breaker
-from aragog.pinlater.shards.redis_shard import RedisShard
-from aragog.pinlater.shards.shard import Shard
+from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import Shard
 from aragog.redis_kit.connect import connect
 
 logger = logging.getLogger(__name__)

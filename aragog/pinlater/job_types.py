@@ -25,7 +25,7 @@ from celery import Celery, signals
 from aragog.errors import ConfigError
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.transport.worker import follow
+from aragog.pinlater.worker import follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class JobTypes:
     The job types of one Celery app.
 
     Args:
-        app: its workers will record how jobs end (`aragog.pinlater.transport.worker`).
+        app: its workers will record how jobs end (`aragog.pinlater.worker`).
         types: the job types by function name.
     """
 

@@ -104,7 +104,7 @@ class Claimed:
     attempt: int
     """1 for the first delivery."""
     record: bytes
-    """Header and body as stored; see `aragog.pinlater.shards.job_codec`."""
+    """Header and body as stored; see `aragog.pinlater.job_codec`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

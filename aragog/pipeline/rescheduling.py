@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from aragog.clock import Clock
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.transport.collecting import Collection
+from aragog.pinlater.envelope import Collection
 from aragog.pipeline.fetch_results import without_fetch
 from aragog.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
 from aragog.pipeline.ports import CounterSink

@@ -17,7 +17,7 @@ import kombu.exceptions
 import redis
 
 from aragog.errors import BrokerFull, BrokerUnavailable
-from aragog.pinlater.transport.collecting import HEADER, Collection
+from aragog.pinlater.envelope import HEADER, Collection
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
 from aragog.redis_kit.errors import IS_FULL, caused_by_full_memory, reason_of
 

@@ -25,7 +25,7 @@ from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.claims.worker_name import worker_name
+from aragog.pinlater.claims import worker_name
 from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.settings import ServingSettings, Settings

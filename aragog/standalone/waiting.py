@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobState
-from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.routing import Queue
 from aragog.politeness.ratelimit.lines import Lines
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.clock import Clock, SystemClock
+from aragog.pinlater import job_codec
 from aragog.pinlater.models import (
     LATENESS_BOUNDS_MS,
     PRIORITIES,
@@ -28,8 +29,7 @@ from aragog.pinlater.models import (
     Sizes,
     Swept,
 )
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.shards.shard import MAX_BATCH, Hold
+from aragog.pinlater.shard import MAX_BATCH, Hold
 
 DEFAULTS = {
     "max_attempts": 10.0,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from aragog.clock import ManualClock
+from aragog.pinlater import job_codec
 from aragog.pinlater.models import (
     ClaimRequest,
     ClaimResult,
@@ -22,8 +23,7 @@ from aragog.pinlater.models import (
     Nack,
     NewJob,
 )
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.shards.shard import Hold, Shard
+from aragog.pinlater.shard import Hold, Shard
 from aragog.testing.memory_shard import MemoryShard
 
 HOUR_MS = 3_600_000

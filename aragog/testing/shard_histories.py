@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from aragog.pinlater.models import JobItem, JobState, Nack, NewJob, Step
-from aragog.pinlater.shards.shard import Hold, Shard
+from aragog.pinlater.shard import Hold, Shard
 from aragog.testing import examples
 from aragog.testing.shard import FOREVER_MS, HOUR_MS, MemoryWorld, ShardWorld, claim, frame
 

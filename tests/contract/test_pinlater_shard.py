@@ -5,7 +5,7 @@ import json
 import pytest
 
 from aragog.pinlater.models import JobItem
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.testing.shard import MemoryWorld, ShardContract, bodies, claim, frame
 from aragog.testing.shard_histories import run_histories
 from tests.support.waiting import wait_until

@@ -15,7 +15,7 @@ from typing import Any
 import redis
 
 from aragog.pinlater.models import JobState
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from aragog.cli import main
 from aragog.pinlater.models import ClaimRequest, Nack
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis

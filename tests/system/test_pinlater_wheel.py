@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from aragog.pinlater.address import of_socket
+from aragog.pinlater.brokers import of_socket
 from tests.support import wheels
 from tests.support.documented import blocks
 from tests.support.standalone import free_port
@@ -23,7 +23,7 @@ from celery import Celery
 app = Celery("theirs", broker=os.environ["CELERY_BROKER_URL"])
 
 if "flower" in sys.argv:
-    from celery_pinlater.flower.install import install
+    from celery_pinlater.flower import install
 
     install()
 

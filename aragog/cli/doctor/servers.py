@@ -13,9 +13,8 @@ from kombu.connection import Connection
 from aragog.bootstrap.dashboard import components
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import ConfigError
-from aragog.pinlater.address import redis_urls
-from aragog.pinlater.brokers import kind_of, limitations
-from aragog.pinlater.flower.rows import concerns, queue_rows
+from aragog.pinlater.brokers import kind_of, limitations, redis_urls
+from aragog.pinlater.queue_rows import concerns, queue_rows
 from aragog.redis_kit.address import server_name
 from aragog.redis_kit.connect import connect
 from aragog.secret import reveal, without_password

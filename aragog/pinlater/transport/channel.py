@@ -23,16 +23,15 @@ from redis.exceptions import ExecAbortError, OutOfMemoryError
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.pinlater import envelope, job_codec, publish_receipts
 from aragog.pinlater.admin import BeforeDelete, delete_some
-from aragog.pinlater.claims.consumer import BlockingPoller, JobConsumer
-from aragog.pinlater.claims.process import claims_for
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater.claims import ClaimRegistry, claims_for
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.shards.redis_shard import RedisShard
-from aragog.pinlater.shards.shard import MAX_BATCH
-from aragog.pinlater.transport import collecting, connections, envelope, publish_receipts
+from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import MAX_BATCH
+from aragog.pinlater.transport import connections
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.pinlater.transport.qos import QoS, is_job_tag
 from aragog.redis_kit.address import is_sentinel
@@ -163,8 +162,8 @@ class Channel(stock.Channel):
             return
         priority, now = self._get_message_priority(message), datetime.now(UTC)
         batch = kwargs.get("_publish_batch")
-        if collecting.is_collected(message):
-            frame, items = collecting.to_items(message, priority=priority, now=now)
+        if envelope.is_collected(message):
+            frame, items = envelope.to_items(message, priority=priority, now=now)
             if batch is not None:
                 batch.collect(queue, frame, items)
             else:
@@ -219,8 +218,8 @@ class Channel(stock.Channel):
             self._unacknowledged.add(queue)
         if "celery.worker.control" in sys.modules:
             # Publishers, and programs that use kombu without Celery, do not need this.
-            import_module("aragog.pinlater.transport.worker.inspection")
-            import_module("aragog.pinlater.transport.worker.start_check")
+            import_module("aragog.pinlater.transport.inspection")
+            import_module("aragog.pinlater.worker")
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """
 The kombu transport `pinlater://`.
 
-To use it with Celery, change the broker URL; see `aragog.pinlater.address` for its forms. Only this
+To use it with Celery, change the broker URL; see `aragog.pinlater.brokers` for its forms. Only this
 module, `channel` and `poller` use kombu's internal API, which is why kombu is pinned to one minor
 version.
 """
@@ -14,13 +14,13 @@ from kombu.transport import redis as stock
 from redis import exceptions
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater import address
+from aragog.pinlater import brokers
 from aragog.pinlater.transport.channel import Channel
 from aragog.pinlater.transport.poller import Poller
 
 
 class Transport(stock.Transport):
-    """The transport `pinlater://`; see `aragog.pinlater.address` for its URLs."""
+    """The transport `pinlater://`; see `aragog.pinlater.brokers` for its URLs."""
 
     Channel = Channel
     can_parse_url = True
@@ -41,7 +41,7 @@ class Transport(stock.Transport):
         self.cycle = Poller()
         # Keep a URL of several servers whole; split a single server into its parts, as `Connection`
         # does for other transports.
-        server = address.single(self.client.hostname or "")
+        server = brokers.single(self.client.hostname or "")
         if server is not None:
             for name, value in server._asdict().items():
                 setattr(self.client, name, value)
@@ -50,25 +50,25 @@ class Transport(stock.Transport):
     def redis_urls(self) -> tuple[str, ...]:
         """Return the Redis URLs of the servers in the broker URL."""
         hostname = self.client.hostname or ""
-        return address.redis_urls(hostname if "://" in hostname else self._url())
+        return brokers.redis_urls(hostname if "://" in hostname else self._url())
 
     def _url(self) -> str:
         """Return the broker URL for the connection's parts."""
         c = self.client
         scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
         password = c.password() if callable(c.password) else c.password
-        server = address.ServerAddress(
-            c.hostname or "localhost", c.port or address.DEFAULT_PORT, c.userid, password,
+        server = brokers.ServerAddress(
+            c.hostname or "localhost", c.port or brokers.DEFAULT_PORT, c.userid, password,
             str(c.virtual_host or "/"),
         )  # fmt: skip
-        return address.broker_url(scheme, server)
+        return brokers.broker_url(scheme, server)
 
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
         if "://" not in uri:
             uri = self._url()
-        elif uri.partition("://")[0] in address.SECOND_HALVES:
+        elif uri.partition("://")[0] in brokers.SECOND_HALVES:
             uri = f"pinlater+{uri}"
-        return uri if include_password else address.masked(uri, mask)
+        return uri if include_password else brokers.masked(uri, mask)
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         super().register_with_event_loop(connection, loop)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from kombu.transport import redis as stock
 
 from aragog.clock import SystemClock
-from aragog.pinlater.claims.consumer import BlockingPoller, JobConsumer
-from aragog.pinlater.shards.shard import MAX_BATCH
+from aragog.pinlater.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.shard import MAX_BATCH
 from aragog.pinlater.transport.channel import Channel
 
 _clock = SystemClock()

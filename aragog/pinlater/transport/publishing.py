@@ -11,8 +11,8 @@ from kombu.transport import redis as stock
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable
+from aragog.pinlater import publish_receipts
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
-from aragog.pinlater.transport import publish_receipts
 
 _clock = SystemClock()
 

@@ -8,7 +8,7 @@ from typing import Any
 from kombu.transport import redis as stock
 from kombu.transport import virtual
 
-from aragog.pinlater.claims.registry import TAG
+from aragog.pinlater.claims import TAG
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import redis
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, SlowDown
-from aragog.pinlater.shards.health import Breaker
+from aragog.pinlater.health import Breaker
 from aragog.redis_kit.errors import redis_errors
 
 # Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.

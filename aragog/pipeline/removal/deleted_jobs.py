@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 
 from aragog.errors import InvalidMessage
+from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobInfo
-from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.fetch_messages import urls_in
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.redis_kit.connect import connect

@@ -17,9 +17,9 @@ from typing import Any
 
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobInfo, JobState
-from aragog.pinlater.shards.shard import Shard
-from aragog.pinlater.transport.envelope import arguments
+from aragog.pinlater.shard import Shard
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.ports import InFlight
 from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
-from aragog.pinlater.claims.gates import Opening
+from aragog.pinlater.gates import Opening
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.ports import BoundedBodyStore
 
@@ -44,7 +44,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Opening]:
     """
-    A gate for `aragog.pinlater.claims.gates`: which fetches to claim now, and how many batches.
+    A gate for `aragog.pinlater.gates`: which fetches to claim now, and how many batches.
 
     It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 

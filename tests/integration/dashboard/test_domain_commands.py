@@ -16,7 +16,7 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domains import domain
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.address import of_socket
+from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.statistics.outcome_log import KEPT, OutcomeLog
 from aragog.politeness.ratelimit.lines import LineEntry
 from aragog.politeness.ratelimit.slots import RateExceeded, SlotRequest

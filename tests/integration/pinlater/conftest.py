@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from aragog.pinlater.address import of_socket
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.brokers import of_socket
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make

@@ -3,11 +3,11 @@
 import pytest
 import redis
 
-from aragog.pinlater.claims.consumer import JobConsumer
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.models import NewJob
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 
 pytestmark = pytest.mark.redis
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.errors import BadInput
-from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.claims.worker_name import worker_name
+from aragog.pinlater.brokers import of_socket
+from aragog.pinlater.claims import worker_name
 from aragog.pinlater.cli import queue
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.standalone.redis_server import RedisServer

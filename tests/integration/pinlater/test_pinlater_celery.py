@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from kombu import Consumer, Queue
 
-from aragog.pinlater.claims.process import stop_claims
+from aragog.pinlater import publish_receipts
+from aragog.pinlater.claims import stop_claims
 from aragog.pinlater.models import JobState, NewJob
-from aragog.pinlater.transport import publish_receipts
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
 from tests.support.redis_variants import free_port

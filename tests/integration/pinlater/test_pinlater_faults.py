@@ -15,10 +15,10 @@ import redis
 from kombu.exceptions import OperationalError
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.address import of_socket
+from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.transport.channel import HeartbeatNotSent
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker

@@ -15,7 +15,7 @@ import redis
 
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.waiting import wait_until

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from celery import current_app
 
-from aragog.pinlater.address import redis_urls
-from aragog.pinlater.claims import gates
+from aragog.pinlater import gates
+from aragog.pinlater.brokers import redis_urls
 from aragog.pinlater.models import JobState
 from aragog.redis_kit.connect import connect
 from tests.support.documented import blocks

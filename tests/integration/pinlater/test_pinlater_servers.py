@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.claims.consumer import BlockingPoller
 from aragog.pinlater.cluster import connect_shards
+from aragog.pinlater.consumer import BlockingPoller
 from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker

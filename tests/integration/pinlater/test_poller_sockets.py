@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 from kombu.asynchronous import Hub
 
-from aragog.pinlater.claims.consumer import BlockingPoller, JobConsumer
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.transport.poller import Poller
 
 pytestmark = pytest.mark.redis

@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
-from aragog.pinlater.claims.gates import Opening
+from aragog.pinlater.gates import Opening
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.spool.room import ALL, NONE, URGENT, claim_limit
 from aragog.pipeline.spool.spool import Spool

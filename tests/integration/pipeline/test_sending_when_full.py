@@ -5,8 +5,8 @@ import redis
 from celery import Celery
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 

@@ -4,8 +4,8 @@ import pytest
 from celery import Celery
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.models import ClaimRequest
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage

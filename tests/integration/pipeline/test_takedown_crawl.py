@@ -13,9 +13,9 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings
+from aragog.pinlater.dead_letters import QUEUE
+from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import ClaimRequest, JobState, Nack
-from aragog.pinlater.transport.envelope import arguments
-from aragog.pinlater.transport.worker.dead_letters import QUEUE
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.permission.site_blocks import SiteBlocks

@@ -9,7 +9,7 @@ from tornado.template import Template
 
 import aragog.dashboard
 import aragog.pinlater.flower
-from aragog.pinlater.flower.templating import Loader, with_links
+from aragog.pinlater.flower import Loader, with_links
 
 FLOWERS = Path(flower.__file__).parent / "templates"
 OURS = [

@@ -4,10 +4,10 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.claims.claim import Claim
+from aragog.pinlater.acks import Claim
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.shards.health import ReapGuard
 from aragog.testing.memory_shard import MemoryShard
 
 CLAIM_TIMEOUT_MS = 60_000

@@ -2,8 +2,7 @@
 
 import pytest
 
-from aragog.pinlater.claims.ack_buffer import RETRY_AFTER_S, AckBuffer
-from aragog.pinlater.claims.claim import Disposition
+from aragog.pinlater.acks import RETRY_AFTER_S, AckBuffer, Disposition
 from aragog.pinlater.models import JobState
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import (
 )
 
 from aragog.clock import ManualClock
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
 from aragog.testing.memory_shard import MemoryShard

@@ -7,9 +7,9 @@ import pytest
 from celery import Celery
 from kombu import Message
 
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.transport.worker.requests import JobRequest
+from aragog.pinlater.worker import JobRequest
 
 TIMEOUT_MS = 60_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pinlater.claims.renewer import ClaimRenewer
+from aragog.pinlater.claim_upkeep import ClaimRenewer
 
 TIMEOUT_MS = 60_000
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
 from aragog.errors import InvalidMessage
+from aragog.pinlater import envelope, job_codec
+from aragog.pinlater.envelope import HEADER, Collection
 from aragog.pinlater.models import JobState
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.transport import collecting, envelope
-from aragog.pinlater.transport.collecting import HEADER, Collection
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.rescheduling import collected, delayed_batches
 from aragog.testing.memory_shard import MemoryShard
@@ -45,7 +44,7 @@ def whole(shard):
 def test_the_elements_of_two_messages_arrive_in_one(elements):
     shard = MemoryShard(ManualClock())
     for _ in range(2):
-        frame, items = collecting.to_items(message(elements), priority=3, now=NOW)
+        frame, items = envelope.to_items(message(elements), priority=3, now=NOW)
         shard.collect("q", frame, items)
 
     job = whole(shard)
@@ -57,7 +56,7 @@ def test_the_elements_of_two_messages_arrive_in_one(elements):
 
 
 def test_each_element_keeps_its_delay():
-    _, items = collecting.to_items(message(["a", "b"], delays_ms=(5, 9)), priority=0, now=NOW)
+    _, items = envelope.to_items(message(["a", "b"], delays_ms=(5, 9)), priority=0, now=NOW)
 
     assert [item.delay_ms for item in items] == [5, 9]
 
@@ -67,11 +66,11 @@ def test_each_element_keeps_its_delay():
 )
 def test_a_header_that_does_not_fit_its_message_is_refused(options):
     with pytest.raises(InvalidMessage):
-        collecting.to_items(message(["a", "b"], **options), priority=0, now=NOW)
+        envelope.to_items(message(["a", "b"], **options), priority=0, now=NOW)
 
 
 def test_a_record_of_a_finished_job_has_no_body():
-    frame, items = collecting.to_items(message(["a"]), priority=0, now=NOW)
+    frame, items = envelope.to_items(message(["a"]), priority=0, now=NOW)
     record = job_codec.encode_collected(frame, [(0, items[0].data)], 0, 0)
     head = job_codec.HEADER.match(record)
 

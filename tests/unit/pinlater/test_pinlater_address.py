@@ -3,7 +3,7 @@ from kombu import Connection
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
 from aragog.errors import ConfigError
-from aragog.pinlater.address import ServerAddress, masked, of_socket, redis_urls
+from aragog.pinlater.brokers import ServerAddress, masked, of_socket, redis_urls
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from kombu.exceptions import ContentDisallowed, OperationalError
 
 from aragog.errors import InvalidMessage
+from aragog.pinlater import envelope, job_codec
 from aragog.pinlater.models import NewJob
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.transport import envelope
-from aragog.pinlater.transport.worker.requests import RunLater, dispositions
+from aragog.pinlater.worker import RunLater, dispositions
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-from aragog.pinlater.shards.health import Breaker, ReapGuard
+from aragog.pinlater.health import Breaker, ReapGuard
 
 MINUTE_MS = 60_000
 

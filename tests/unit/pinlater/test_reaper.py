@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pinlater.claims.reaper import Reaper
+from aragog.pinlater.claim_upkeep import Reaper
 
 TIMEOUT_MS = 60_000
 

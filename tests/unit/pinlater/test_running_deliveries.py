@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from celery.worker import state
 
-from aragog.pinlater.claims.process import celery_runs
+from aragog.pinlater.claims import celery_runs
 
 
 class Request(SimpleNamespace):

@@ -21,9 +21,9 @@ from contextlib import contextmanager, suppress
 from redis.exceptions import RedisError
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.claims.consumer import LOOK_EVERY_S, OVERDUE_S, BlockingPoller
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.consumer import LOOK_EVERY_S, OVERDUE_S, BlockingPoller
+from aragog.pinlater.redis_shard import RedisShard
 
 log = logging.getLogger(__name__)
 

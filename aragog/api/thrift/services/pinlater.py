@@ -20,12 +20,12 @@ from aragog.api.thrift.contract import idl
 from aragog.api.thrift.services.arguments import MOST_NAME_BYTES, bounded, items, text
 from aragog.api.thrift.services.job_waits import JobWaits
 from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater import job_codec
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import Claimed, ClaimRequest, Nack, NewJob
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shards import job_codec
-from aragog.pinlater.shards.shard import Shard
+from aragog.pinlater.shard import Shard
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 
 PREFIX = "jobs."

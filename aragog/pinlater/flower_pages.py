@@ -1,15 +1,17 @@
 """
-The pages Queues and Jobs. Reads run in threads, so a slow server never stops Flower's loop.
+Flower's pages of a pinlater broker: Broker, Queues and Jobs, and `/api/queues/length`.
 
-Templates escape all values, because the names and errors of tasks are untrusted.
+Reads run in threads, so a slow server never stops Flower's loop. Templates escape all values,
+because the names and errors of tasks are untrusted.
 """
 
 from __future__ import annotations
 
 import asyncio
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
@@ -19,15 +21,88 @@ from tornado import web
 from aragog.clock import SystemClock
 from aragog.errors import AragogError, BadInput
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.flower.broker import admin_for
-from aragog.pinlater.flower.rows import job_row, queue_row, queue_rows, when_title
+from aragog.pinlater.brokers import PINLATER_SCHEMES
 from aragog.pinlater.models import JobState
+from aragog.pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
 
 MOST_JOBS = 1000
 REFRESH_S = 10
-
 T = TypeVar("T")
 AdminOf = Callable[[Any], Admin]
+
+
+def install() -> None:
+    """
+    Make Flower's broker factory support `pinlater://`; a second call changes nothing.
+
+    Flower also stops to show the application's default queue while it knows of no worker: such a
+    queue may exist nowhere.
+    """
+    from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
+    from flower.views import BaseHandler  # noqa: PLC0415
+
+    stock = Broker.__new__
+    if getattr(stock, "knows_pinlater", False):
+        return
+
+    def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
+        broker = broker_for(broker_url, kwargs.get("broker_options"))
+        return stock(cls, broker_url, *args, **kwargs) if broker is None else broker
+
+    new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
+    Broker.__new__ = new
+    stock_names = BaseHandler.get_active_queue_names
+
+    def get_active_queue_names(self: Any) -> list[str]:
+        if self.application.broker_uri.partition("://")[0] not in PINLATER_SCHEMES:
+            return stock_names(self)  # type: ignore[no-any-return] # Flower has no types
+        workers = self.application.workers.values()
+        return sorted({q["name"] for info in workers for q in info.get("active_queues", ())})
+
+    BaseHandler.get_active_queue_names = get_active_queue_names
+
+
+def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
+    """The broker for a URL with Celery's `broker_transport_options`; None if it is not pinlater."""
+    admin = admin_for(url, options)
+    return PinLaterBroker(admin) if admin else None
+
+
+def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
+    """The admin of such a broker; None if it is not pinlater."""
+    if url.partition("://")[0] not in PINLATER_SCHEMES:
+        return None
+    options = options or {}
+    shards = tuple(options.get("shards") or ())
+    return _admin(url, shards, options.get("global_keyprefix") or "")
+
+
+@lru_cache(8)
+def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
+    """Flower asks for a broker at each request; this cache keeps the connections open."""
+    return Admin.connect(url, shards, prefix=prefix)
+
+
+class PinLaterBroker:
+    """The broker interface that Flower expects, for `pinlater://`. Created for each request."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    async def queues(self, names: Iterable[str]) -> list[dict[str, str | int]]:
+        """
+        The given queues, those that workers consume, and every other queue that holds jobs.
+
+        `messages` counts PENDING and RUNNING jobs; `messages_ready` counts PENDING ones, which are
+        `messages_due` and `messages_later`.
+
+        Raises:
+            BrokerUnavailable: no shard answers.
+        """
+        return await asyncio.to_thread(self._read, tuple(names))
+
+    def _read(self, names: Sequence[str]) -> list[dict[str, str | int]]:
+        return self._admin.messages(sorted({*names, *self._admin.queues()}))
 
 
 def routes(admin_of: AdminOf) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kombu.exceptions import ChannelError, KombuError
 
-from aragog.pinlater.shards.job_codec import cut
+from aragog.pinlater.job_codec import cut
 
 logger = logging.getLogger(__name__)
 

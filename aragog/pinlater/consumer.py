@@ -20,11 +20,11 @@ from redis.exceptions import RedisError
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.claims import gates
-from aragog.pinlater.claims.registry import ClaimRegistry
+from aragog.pinlater import gates
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.models import Claimed, ClaimRequest
-from aragog.pinlater.shards.redis_shard import RedisShard
-from aragog.pinlater.shards.shard import MAX_BATCH
+from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import MAX_BATCH
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,8 @@
-"""A buffer that sends acks and nacks in batches and keeps them while a shard is unavailable."""
+"""
+How the claims of this process end: acks and nacks are sent in batches.
+
+They are kept while their shard is unavailable.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,52 @@ import random
 import threading
 from collections import defaultdict, deque
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 from aragog.clock import Clock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.claims.claim import Claim, Disposition
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import JobState, Nack, Step
+from aragog.pinlater.models import Claimed, JobState, Nack, Step
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shards.shard import Shard
+from aragog.pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
-
 RETRY_AFTER_S = 0.25
 """Seconds before the next attempt after a shard did not accept its acks."""
 _STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
+
+
+@dataclass(frozen=True, slots=True)
+class Disposition:
+    """
+    How a job continues when its delivery ends.
+
+    `policy`: it runs again after the delay of the queue's retry policy. `wait`: the same, but the
+    attempt does not count.
+    """
+
+    step: Step | Literal["policy", "wait"]
+    delay_ms: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Claim:
+    """A claim of this process on a job."""
+
+    tag: str
+    shard: Shard
+    queue: str
+    job: Claimed
+    claimed_s: float
+    ended: bool = False
+    """Its job was run; the worker's event loop has yet to acknowledge or reject it."""
+    orphan: bool = False
+    """The channel is closed; the claim is renewed while the job runs plus one claim timeout."""
+    ended_s: float | None = None
+    """When an orphan's job was first found not running; None while it runs."""
+    on_ack: Disposition | None = None
+    on_reject: Disposition | None = None
 
 
 @dataclass(frozen=True, slots=True)

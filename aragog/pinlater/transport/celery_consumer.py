@@ -17,12 +17,12 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
-from aragog.pinlater.claims.claim import Disposition
-from aragog.pinlater.transport.worker import dead_letters
+from aragog.pinlater import dead_letters
+from aragog.pinlater.acks import Disposition
 
 
 class KeepingConsumer(Consumer):  # type: ignore[misc]
-    """Installed by `aragog.pinlater.transport.worker.follow`."""
+    """Installed by `aragog.pinlater.worker.follow`."""
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
         self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")

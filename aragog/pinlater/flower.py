@@ -1,8 +1,9 @@
 """
 Extend Flower, in its own process, with what it lacks on a pinlater broker.
 
-Flower has no interface for this, so `install` changes its routes, its settings and its broker
-factory in place before it starts. Tested with 2.x.
+An application's module calls `install()` before Flower starts: its queues are on the Broker page,
+and there are the pages Queues and Jobs. Flower has no interface for this, so `install` changes its
+routes, its settings and its broker factory in place. Tested with 2.x.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
+
+from tornado import template
 
 from aragog.pinlater.admin import Admin
 
 log = logging.getLogger(__name__)
-
 MAJOR = "2"
-
+NAVIGATION, LINKS = "navbar.html", "links.html"
+# The end of the Broker item, after which our items are inserted in Flower's navigation.
+BEHIND = ">Broker</a>\n        </li>\n"
 AdminOf = Callable[[Any], Admin]
 """Returns the admin of the broker for a request's handler; raises `BadInput` if it is another."""
 
@@ -45,11 +50,12 @@ def install(
         if flower.__version__.partition(".")[0] != MAJOR:
             log.warning("Flower %s is not %s.x: it stays as it is", flower.__version__, MAJOR)
             return False
-        from aragog.pinlater.flower import broker, pages  # noqa: PLC0415
+        from aragog.pinlater import flower_pages  # noqa: PLC0415
 
-        broker.install()
+        flower_pages.install()
         _add(
-            pages.routes(admin_of or pages.admin_of_application), *(more() if more else ((), None))
+            flower_pages.routes(admin_of or flower_pages.admin_of_application),
+            *(more() if more else ((), None)),
         )
     except Exception:  # Flower without our pages is better than none
         log.warning("Flower is not as expected: some pages are missing", exc_info=True)
@@ -60,10 +66,34 @@ def install(
 def _add(own: Iterable[Any], others: Sequence[Any], folder: Traversable | None) -> None:
     from flower.urls import handlers, settings  # noqa: PLC0415 - only in Flower's process
 
-    from aragog.pinlater.flower.templating import Loader  # noqa: PLC0415
-
     if isinstance(settings.get("template_loader"), Loader):
         return
     handlers[-1:-1] = [*own, *others]  # the last route matches every path
-    folders = [files("aragog.pinlater.flower") / "templates", *([folder] if folder else [])]
+    folders = [files("aragog.pinlater") / "templates", *([folder] if folder else [])]
     settings["template_loader"] = Loader(settings["template_path"], folders)
+
+
+class Loader(template.Loader):
+    """
+    Looks for a template in `folders`, then in Flower's.
+
+    Each folder may have a `links.html` with items for Flower's navigation.
+    """
+
+    def __init__(self, root: str, folders: Sequence[Traversable]) -> None:
+        super().__init__(root)
+        self._folders = folders
+
+    def _create_template(self, name: str) -> template.Template:
+        ours = [folder / name for folder in self._folders if (folder / name).is_file()]
+        source = (ours[0] if ours else Path(self.root) / name).read_text("utf-8")
+        if name == NAVIGATION:
+            links = [folder / LINKS for folder in self._folders if (folder / LINKS).is_file()]
+            source = with_links(source, "".join(path.read_text("utf-8") for path in links))
+        return template.Template(source, name=name, loader=self)
+
+
+def with_links(navigation: str, links: str) -> str:
+    """Flower's navigation with our items added; unchanged if its markup is not as expected."""
+    before, parts, after = navigation.partition(BEHIND)
+    return f"{before}{parts}{links}{after}" if parts else navigation

@@ -1,7 +1,7 @@
 """
 `Shard`: the interface to the queues of one server.
 
-`aragog.pinlater.shards.redis_shard` keeps them in Redis, `aragog.testing.memory_shard` in this
+`aragog.pinlater.redis_shard` keeps them in Redis, `aragog.testing.memory_shard` in this
 process.
 """
 

@@ -1,33 +1,41 @@
 """
-The registry of the claims that this process holds.
+The claims that this process holds.
 
 Claims belong to the process, not to a connection. A channel may fail and be closed twice while its
-jobs continue to run, and their acks must still reach the server with the same claim token.
+jobs continue to run, and their acks must still reach the server with the same claim token. A
+process has one registry for each cluster (`claims_for`).
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import socket
+import sys
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from aragog.clock import Clock, SystemClock
-from aragog.pinlater.claims.ack_buffer import AckBuffer
-from aragog.pinlater.claims.claim import Claim, Disposition
-from aragog.pinlater.claims.maintenance import ClaimMaintenance
-from aragog.pinlater.claims.reaper import Reaper
-from aragog.pinlater.claims.renewer import ClaimRenewer
-from aragog.pinlater.claims.worker_name import worker_name
-from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.acks import AckBuffer, Claim, Disposition
+from aragog.pinlater.claim_upkeep import ClaimMaintenance, ClaimRenewer, Reaper
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import Claimed
-from aragog.pinlater.shards.health import ReapGuard
-from aragog.pinlater.shards.shard import Shard
+from aragog.pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
-
 TAG = "pinlater:"
 """The prefix of job delivery tags, whether or not their channel still exists."""
+
+
+def worker_name(pid: int) -> str:
+    """
+    Return `host:pid:`, the prefix of the names of a worker process on this host.
+
+    `Admin.release` accepts it to return the jobs that the process had claimed.
+    """
+    return f"{socket.gethostname()}:{pid}:"
 
 
 class ClaimRegistry:
@@ -151,3 +159,37 @@ class ClaimRegistry:
     def stop(self) -> None:
         """Send pending acks and stop the thread; remaining claims will expire."""
         self._maintenance.stop()
+
+
+_registries: dict[tuple[object, ...], ClaimRegistry] = {}
+
+
+def claims_for(
+    urls: Sequence[str], *, prefix: str, claim_timeout_s: float, max_claim_s: float
+) -> ClaimRegistry:
+    """Return this process's registry for these shards; a forked child gets a separate one."""
+    key = (os.getpid(), tuple(urls), prefix)
+    if key not in _registries:
+        _registries[key] = ClaimRegistry(
+            Cluster(connect_shards(urls, prefix=prefix)),
+            claim_timeout_ms=round(claim_timeout_s * 1000),
+            max_claim_ms=round(max_claim_s * 1000),
+            still_running=celery_runs,
+        )
+    return _registries[key]
+
+
+def stop_claims() -> None:
+    """Stop the registries of this process; a connection that is used later gets a new one."""
+    while _registries:
+        _registries.popitem()[1].stop()
+
+
+def celery_runs(tag: str) -> bool:
+    """Return whether a Celery worker in this process is running this delivery."""
+    state = sys.modules.get("celery.worker.state")
+    while state is not None:
+        # Compare delivery tags, because several deliveries may share a task id.
+        with suppress(RuntimeError):  # a thread began or ended a task meanwhile: look again
+            return any(r.message.delivery_tag == tag for r in state.active_requests)
+    return False

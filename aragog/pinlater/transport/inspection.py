@@ -17,9 +17,9 @@ from celery.worker.control import Panel, inspect_command
 from celery.worker.request import Request
 
 from aragog.errors import BrokerUnavailable
+from aragog.pinlater import envelope
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import JobInfo
-from aragog.pinlater.transport import envelope
 
 logger = logging.getLogger(__name__)
 
