@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import read_page
@@ -84,13 +84,10 @@ def saved_pages(folder: Path) -> dict[str, list[bytes]]:
 def ours(body: bytes) -> list[float]:
     page = document.parse(body, url=URL, content_type=HEADER)
     pin = extraction.extract_from(page)
-    result = FetchResult(
-        job=UrlJob(url=URL),
-        outcome=OutcomeKind.FETCHED,
-        status=200,
-        final_url=URL,
-        content_type=HEADER,
+    record = FetchRecord(
+        url=URL, outcome=OutcomeKind.FETCHED, status=200, final_url=URL, content_type=HEADER
     )
+    result = FetchResult(job=UrlJob(url=URL), fetch=record)
     return [
         best_ms(lambda: read_page(result, body, agent="aragog", max_links=1_000)),
         best_ms(lambda: document.parse(body, url=URL, content_type=HEADER)),

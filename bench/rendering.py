@@ -18,13 +18,14 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.outcome import Fetched, OutcomeKind
+from aragog.fetcher.outcome import Fetched, FetchRecord
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import read_page
 from aragog.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
@@ -124,10 +125,8 @@ def main() -> None:
         rendered = renderer.render(plain, fetch)
         assert isinstance(rendered, Rendered)
         assert b"200 chairs" in rendered.html
-        result = FetchResult(
-            job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
-            content_type="text/html", headers=fetched.headers,
-        )  # fmt: skip
+        record = replace(FetchRecord.of(fetched), body_bytes=len(fetched.body))
+        result = FetchResult(job=UrlJob(url=url), fetch=record)
         costs = {
             "fetch the page": each_ms(lambda: fetcher.fetch(url), options.pages),
             "render it, with two requests": each_ms(

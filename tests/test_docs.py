@@ -220,21 +220,22 @@ def test_the_page_about_the_store_lists_its_parts():
 
 def test_the_page_about_fetching_lists_the_facts():
     from aragog.fetcher.outcome import OutcomeKind
-    from aragog.pipeline.messages import FetchResult, UrlJob
+    from aragog.pipeline.messages import UrlJob
     from aragog.pipeline.pages.analysis import PageAnalysis
     from aragog.pipeline.pages.updates import failure_write, page_write
     from aragog.settings import Settings
     from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
+    from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
 
     url = "http://a.example/"
-    fetched = FetchResult(
+    fetched = fetch_result(
         job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200, reason="cut",
         fetched_at_ms=1000, address="192.0.2.1", content_type="text/html", rendering="rendered",
         headers=(("ETag", '"1"'), ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")),
     )  # fmt: skip
-    failed = FetchResult(
+    failed = fetch_result(
         job=UrlJob(url=url), outcome=OutcomeKind.GONE, final_url=url, status=404, fetched_at_ms=2000
     )
     evidence = Evidence(url=url, final_url=url)

@@ -384,6 +384,10 @@ struct FetchReport {
   16: i64 body_bytes
   /** The body is incomplete: a limit, or a connection that ended early. */
   17: bool truncated
+  /** Of the last response, as sent. */
+  18: optional string content_type
+  /** "rendered", or why a browser did not; absent if none was asked for. */
+  19: optional string rendering
 }
 
 struct FetchAnswer {

@@ -17,8 +17,8 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
 from aragog.errors import ConfigError
+from aragog.fetcher.outcome import FetchRecord
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
-from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
@@ -75,7 +75,7 @@ def show(url: str, fields: tuple[str, ...] | None, *, as_json: bool) -> None:
     print_table(table)
 
 
-def _fetch_rows(report: FetchReport | None) -> Iterator[tuple[str, str]]:
+def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:
     """The last fetch of the URL that was asked for, which may be an alias."""
     if report is None:
         return

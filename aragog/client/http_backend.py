@@ -21,9 +21,9 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
+from aragog.fetcher.outcome import FetchRecord
 from aragog.options import given
 from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult, EnqueueStatus
-from aragog.urlstore.fetch_report import FetchReport, from_json
 from aragog.urlstore.pages.field_formats import FieldFormats, parse
 from aragog.urlstore.records import Record
 
@@ -256,8 +256,8 @@ def _problem(
     return PermanentError(f"{where}: {detail}") if status >= 500 else BadInput(detail)
 
 
-def _report(raw: Any) -> FetchReport | None:
-    return None if raw is None else from_json(_plain(raw))
+def _report(raw: Any) -> FetchRecord | None:
+    return None if raw is None else FetchRecord.read(_plain(raw))
 
 
 def _plain(raw: Any) -> Any:

@@ -16,10 +16,10 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from aragog.errors import TransientError
+from aragog.fetcher.outcome import FetchRecord
 from aragog.options import takes
 from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult
 from aragog.urls.normalize import normalize
-from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.records import Record
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class FetchedPage:
     """The fetch continues: a later call may return more."""
     reason: str | None = None
     """Why the URL is not fetched."""
-    report: FetchReport | None = None
+    report: FetchRecord | None = None
     """The last fetch: outcome, headers, redirects, latencies."""
 
 

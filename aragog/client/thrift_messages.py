@@ -20,7 +20,7 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
-from aragog.urlstore.fetch_report import FetchReport, HopReport
+from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.urlstore.records import Record
 
 FILE = Path(__file__).parent.parent / "api" / "urlstore.thrift"
@@ -112,11 +112,11 @@ def without_fields(record: Record | None) -> Record | None:
     return record
 
 
-def report_of(report: Any) -> FetchReport:
+def report_of(report: Any) -> FetchRecord:
     """A fetch report of the contract as one of the store."""
     plain = {name: value for name, value in vars(report).items() if name not in ("headers", "hops")}
-    hops = [HopReport(**{**vars(hop), "headers": _headers(hop.headers)}) for hop in report.hops]
-    return FetchReport(**plain, headers=_headers(report.headers), hops=tuple(hops))
+    hops = [Hop(**{**vars(hop), "headers": _headers(hop.headers)}) for hop in report.hops]
+    return FetchRecord(**plain, headers=_headers(report.headers), hops=tuple(hops))
 
 
 def _headers(headers: Sequence[Any]) -> tuple[tuple[str, str], ...]:

@@ -169,9 +169,11 @@ class PinnedAdapter(BaseAdapter):
             raise
         response = HttpResponse(connection, head, deadline, self._pool.put_back)
         response.bodiless = request.method == "HEAD"
-        response.dns_ms = dns_ms
-        response.connect_ms = None if reused else connection.connect_ms
-        response.first_byte_ms = (deadline.now_s() - sent_s) * 1000
+        if dns_ms is not None:
+            response.timings["dns_ms"] = dns_ms
+        if not reused:
+            response.timings["connect_ms"] = connection.connect_ms
+        response.timings["first_byte_ms"] = (deadline.now_s() - sent_s) * 1000
         return response
 
     def _connect(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 from aragog.fetcher.admission import Deny, Gate, Go, Later
 from aragog.fetcher.cookies import Cookies
@@ -23,7 +23,6 @@ from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
-    CommonFacts,
     Fetched,
     Gone,
     Hop,
@@ -31,7 +30,6 @@ from aragog.fetcher.outcome import (
     Outcome,
     Redirected,
     Refused,
-    Timing,
     TooLarge,
     Unreachable,
     UnreachableKind,
@@ -99,20 +97,20 @@ class FetchAttempt:
         except TransportError as fault:
             # A 200 whose body never arrived must not look like an empty page or an empty
             # robots.txt.
-            facts = self._facts()
+            record = self._record()
             if fault.kind is not UnreachableKind.REDIRECT:
-                facts["status"] = None
-            return Unreachable(**facts, kind=fault.kind, reason=fault.reason)
+                record["status"] = None
+            return Unreachable(**record, kind=fault.kind, reason=fault.reason)
         except LimitExceeded as fault:
-            return TooLarge(**self._facts(), reason=fault.reason)
+            return TooLarge(**self._record(), reason=fault.reason)
         except UnsupportedContent as fault:
-            return Unreadable(**self._facts(), reason=fault.reason)
+            return Unreadable(**self._record(), reason=fault.reason)
         except TargetBlocked as fault:
-            return Blocked(**self._facts(), reason=fault.reason)
+            return Blocked(**self._record(), reason=fault.reason)
         except Deferred as fault:
             at_ms = fault.retry_at_ms
             return Redirected(
-                **self._facts(),
+                **self._record(),
                 target=self._url,
                 given=self._given,
                 retry_at_ms=at_ms,
@@ -159,8 +157,8 @@ class FetchAttempt:
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
         """Continue at the redirect target; return an outcome when the fetch ends here."""
         target = target_of(location, self._spelling)
-        latency_ms = None if self._response is None else self._response.first_byte_ms
-        hop = Hop(self._url, head.status, target, head.headers, latency_ms)
+        timings = {} if self._response is None else self._response.timings
+        hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
         if len(self._hops) >= self._defaults.settings.max_redirects:
             raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)
@@ -178,10 +176,10 @@ class FetchAttempt:
                 return None
             case Deny(reason=reason):
                 self._url = target
-                return Refused(**self._facts(), reason=reason)
+                return Refused(**self._record(), reason=reason)
             case Later(retry_at_ms=at_ms, reason=reason):
                 return Redirected(
-                    **self._facts(), target=target, given=given, retry_at_ms=at_ms, reason=reason
+                    **self._record(), target=target, given=given, retry_at_ms=at_ms, reason=reason
                 )
             case _:
                 assert_never(admission)
@@ -208,8 +206,8 @@ class FetchAttempt:
             response.discard()
             if not self._conditional:
                 reason = f"{status_line}, although the request had no condition"
-                return Unreachable(**self._facts(), kind=UnreachableKind.STATUS, reason=reason)
-            return NotModified(**self._facts())
+                return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
+            return NotModified(**self._record())
         if status in (429, 503):
             after = next(iter(head.values("retry-after")), None)
             date = next(iter(head.values("date")), None)
@@ -218,13 +216,13 @@ class FetchAttempt:
             # Reported before the body is read: other workers are about to request this domain.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             response.discard()
-            return Busy(**self._facts(), retry_at_ms=at_ms, reason=status_line)
+            return Busy(**self._record(), retry_at_ms=at_ms, reason=status_line)
         if 400 <= status < 500 and status not in TEMPORARY:
             response.discard()
-            return Gone(**self._facts(), reason=status_line)
+            return Gone(**self._record(), reason=status_line)
         if status >= 400:
             response.discard()
-            return Unreachable(**self._facts(), kind=UnreachableKind.STATUS, reason=status_line)
+            return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=status_line)
         return self._read(response)
 
     def _read(self, response: HttpResponse) -> Outcome:
@@ -247,40 +245,34 @@ class FetchAttempt:
 
         body = response.read_body(self._defaults.bounds, sniff)
         return Fetched(
-            **self._facts(),
+            **self._record(),
             body=body.data,
             content_type=content_type,
             truncated=body.truncated_why is not None,
+            reason=body.truncated_why,
             truncated_why=body.truncated_why,
             wire_bytes=body.wire_bytes,
         )
 
-    def _facts(self) -> CommonFacts:
-        """The arguments that all outcomes share: from the request and the last response."""
+    def _record(self) -> dict[str, Any]:
+        """The fields of `FetchRecord` that every outcome has: of the request and last response."""
         response = self._response
-        total_ms = (self._defaults.clock.monotonic_s() - self._started_s) * 1000
-        facts = CommonFacts(
-            url=self._first_url,
-            final_url=self._url,
-            hops=self._hops,
-            fetched_at_ms=self._started_at_ms,
-            status=None,
-            headers=(),
-            address=None,
-            tls=None,
-            timing=Timing(total_ms=total_ms),
-        )
+        record = {
+            "url": self._first_url,
+            "final_url": self._url,
+            "hops": self._hops,
+            "fetched_at_ms": self._started_at_ms,
+            "total_ms": (self._defaults.clock.monotonic_s() - self._started_s) * 1000,
+        }
         if response is not None:
-            facts |= {
+            record |= {
                 "status": response.head.status,
                 "headers": response.head.headers,
                 "address": response.address,
                 "tls": response.tls,
-                "timing": Timing(
-                    response.dns_ms, response.connect_ms, response.first_byte_ms, total_ms
-                ),
+                **response.timings,
             }
-        return facts
+        return record
 
 
 def _one_line(value: str | None) -> str | None:

@@ -1,5 +1,9 @@
 """
-The outcomes of a fetch, as frozen dataclasses. Failures of the web are values, not exceptions.
+The record of a fetch, and its outcomes. Failures of the web are values, not exceptions.
+
+`FetchRecord` is one type from the socket to the row of the crawl log. A new field is added to it,
+and where it is measured (`aragog.fetcher.attempt`). Each outcome is a record with what only its
+class has:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
@@ -17,9 +21,11 @@ Times are milliseconds; `…_at_ms` since the epoch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TypedDict
+from types import NoneType
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -33,10 +39,10 @@ class Hop:
     status: int
     target: str
     """The redirect target, normalized."""
-    headers: Headers = ()
-    """Of the response that redirected, in order, names as sent."""
     latency_ms: float | None = None
     """From sending the request to the end of the response's head."""
+    headers: Headers = ()
+    """Of the response that redirected, in order, names as sent."""
 
     @property
     def permanent(self) -> bool:
@@ -77,86 +83,141 @@ class UnreachableKind(StrEnum):
     """The pipeline's own code failed on the response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Milliseconds for the last request; `total_ms` for the whole fetch. None: not measured."""
-
-    dns_ms: float | None = None
-    connect_ms: float | None = None
-    first_byte_ms: float | None = None
-    total_ms: float = 0.0
-
-
-class CommonFacts(TypedDict):
-    """The arguments that all outcomes take."""
-
-    url: str
-    final_url: str
-    hops: tuple[Hop, ...]
-    fetched_at_ms: int
-    status: int | None
-    headers: Headers
-    address: str | None
-    tls: str | None
-    timing: Timing
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaseOutcome:
-    """The fields of every outcome."""
+class FetchRecord:
+    """
+    One fetch of a URL. Times in milliseconds; None: not measured, or no response.
+
+    Messages carry it between the stages, the store keeps it with the URL that was requested, the
+    API shows it, and the crawl log has a column for each of its single values.
+    """
 
     url: str
-    """The requested URL, normalized."""
+    """The URL that was requested, normalized."""
+    outcome: OutcomeKind
     final_url: str = ""
     """The URL of the last response, normalized; `url` without redirects."""
-    hops: tuple[Hop, ...] = ()
     fetched_at_ms: int = 0
+    """When it began, by the worker's clock."""
     status: int | None = None
     """Of the last response; None without a usable response."""
+    reason: str | None = None
+    """Why there is no page."""
+    attempts: int = 1
+    """Fetches that it took; all but the last failed for a passing reason."""
     headers: Headers = ()
     """Of the last response, in order, names as sent."""
+    hops: tuple[Hop, ...] = ()
+    """The redirects, in order."""
+    dns_ms: float | None = None
+    """Of the last request, like `connect_ms`: None on a reused connection."""
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
+    """From sending the last request to the end of the response's head."""
+    total_ms: float = 0.0
+    """
+    Of the fetch, with its redirects and the waits for their slots.
+
+    A redirect whose slot is more than a second away ends the measurement: the fetch continues as a
+    later job, and it begins again there. Hops that came before it keep their own latencies.
+    """
     address: str | None = None
-    """The IP address of the server."""
+    """The IP address of the last server."""
     tls: str | None = None
-    """TLS version; None for plain HTTP."""
-    timing: Timing = field(default_factory=Timing)
+    """The TLS version; None for plain HTTP."""
+    content_type: str | None = None
+    """The header as sent."""
+    body_bytes: int = 0
+    """Of the decoded body."""
+    truncated: bool = False
+    """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
+    rendering: str | None = None
+    """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
 
     def header(self, name: str) -> str | None:
         """Return the first header of that name, ignoring case; None if there is none."""
         low = name.lower()
         return next((v for k, v in self.headers if k.lower() == low), None)
 
+    @classmethod
+    def of(cls, outcome: FetchRecord) -> FetchRecord:
+        """The record of an outcome, without what only its class has, such as the body."""
+        return FetchRecord(**{name: getattr(outcome, name) for name in RECORD_FIELDS})
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
+        """The record of its JSON; raises KeyError, TypeError or ValueError if it is none."""
+        values = {
+            **raw,
+            "outcome": OutcomeKind(raw["outcome"]),
+            "headers": _pairs(raw.get("headers")),
+            "hops": tuple(
+                Hop(**{**hop, "headers": _pairs(hop.get("headers"))})
+                for hop in raw.get("hops") or ()
+            ),
+        }
+        return FetchRecord(**values)
+
+
+RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord))
+
+
+class SingleValue(NamedTuple):
+    """The type of a field of `FetchRecord` that is neither headers nor hops."""
+
+    type: type[str | int | float | bool]
+    optional: bool
+    """It may be None."""
+
+
+def _single_values() -> dict[str, SingleValue]:
+    """By name, in order."""
+    result = {}
+    for name, hint in get_type_hints(FetchRecord).items():
+        parts = get_args(hint) or (hint,)
+        kind = str if parts[0] is OutcomeKind else parts[0]
+        if kind in (str, int, float, bool):
+            result[name] = SingleValue(kind, NoneType in parts)
+    return result
+
+
+SINGLE_VALUES = _single_values()
+
+
+def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
+    return tuple((name, value) for name, value in raw or ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure(BaseOutcome):
-    """The fields of outcomes that need a reason."""
+class Failure(FetchRecord):
+    """An outcome that needs a reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched(BaseOutcome):
+class Fetched(FetchRecord):
     """The response has a body."""
 
+    outcome: OutcomeKind = OutcomeKind.FETCHED
     body: bytes
     """Decoded; at most `max_body_bytes`."""
-    content_type: str | None = None
-    """The header as sent."""
-    truncated: bool = False
-    """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
     truncated_why: str | None = None
     wire_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotModified(BaseOutcome):
+class NotModified(FetchRecord):
     """The page has not changed."""
+
+    outcome: OutcomeKind = OutcomeKind.NOT_MODIFIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Redirected(BaseOutcome):
+class Redirected(FetchRecord):
     """Stopped before `target`, which must be requested later; `hops` leads to it."""
 
+    outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
     given: str | None = None
     """The absolute target as the origin spelled it."""
@@ -169,6 +230,7 @@ class Redirected(BaseOutcome):
 class Refused(Failure):
     """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
 
+    outcome: OutcomeKind = OutcomeKind.REFUSED
     taken_down: bool = False
     """The target of a redirect was taken down."""
 
@@ -177,18 +239,22 @@ class Refused(Failure):
 class Blocked(Failure):
     """The SSRF filter denies the URL or its address, or an operator blocked its host."""
 
+    outcome: OutcomeKind = OutcomeKind.BLOCKED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone(BaseOutcome):
+class Gone(FetchRecord):
     """The origin reports that the page does not exist."""
 
+    outcome: OutcomeKind = OutcomeKind.GONE
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Busy(BaseOutcome):
+class Busy(FetchRecord):
     """The origin asks clients to come back later."""
 
+    outcome: OutcomeKind = OutcomeKind.BUSY
     retry_at_ms: int | None = None
     """From Retry-After, in either form; None without a usable value."""
     reason: str = ""
@@ -198,6 +264,7 @@ class Busy(BaseOutcome):
 class Unreachable(Failure):
     """There is no usable response."""
 
+    outcome: OutcomeKind = OutcomeKind.UNREACHABLE
     kind: UnreachableKind
 
 
@@ -205,18 +272,17 @@ class Unreachable(Failure):
 class TooLarge(Failure):
     """A size limit was exceeded: headers, Content-Length, or a decompression bomb."""
 
+    outcome: OutcomeKind = OutcomeKind.TOO_LARGE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable(Failure):
     """The response is not a page: its content type or encoding is not supported."""
+
+    outcome: OutcomeKind = OutcomeKind.UNREADABLE
 
 
 Outcome = (
     Fetched | NotModified | Redirected | Refused | Blocked
     | Gone | Busy | Unreachable | TooLarge | Unreadable
 )  # fmt: skip
-
-
-def kind_of(outcome: Outcome) -> OutcomeKind:
-    """The name of an outcome's class."""
-    return OutcomeKind(type(outcome).__name__)

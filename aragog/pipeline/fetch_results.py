@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
-from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind, Refused, kind_of
+from aragog.fetcher.outcome import (
+    RECORD_FIELDS,
+    Fetched,
+    FetchRecord,
+    Outcome,
+    OutcomeKind,
+    Refused,
+)
 from aragog.pipeline.kept_headers import kept_headers, kept_hops
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.urlstore.content.compression import compress
+
+LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != "fetched_at_ms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +42,24 @@ def result_of(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
     """The result of an outcome; `token` names its body in the spool."""
-    result = FetchResult(
+    record = FetchRecord.of(outcome)
+    kept = body if isinstance(outcome, Fetched) else None
+    tenths: dict[str, Any] = {name: _tenths(getattr(record, name)) for name in LATENCIES}
+    return FetchResult(
         job=job,
-        outcome=kind_of(outcome),
-        final_url=outcome.final_url or outcome.url,
-        status=outcome.status,
-        headers=kept_headers(outcome.headers),
-        hops=kept_hops(outcome.hops),
-        fetched_at_ms=outcome.fetched_at_ms,
-        dns_ms=_tenths(outcome.timing.dns_ms),
-        connect_ms=_tenths(outcome.timing.connect_ms),
-        first_byte_ms=_tenths(outcome.timing.first_byte_ms),
-        total_ms=round(outcome.timing.total_ms, 1),
-        address=outcome.address,
-        tls=outcome.tls,
-        reason=getattr(outcome, "reason", None),
+        fetch=replace(
+            record,
+            url=job.url,
+            final_url=outcome.final_url or outcome.url,
+            attempts=job.attempt + 1,
+            headers=kept_headers(outcome.headers),
+            hops=kept_hops(outcome.hops),
+            body_bytes=kept.length_bytes if kept else 0,
+            **tenths,
+        ),
+        token=token if kept else None,
+        body_hash=kept.sha256 if kept else None,
         taken_down=isinstance(outcome, Refused) and outcome.taken_down,
-    )
-    if not isinstance(outcome, Fetched) or body is None:
-        return result
-    return replace(
-        result,
-        token=token,
-        body_hash=body.sha256,
-        body_bytes=body.length_bytes,
-        content_type=outcome.content_type,
-        truncated=outcome.truncated,
     )
 
 
@@ -69,9 +71,13 @@ def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -
     """The result of a URL that was not requested at all."""
     return FetchResult(
         job=job,
-        outcome=outcome,
-        final_url=job.next_url,
-        hops=job.hops,
-        fetched_at_ms=now_ms,
-        reason=reason,
+        fetch=FetchRecord(
+            url=job.url,
+            outcome=outcome,
+            final_url=job.next_url,
+            attempts=job.attempt + 1,
+            hops=job.hops,
+            fetched_at_ms=now_ms,
+            reason=reason,
+        ),
     )

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from aragog.errors import InvalidMessage
-from aragog.fetcher.outcome import Hop, OutcomeKind
+from aragog.fetcher.outcome import FetchRecord, Hop, OutcomeKind
 
 VERSION = 1
 
@@ -75,7 +75,7 @@ class UrlJob:
 
     def wire(self) -> dict[str, Any]:
         """The job as JSON; fields with their default value are omitted."""
-        return {"url": self.url, **_sparse(self, _JOB_DEFAULTS)}
+        return {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
@@ -171,59 +171,56 @@ class RobotsBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """The result of one fetch, without its body."""
+    """The result of one job, without its body."""
 
     job: UrlJob
-    outcome: OutcomeKind
-    final_url: str
-    status: int | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    hops: tuple[Hop, ...] = ()
-    fetched_at_ms: int = 0
-    dns_ms: float | None = None
-    connect_ms: float | None = None
-    first_byte_ms: float | None = None
-    total_ms: float = 0.0
-    tls: str | None = None
-    address: str | None = None
-    content_type: str | None = None
-    reason: str | None = None
-    taken_down: bool = False
-    """It led to a URL that was taken down: what is stored of the page is deleted."""
-    truncated: bool = False
+    fetch: FetchRecord
     token: str | None = None
     """Of the compressed body in the spool."""
     body_hash: str | None = None
     """SHA-256 of the body before compression, hex."""
-    body_bytes: int = 0
-    rendering: str | None = None
-    """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
+    taken_down: bool = False
+    """A redirect of `job.url` leads to a URL that was taken down."""
 
     def wire(self) -> dict[str, Any]:
-        head = {
+        """The result as JSON; values that are the defaults, or follow from the job, are omitted."""
+        fetch = self.fetch
+        return {
             "job": self.job.wire(),
-            "outcome": self.outcome.value,
-            "final_url": self.final_url,
+            "outcome": fetch.outcome.value,
+            "final_url": fetch.final_url,
+            **_sparse(fetch, _RECORD_DEFAULTS),
+            **_sparse(self, _RESULT_DEFAULTS),
+            **_wire_hops(fetch.hops),
         }
-        return {**head, **_sparse(self, _RESULT_DEFAULTS)}
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
+        """The result of its JSON; InvalidMessage if it is none."""
         try:
-            fields = dict(wire)
-            fields["job"] = UrlJob.read(fields["job"])
-            fields["outcome"] = OutcomeKind(fields["outcome"])
-            fields["hops"] = _hops(fields)
-            fields["headers"] = tuple((k, v) for k, v in fields.pop("headers", ()))
-            return cls(**fields)
+            values = dict(wire)
+            job = UrlJob.read(values.pop("job"))
+            own = {name: values.pop(name) for name in _RESULT_DEFAULTS if name in values}
+            fetch = FetchRecord(
+                url=job.url,
+                attempts=job.attempt + 1,
+                outcome=OutcomeKind(values.pop("outcome")),
+                hops=_hops(values),
+                headers=tuple((k, v) for k, v in values.pop("headers", ())),
+                **values,
+            )
+            return cls(job=job, fetch=fetch, **own)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidMessage("fetch result", str(error)) from error
 
 
 _RESULT_DEFAULTS = {
+    f.name: f.default for f in dataclasses.fields(FetchResult) if f.name not in ("job", "fetch")
+}
+_RECORD_DEFAULTS = {
     f.name: f.default
-    for f in dataclasses.fields(FetchResult)
-    if f.name not in ("job", "outcome", "final_url", "hops")
+    for f in dataclasses.fields(FetchRecord)
+    if f.name not in ("url", "attempts", "outcome", "final_url", "hops")
 }
 
 
@@ -291,23 +288,26 @@ def _opened(wire: Any, name: str) -> Sequence[Any]:
     return items
 
 
-def _sparse(value: UrlJob | FetchResult, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Its fields that differ from their defaults, and its hops if there are any."""
-    out: dict[str, Any] = {}
-    for name, default in defaults.items():
-        field_value = getattr(value, name)
-        if field_value != default:
-            out[name] = field_value
-    if value.hops:
-        out["hops"] = [
-            [hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in value.hops
-        ]
-    return out
+def _sparse(
+    value: UrlJob | FetchResult | FetchRecord, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Its fields that differ from their defaults."""
+    values = ((name, getattr(value, name)) for name in defaults)
+    return {name: field_value for name, field_value in values if field_value != defaults[name]}
+
+
+def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
+    """The hops of a job or a result as JSON, if there are any."""
+    if not hops:
+        return {}
+    return {
+        "hops": [[hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in hops]
+    }
 
 
 def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
     """The hops, taken out of a job's or a result's JSON."""
     return tuple(
-        Hop(url, status, target, tuple((k, v) for k, v in headers), latency_ms)
+        Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
         for url, status, target, headers, latency_ms in fields.pop("hops", ())
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from aragog.urlstore.fetch_report import FetchReport, HopReport
+from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
 from aragog.zen.adjacency.records import CompactionReport, LinkRecord, OutLink
 
@@ -16,10 +16,8 @@ __all__ = [
     "ContentWrite",
     "Due",
     "Fact",
-    "FetchReport",
     "FieldInfo",
     "FieldValues",
-    "HopReport",
     "LinkRecord",
     "ListPage",
     "OutLink",
@@ -71,7 +69,7 @@ class PageWrite:
     """None keeps the stored links: a 304, a failure. Packed ones (`PackedLinks`) cost least."""
     content: ContentWrite | None = None
     """None keeps the stored content."""
-    report: FetchReport | None = None
+    report: FetchRecord | None = None
     """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from aragog.errors import TakenDown
+from aragog.fetcher.outcome import FetchRecord
 from aragog.settings import StoreSettings
-from aragog.urlstore.records import FetchReport, OutLink
+from aragog.urlstore.records import OutLink
 from aragog.urlstore.schedule.refresh_policy import Seen
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.import_export import export_urls
@@ -139,7 +140,7 @@ def test_the_report_of_a_redirect_through_an_alias_goes(a_stand):
 
 def store_report(url, final_url):
     headers = (("x-note", "set by the bank"),)
-    return FetchReport(
+    return FetchRecord(
         url=url, outcome="Fetched", fetched_at_ms=NOW_MS, final_url=final_url, headers=headers
     )
 

@@ -1,16 +1,16 @@
 """Fetch reports on every engine: each URL has that of its own last fetch, aliases too."""
 
-from aragog.urlstore.records import FetchReport, HopReport
+from aragog.fetcher.outcome import FetchRecord, Hop
 from tests.support.stores import NOW_MS, page
 
 OLD, NEW, NAMED = "http://a.example/old", "http://a.example/new", "http://a.example/named"
-HOP = HopReport(url=OLD, status=301, target=NEW, latency_ms=3.5, headers=(("Location", "/new"),))
+HOP = Hop(url=OLD, status=301, target=NEW, latency_ms=3.5, headers=(("Location", "/new"),))
 
 
 def report(url, at_ms=NOW_MS, **facts):
     facts = {"outcome": "Fetched", "status": 200, "final_url": NEW, "total_ms": 9.0, **facts}
     headers = (("Server", "é"), ("Set-Cookie", "sid="))
-    return FetchReport(url=url, fetched_at_ms=at_ms, headers=headers, **facts)
+    return FetchRecord(url=url, fetched_at_ms=at_ms, headers=headers, **facts)
 
 
 def fetched(report_, **parts):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from aragog.fetcher.http1.reader import ResponseReader
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
+from tests.support.fetch_results import fetch_result
 
 
 def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
@@ -22,7 +23,7 @@ def channel_of(data: bytes, size: int = 65_536) -> ResponseReader:
 
 def html_result(url: str) -> FetchResult:
     """The result of fetching an HTML page."""
-    return FetchResult(
+    return fetch_result(
         job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
         content_type="text/html",
     )  # fmt: skip

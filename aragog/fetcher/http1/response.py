@@ -28,15 +28,10 @@ class HttpResponse:
     One response, the `raw` of a `requests.Response`. Call `read_body` or `discard` once.
 
     Attributes:
-        dns_ms: None if no name was resolved.
-        connect_ms: None on a reused connection.
-        first_byte_ms: from sending the request to the end of the head.
+        timings: milliseconds by the names of `FetchRecord`: those that were measured.
         bodiless: True for the response to a HEAD request, which has no body.
     """
 
-    dns_ms: float | None = None
-    connect_ms: float | None = None
-    first_byte_ms: float | None = None
     bodiless = False
 
     def __init__(
@@ -47,6 +42,7 @@ class HttpResponse:
         give_back: Callable[[HttpConnection], None],
     ) -> None:
         self.head = head
+        self.timings: dict[str, float] = {}
         self.address = connection.address
         self.tls = connection.tls
         self._connection: HttpConnection | None = connection

@@ -7,53 +7,56 @@ from typing import Any
 
 import orjson
 
+from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord
 from aragog.pipeline.messages import UrlJob
 from aragog.urlstore.records import PageWrite
 
+_OTHER_NAMES = {"fetched_at_ms": "fetched_at", "total_ms": "latency_ms", "body_bytes": "bytes"}
+_SMALL = ("status", "attempts")
+_TYPES = {str: "string", int: "int64", float: "float", bool: "bool"}
+
+
+def _columns_of_the_fetch() -> dict[str, str]:
+    """A column for each single value of the fetch record."""
+    columns = {
+        _OTHER_NAMES.get(name, name): "int32" if name in _SMALL else _TYPES[value.type]
+        for name, value in SINGLE_VALUES.items()
+    }
+    return columns | {"fetched_at": "timestamp"}
+
+
 COLUMNS = {
     "logged_at": "timestamp",
-    "fetched_at": "timestamp",
-    "url": "string",
-    "final_url": "string",
-    "canonical_url": "string",
-    "outcome": "string",
-    "status": "int32",
-    "reason": "string",
-    "page_type": "string",
-    "content_type": "string",
-    "bytes": "int64",
-    "stored": "bool",
-    "latency_ms": "float",
+    **_columns_of_the_fetch(),
     "redirects": "int32",
-    "attempts": "int32",
-    "address": "string",
-    "rendering": "string",
+    "canonical_url": "string",
+    "page_type": "string",
+    "stored": "bool",
     "depth": "int32",
     "refresh": "bool",
     "request_id": "string",
 }
 """Column to type. `fetched_at` has the worker's clock, `logged_at` that of Redis; both ms, UTC."""
-_FACTS = (
-    "outcome", "status", "reason", "page_type", "content_type", "bytes", "latency_ms", "redirects",
-    "attempts", "address", "rendering",
-)  # fmt: skip
 
 
 def rows_of(writes: Sequence[PageWrite], jobs: Sequence[UrlJob]) -> list[bytes]:
     """A row for each fetch of a batch that was stored, as JSON, without `logged_at`."""
     by_url = {job.url: job for job in jobs}
-    return [_row(write, by_url[write.url]) for write in writes if write.url in by_url]
+    return [
+        _row(write, write.report, by_url[write.url])
+        for write in writes
+        if write.report is not None and write.url in by_url
+    ]
 
 
-def _row(write: PageWrite, job: UrlJob) -> bytes:
-    facts = {name: write.facts.get(name) for name in _FACTS}
+def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob) -> bytes:
+    fetched = {_OTHER_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
     return orjson.dumps(
-        facts
+        fetched
         | {
-            "url": write.url,
-            "final_url": write.final_url,
+            "redirects": len(fetch.hops),
             "canonical_url": write.canonical_url,
-            "fetched_at": write.fetched_at_ms,
+            "page_type": write.facts.get("page_type"),
             "stored": write.content is not None,
             "depth": job.depth,
             "refresh": job.refresh,

@@ -33,12 +33,12 @@ class RenderingRule:
     def matches(self, result: FetchResult) -> bool:
         """Whether the result is a page to render: whole, of a host and a type that are named."""
         return (
-            result.outcome is OutcomeKind.FETCHED
+            result.fetch.outcome is OutcomeKind.FETCHED
             and result.token is not None
             and not result.job.sitemap
-            and not result.truncated
-            and self.names(result.final_url)
-            and not refused_by_type(result.content_type, self._content_types)
+            and not result.fetch.truncated
+            and self.names(result.fetch.final_url)
+            and not refused_by_type(result.fetch.content_type, self._content_types)
         )
 
     def usable(self, validators: Mapping[str, StoredValidators]) -> dict[str, StoredValidators]:

@@ -78,14 +78,16 @@ def read_page(
 
     `agent` is the name by which a page may address this crawler (`named_agent`).
     """
-    html = _is_html(result.content_type)
+    html = _is_html(result.fetch.content_type)
     if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
-    page = document.parse(body, url=result.final_url, content_type=result.content_type, agent=agent)
-    parts = _Parts(result.final_url)
+    page = document.parse(
+        body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
+    )
+    parts = _Parts(result.fetch.final_url)
     robots = parts.get(
         "robots",
-        lambda: canonical_evidence.page_robots(page, result.headers, agent=agent),
+        lambda: canonical_evidence.page_robots(page, result.fetch.headers, agent=agent),
         _CAUTIOUS,
     )
     pin = parts.fields(page, extractors)
@@ -97,7 +99,10 @@ def read_page(
         page_type=pin.type,
         noindex=robots.noindex,
         nofollow=robots.nofollow,
-        complete=html and result.status == 200 and not result.truncated and pin.complete,
+        complete=html
+        and result.fetch.status == 200
+        and not result.fetch.truncated
+        and pin.complete,
         problems=tuple(parts.problems),
     )
 
@@ -177,10 +182,10 @@ def _evidence(page: Document, result: FetchResult) -> Evidence:
     return canonical_evidence.collect(
         page,
         url=result.job.url,
-        final_url=result.final_url,
-        status=result.status or 200,
+        final_url=result.fetch.final_url,
+        status=result.fetch.status or 200,
         redirects=redirects_of(result),
-        headers=result.headers,
+        headers=result.fetch.headers,
     )
 
 
@@ -188,8 +193,8 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
     """The evidence of the fetch, without that of the body."""
     return Evidence(
         url=result.job.url,
-        final_url=result.final_url,
-        status=result.status or 200,
+        final_url=result.fetch.final_url,
+        status=result.fetch.status or 200,
         redirects=redirects_of(result),
     )
 
@@ -202,7 +207,7 @@ def _is_html(content_type: str | None) -> bool:
 
 def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
     """The hops as evidence."""
-    return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.hops)
+    return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.fetch.hops)
 
 
 def candidates(facts: Evidence) -> set[str]:

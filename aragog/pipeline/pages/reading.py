@@ -103,7 +103,7 @@ class PageReader:
             most = limits.page_max_memory_bytes
             readings.problems[url] = f"took more than {most} bytes of memory"
         except Exception:
-            log.exception("a page could not be read: %s", result.final_url)
+            log.exception("a page could not be read: %s", result.fetch.final_url)
             readings.problems[url] = FAILED
 
     def _count(self, readings: Readings) -> None:

@@ -16,18 +16,15 @@ import orjson
 
 from aragog.errors import InvalidMessage
 from aragog.fetcher.headers.http_date import http_date_ms
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages.links import Link
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.pages.analysis import PageAnalysis
 from aragog.pipeline.pages.http_freshness import fresh_s
 from aragog.settings import Settings
 from aragog.urls.canonical import Decision
-from aragog.urlstore import fetch_report
 from aragog.urlstore.records import (
     ContentWrite,
-    FetchReport,
-    HopReport,
     OutLink,
     PageWrite,
 )
@@ -35,6 +32,10 @@ from aragog.urlstore.schedule.refresh_policy import Seen
 from aragog.zen.adjacency.outlinks import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
+_SAME_IN_FACTS = (
+    "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
+    "rendering",
+)  # fmt: skip
 _OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
@@ -57,21 +58,21 @@ def page_write(
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
-        final_url=result.final_url,
+        final_url=result.fetch.final_url,
         canonical_url=decision.canonical_url,
         provisional=decision.provisional,
         canonical_reasons=decision.reasons,
         also=tuple(
-            url for url in decision.aliases if url not in (result.job.url, result.final_url)
+            url for url in decision.aliases if url not in (result.job.url, result.fetch.final_url)
         ),
-        fetched_at_ms=result.fetched_at_ms,
+        fetched_at_ms=result.fetch.fetched_at_ms,
         fields=reading.fields,
         provenance=reading.provenance,
         complete=reading.complete,
         links=PackedLinks.of(map(_out_link, reading.links)),
-        report=report_of(result),
+        report=result.fetch,
         facts={
-            **facts(result),
+            **facts(result.fetch),
             "page_type": reading.page_type,
             "noindex": int(reading.noindex),
             "nofollow": int(reading.nofollow),
@@ -80,7 +81,7 @@ def page_write(
         seen=seen_of(result, settings, page_type=reading.page_type),
     )
     return (
-        PageUpdate(write, result.token, result.body_bytes, _meta(result))
+        PageUpdate(write, result.token, result.fetch.body_bytes, _meta(result.fetch))
         if keep
         else PageUpdate(write)
     )
@@ -91,69 +92,30 @@ def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
     return PageUpdate(
         PageWrite(
             url=result.job.url,
-            final_url=result.final_url,
+            final_url=result.fetch.final_url,
             canonical_url=result.job.url,
-            fetched_at_ms=result.fetched_at_ms,
-            report=report_of(result),
-            facts={n: v for n, v in facts(result).items() if n not in _OF_A_PAGE},
+            fetched_at_ms=result.fetch.fetched_at_ms,
+            report=result.fetch,
+            facts={n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
             seen=seen_of(result, settings),
-            gone=result.outcome is OutcomeKind.GONE and result.status in (404, 410),
+            gone=result.fetch.outcome is OutcomeKind.GONE and result.fetch.status in (404, 410),
             leads_to_taken_down=result.taken_down,
         )
     )
 
 
-def report_of(result: FetchResult) -> FetchReport:
-    """The fetch itself, hop by hop."""
-    return FetchReport(
-        url=result.job.url,
-        outcome=result.outcome.value,
-        fetched_at_ms=result.fetched_at_ms,
-        final_url=result.final_url,
-        status=result.status,
-        reason=result.reason,
-        attempts=result.job.attempt + 1,
-        headers=result.headers,
-        hops=tuple(
-            HopReport(
-                url=hop.url,
-                status=hop.status,
-                target=hop.target,
-                latency_ms=hop.latency_ms,
-                headers=hop.headers,
-            )
-            for hop in result.hops
-        ),
-        dns_ms=result.dns_ms,
-        connect_ms=result.connect_ms,
-        first_byte_ms=result.first_byte_ms,
-        total_ms=result.total_ms,
-        address=result.address,
-        tls=result.tls,
-        body_bytes=result.body_bytes,
-        truncated=result.truncated,
-    )
-
-
-def facts(result: FetchResult) -> dict[str, Any]:
+def facts(record: FetchRecord) -> dict[str, Any]:
     """The facts about the fetch that are stored with the page."""
-    headers = {name.lower(): value for name, value in reversed(result.headers)}
+    headers = {name.lower(): value for name, value in reversed(record.headers)}
     results: dict[str, Any] = {
-        "outcome": result.outcome.value,
-        "status": result.status,
-        "reason": result.reason,
-        "fetched_at_ms": result.fetched_at_ms,
-        "latency_ms": result.total_ms,
-        "address": result.address,
-        "content_type": result.content_type,
-        "bytes": result.body_bytes,
-        "truncated": int(result.truncated),
-        "redirects": len(result.hops),
-        "final_url": result.final_url,
-        "attempts": result.job.attempt + 1,
-        "rendering": result.rendering,
+        "outcome": record.outcome.value,
+        "latency_ms": record.total_ms,
+        "bytes": record.body_bytes,
+        "truncated": int(record.truncated),
+        "redirects": len(record.hops),
+        **{name: getattr(record, name) for name in _SAME_IN_FACTS},
     }
-    if result.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
+    if record.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
         results |= {
             n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
         }
@@ -167,33 +129,34 @@ def _out_link(link: Link) -> OutLink:
     return OutLink(link.url, link.text, " ".join(name for name, is_set in rel if is_set))
 
 
-def _meta(result: FetchResult) -> dict[str, str]:
+def _meta(record: FetchRecord) -> dict[str, str]:
     """The metadata of the body: enough to serve it and to write its WARC record."""
     return {
-        "url": result.final_url,
-        "status": str(result.status),
-        "fetched_at_ms": str(result.fetched_at_ms),
-        "content_type": result.content_type or "",
-        "headers": orjson.dumps(result.headers).decode(),
+        "url": record.final_url,
+        "status": str(record.status),
+        "fetched_at_ms": str(record.fetched_at_ms),
+        "content_type": record.content_type or "",
+        "headers": orjson.dumps(record.headers).decode(),
     }
 
 
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
     """The observation of a fetch that the refresh schedule uses."""
-    headers = {name.lower(): value for name, value in reversed(result.headers)}
+    fetch = result.fetch
+    headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     # A list in several lines means the same as in one (RFC 9110 section 5.3); nginx sends two.
-    control = [value for name, value in result.headers if name.lower() == "cache-control"]
+    control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
     headers["cache-control"] = ", ".join(control)
     expiry_ms = None
-    if result.outcome is OutcomeKind.REFUSED:
+    if fetch.outcome is OutcomeKind.REFUSED:
         # The same rules would refuse it again; newer ones are known by then.
-        expiry_ms = result.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
+        expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
-        outcome=result.outcome.value,
-        fetched_at_ms=result.fetched_at_ms,
+        outcome=fetch.outcome.value,
+        fetched_at_ms=fetch.fetched_at_ms,
         page_type=page_type,
         body_hash=result.body_hash,
-        fresh_s=fresh_s(headers, result.fetched_at_ms),
+        fresh_s=fresh_s(headers, fetch.fetched_at_ms),
         modified_at_ms=http_date_ms(headers.get("last-modified")),
         not_before_ms=expiry_ms,
     )
@@ -282,7 +245,7 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
             "also": tuple(wire["also"]),
         },
         fields=fields,
-        report=None if report is None else fetch_report.from_json(report),
+        report=None if report is None else FetchRecord.read(report),
         seen=None if seen is None else Seen(**seen),
         links=None if links is None else _links(links, stream),
     )

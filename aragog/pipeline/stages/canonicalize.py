@@ -97,7 +97,10 @@ class CanonicalizeStage:
 
     def _without_taken_down(self, batch: ResultBatch) -> ResultBatch:
         """The batch without URLs that were taken down since their fetch; drops their bodies."""
-        ways = [{r.job.url, r.final_url, *(hop.url for hop in r.hops)} for r in batch.results]
+        ways = [
+            {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
+            for r in batch.results
+        ]
         refused = self.store.takedowns.refused(set().union(*ways))
         if not refused:
             return batch
@@ -145,7 +148,7 @@ class CanonicalizeStage:
 
 
 def _named(batch: ResultBatch) -> str:
-    first, *others = [result.final_url for result in batch.results if result.token]
+    first, *others = [result.fetch.final_url for result in batch.results if result.token]
     return f"{first} and {len(others)} other pages" if others else first
 
 
@@ -167,6 +170,7 @@ def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
 def _failed(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
     """The result of a page that has no analysis, with the reason."""
     problem = problems.get(result.job.url)
-    if problem is None and (result.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
+    if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result
-    return replace(result, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED)
+    unreadable = replace(result.fetch, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED)
+    return replace(result, fetch=unreadable)

@@ -44,8 +44,8 @@ class Discovery:
         limits, job = self.settings.pipeline, result.job
         url_filter = _filter(job)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            sitemap = sitemaps.parse(body, result.final_url)
-        domain = registered_domain(result.final_url)
+            sitemap = sitemaps.parse(body, result.fetch.final_url)
+        domain = registered_domain(result.fetch.final_url)
         count = 0
         if job.depth > 0:
             children = [
@@ -98,7 +98,7 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow
         if obey and analysis.nofollow:
             return []
-        domain, url_filter = registered_domain(result.final_url), _filter(result.job)
+        domain, url_filter = registered_domain(result.fetch.final_url), _filter(result.job)
         return [
             link.url
             for link in analysis.links

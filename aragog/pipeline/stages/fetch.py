@@ -21,7 +21,6 @@ from aragog.fetcher.outcome import (
     OutcomeKind,
     Redirected,
     Unreachable,
-    kind_of,
 )
 from aragog.logs import log_url
 from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
@@ -156,7 +155,7 @@ class _Run:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body in self.stage.requester.run(jobs, validators):
-            self._note(job, kind_of(outcome))
+            self._note(job, outcome.outcome)
             if isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
@@ -206,7 +205,7 @@ class _Run:
             self.wait_for([following])
 
     def _done(self, result: FetchResult) -> None:
-        self.counts[_COUNTED_AS.get(result.outcome, counters.FAILED)] += 1
+        self.counts[_COUNTED_AS.get(result.fetch.outcome, counters.FAILED)] += 1
         self.results.append(result)
 
     def _keep(
@@ -242,10 +241,10 @@ class _Run:
         if not log.isEnabledFor(logging.INFO):
             return
         for result in self.results:
-            job = result.job
+            job, fetch = result.job, result.fetch
             log_url(
-                log, result.outcome.value, job.url, job.request_id,
-                status=result.status, ms=result.total_ms, reason=result.reason,
+                log, fetch.outcome.value, job.url, job.request_id,
+                status=fetch.status, ms=fetch.total_ms, reason=fetch.reason,
             )  # fmt: skip
         for job, wait_ms in self.later:
             log_url(

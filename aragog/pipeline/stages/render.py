@@ -99,13 +99,13 @@ class RenderStage:
 
     def _rendered(self, result: FetchResult, blob: bytes, counts: Counter[str]) -> FetchResult:
         """The result with the rendered body, or with the reason why there is none."""
-        if self.takedowns.refused({result.job.url, result.final_url}):
+        if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
         outcome = self._outcome(result, blob)
         if isinstance(outcome, NotRendered):
             counts[counters.NOT_RENDERED] += 1
-            log.warning("not rendered: %s: %s", result.final_url, outcome.reason)
-            return replace(result, rendering=outcome.reason)
+            log.warning("not rendered: %s: %s", result.fetch.final_url, outcome.reason)
+            return replace(result, fetch=replace(result.fetch, rendering=outcome.reason))
         counts[counters.RENDERED] += 1
         log_url(log, RENDERED, result.job.url, result.job.request_id, requests=outcome.requests)
         body = pack(outcome.html)
@@ -114,8 +114,7 @@ class RenderStage:
             result,
             token=token,
             body_hash=body.sha256,
-            body_bytes=body.length_bytes,
-            rendering=RENDERED,
+            fetch=replace(result.fetch, body_bytes=body.length_bytes, rendering=RENDERED),
         )
 
     def _outcome(self, result: FetchResult, blob: bytes) -> Rendered | NotRendered:
@@ -126,7 +125,7 @@ class RenderStage:
                 self.counters.add({counters.RUNS_LOST: 1})
                 if lost >= MAX_RUNS_LOST:
                     return NotRendered(LOST)
-            document = PlainPage(result.final_url, result.headers, decompress(blob))
+            document = PlainPage(result.fetch.final_url, result.fetch.headers, decompress(blob))
             return self.renderer.render(document, self.fetch_resource)
         finally:
             self.marks.end(tokens)

@@ -9,7 +9,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:provisional`, `s:reasons` | of that decision |
 | `s:own` | JSON of what a fetch of this very URL found, for decisions about others |
 | `s:facts` | JSON of the last fetch |
-| `s:fetch` | the report of the last fetch of this very URL: `FetchReport` |
+| `s:fetch` | the report of the last fetch of this very URL: `FetchRecord` |
 | `s:provenance` | JSON, field to where the pipeline found it |
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+from aragog.fetcher.outcome import FetchRecord
 from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
-from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import Nodes, facts_of, text
@@ -109,7 +109,7 @@ class Pages:
         now = row.get(nodes.field_column(field))
         return past or ([(now.value, now.at_ms)] if now else [])
 
-    def fetch_report(self, url: str) -> FetchReport | None:
+    def fetch_report(self, url: str) -> FetchRecord | None:
         """
         The last fetch of this very URL, alias or not; None if nothing was fetched.
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.urlstore.fetch_report import FetchReport, from_json
+from aragog.fetcher.outcome import FetchRecord
 from aragog.zen.zstd import ZstdError, compress, decompress
 
 LEVEL = 3
 
 
-def to_cell(report: FetchReport) -> bytes:
+def to_cell(report: FetchRecord) -> bytes:
     """The report as stored."""
     return compress(orjson.dumps(report), LEVEL)
 
 
-def from_cell(cell: bytes, row: str) -> FetchReport:
+def from_cell(cell: bytes, row: str) -> FetchRecord:
     """
     The report again; `row` names its node in errors.
 
@@ -28,6 +28,6 @@ def from_cell(cell: bytes, row: str) -> FetchReport:
         CorruptRow: it was not written by `to_cell`.
     """
     try:
-        return from_json(orjson.loads(decompress(cell)))
+        return FetchRecord.read(orjson.loads(decompress(cell)))
     except (ZstdError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise CorruptRow("n", row, f"fetch report: {error}") from error

@@ -6,11 +6,12 @@ import pytest
 
 from aragog.errors import StoreUnavailable
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.statistics import counters
 from aragog.urlstore.content.compression import compress
+from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS
 
 pytestmark = pytest.mark.redis
@@ -23,7 +24,7 @@ def batch(stand, *bodies):
     urls = [f"http://site.example/{n}" for n in range(len(bodies))]
     return ResultBatch(
         tuple(
-            FetchResult(
+            fetch_result(
                 job=UrlJob(url=url, priority=3), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
                 fetched_at_ms=NOW_MS, content_type="text/html", token=token,
             )
@@ -51,7 +52,7 @@ def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
     sends = pipeline_stand.canonicalize(one_batch)
 
     assert [s.destination for s in sends] == [Destination.CANONICALIZE, Destination.CANONICALIZE]
-    assert [[a.final_url for a in s.message.results] for s in sends] == [
+    assert [[a.fetch.final_url for a in s.message.results] for s in sends] == [
         ["http://site.example/0"],
         ["http://site.example/1"],
     ]

@@ -3,10 +3,11 @@
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, ResultBatch, RobotsBatch, UrlJob
+from aragog.pipeline.messages import ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.robots import _Wait, onward
 from aragog.urlstore.content.compression import compress
+from tests.support.fetch_results import fetch_result
 
 pytestmark = pytest.mark.redis
 URL = "http://site.example/"
@@ -15,7 +16,7 @@ PAGE = b"<!doctype html><title>t</title><a href=/next>next</a>"
 
 def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(pipeline_stand):
     (token,) = pipeline_stand.spool.put_many([compress(PAGE)])
-    answer = FetchResult(
+    answer = fetch_result(
         job=UrlJob(url=URL, priority=1, depth=1),
         outcome=OutcomeKind.FETCHED,
         final_url=URL,
@@ -56,4 +57,4 @@ def test_a_url_whose_body_was_lost_keeps_it_and_each_time_counts_as_an_attempt(p
 
     assert attempts == most - 1
     (answer,) = send.message.results
-    assert (answer.outcome, answer.token) == ("Unreachable", None)
+    assert (answer.fetch.outcome, answer.token) == ("Unreachable", None)

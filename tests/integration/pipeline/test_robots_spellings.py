@@ -20,7 +20,7 @@ def fetched(stand, url: str) -> list[tuple[str, str]]:
     stand.sent.messages.clear()
     sends = stand.pipeline.fetch.run(FetchBatch.read(send.message.wire()))
     return [
-        (answer.outcome, answer.final_url)
+        (answer.fetch.outcome, answer.fetch.final_url)
         for send in sends
         if isinstance(send.message, ResultBatch)
         for answer in send.message.results
@@ -81,5 +81,5 @@ def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
     (to_canonicalize,) = stand.pipeline.fetch.run(FetchBatch.read(to_fetch.message.wire()))
 
     (answer,) = to_canonicalize.message.results
-    assert answer.outcome == "Refused"
+    assert answer.fetch.outcome == "Refused"
     assert not stand.origin.of(path="/p")

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.messages import UrlJob
 from aragog.urlstore.schedule.refresh_policy import Seen
+from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 
 pytestmark = pytest.mark.redis
@@ -26,7 +27,7 @@ def listed(stand, entries):
         "</lastmod></url>"
         for url, at_ms in entries
     )
-    answer = FetchResult(
+    answer = fetch_result(
         job=UrlJob(url=MAP), outcome=OutcomeKind.FETCHED, final_url=MAP, fetched_at_ms=NOW_MS
     )
     stand.discovery.sitemap(answer, f"<urlset>{rows}</urlset>".encode())

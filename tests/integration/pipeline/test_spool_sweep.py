@@ -7,10 +7,11 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.models import ClaimRequest
-from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
+from aragog.pipeline.messages import PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool.reclaim import WaitingJobs, sweep
 from aragog.pipeline.spool.spool import Spool
+from tests.support.fetch_results import fetch_result
 
 pytestmark = pytest.mark.redis
 JOB = UrlJob(url="http://site.example/")
@@ -37,7 +38,7 @@ def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
     spool = Spool(redis_client, prefix="t:")
     rendered, answered, running, page, body, orphan = aged(redis_client, spool, 6)
     for token in (running, answered, rendered):
-        answer = FetchResult(job=JOB, outcome=OutcomeKind.FETCHED, final_url=JOB.url, token=token)
+        answer = fetch_result(job=JOB, outcome=OutcomeKind.FETCHED, final_url=JOB.url, token=token)
         stage = Destination.RENDER if token == rendered else Destination.CANONICALIZE
         sender.send(OutgoingMessage(stage, ResultBatch((answer,))))
     sender.send(OutgoingMessage(Destination.STORE, PageBatch(page, (JOB,), (body,))))

@@ -38,7 +38,7 @@ def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
     assert set(requests) == set(hosts)
     assert max(requests.values()) == 1
     assert sorted(answer.job.url for answer in answers) == sorted(urls)
-    assert {answer.outcome for answer in answers} == {"Refused"}
+    assert {answer.fetch.outcome for answer in answers} == {"Refused"}
 
 
 def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):

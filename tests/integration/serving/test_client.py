@@ -30,9 +30,9 @@ from aragog.errors import (
     TransientError,
     VersionConflict,
 )
+from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.settings import BrokerSettings, RedisSettings, Settings
-from aragog.urlstore.fetch_report import FetchReport, HopReport
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
@@ -63,8 +63,8 @@ class Fetching:
 
     def fetch_now(self, request):
         self.asked.append(request)
-        hop = HopReport(url="http://old.example/", status=301, target=URL, latency_ms=1.5)
-        report = FetchReport(
+        hop = Hop(url="http://old.example/", status=301, target=URL, latency_ms=1.5)
+        report = FetchRecord(
             url=request.url, outcome="Fetched", fetched_at_ms=NOW_MS, final_url=URL, status=200,
             headers=(("X-One", "1"), ("X-One", "2")), hops=(hop,), total_ms=12.5,
         )  # fmt: skip

@@ -12,9 +12,10 @@ from aragog.api.http.openapi.schemas import SCHEMAS
 from aragog.api.http.records.batch_get import MOST_BYTES
 from aragog.api.http.services import Services
 from aragog.clock import ManualClock
+from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.records import FetchReport, HopReport, OutLink
+from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
@@ -383,8 +384,8 @@ def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
 
 def test_the_last_fetch_of_the_asked_url_is_returned_with_its_redirects():
     a_stand = stand(MemoryTables())
-    hop = HopReport(url=A, status=301, target=B, latency_ms=2.5, headers=(("Location", B),))
-    report = FetchReport(
+    hop = Hop(url=A, status=301, target=B, latency_ms=2.5, headers=(("Location", B),))
+    report = FetchRecord(
         url=A, outcome="Fetched", status=200, fetched_at_ms=NOW_MS, final_url=B, hops=(hop,),
         headers=(("Server", "x"),), total_ms=12.0,
     )  # fmt: skip

@@ -11,10 +11,10 @@ from aragog.api.steps import Wait
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift.services.urlstore import UrlStoreService
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
+from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
-from aragog.urlstore.fetch_report import FetchReport, HopReport
 from tests.support.documented import ROOT, Shell, blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite
@@ -395,14 +395,14 @@ def test_what_fails_behind_the_server_is_an_exception_of_the_contract(a_stand, a
 
 
 def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
-    report = FetchReport(
+    report = FetchRecord(
         url="http://old.example/",
         outcome="Fetched",
         fetched_at_ms=NOW_MS,
         final_url=URL,
         status=200,
         headers=(("Content-Type", "text/html"), ("X-One", "1"), ("X-One", "2")),
-        hops=(HopReport(url="http://old.example/", status=301, target=URL, latency_ms=1.5),),
+        hops=(Hop(url="http://old.example/", status=301, target=URL, latency_ms=1.5),),
         total_ms=12.5,
         body_bytes=5,
     )

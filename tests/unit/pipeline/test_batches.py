@@ -8,13 +8,13 @@ from aragog.errors import InvalidMessage
 from aragog.fetcher.outcome import Hop, OutcomeKind
 from aragog.pipeline.messages import (
     FetchBatch,
-    FetchResult,
     PageBatch,
     ResultBatch,
     RobotsBatch,
     UrlJob,
     into_batches,
 )
+from tests.support.fetch_results import fetch_result
 
 hops = st.builds(Hop, st.text(), st.sampled_from([301, 302, 307, 308]), st.text())
 jobs = st.builds(
@@ -31,7 +31,7 @@ jobs = st.builds(
     hops=st.lists(hops, max_size=3).map(tuple),
 )
 results = st.builds(
-    FetchResult,
+    fetch_result,
     job=jobs,
     outcome=st.sampled_from([OutcomeKind.FETCHED, OutcomeKind.GONE]),
     final_url=st.text(),

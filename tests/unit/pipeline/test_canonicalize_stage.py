@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.content.compression import compress
+from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS
 
 A, B = "http://a.example/", "http://a.example/b"
@@ -26,7 +27,7 @@ def stage(ports):
 
 def result(ports, url=A, html=b"<title>t</title>", outcome=OutcomeKind.FETCHED, **job):
     token = ports.spool.put_many([compress(html)])[0] if html is not None else None
-    return FetchResult(
+    return fetch_result(
         job=UrlJob(url=url, **job), outcome=outcome, final_url=url, status=200,
         fetched_at_ms=NOW_MS, content_type="text/html", token=token,
     )  # fmt: skip
@@ -125,7 +126,8 @@ def test_a_page_addresses_the_configured_agent_by_its_product_token(
     stage, ports, html, headers, user_agent
 ):
     stage = replace(stage, settings=Settings(fetch=FetchSettings(user_agent=user_agent)))
-    fetched = replace(result(ports, A, html), headers=headers)
+    fetched = result(ports, A, html)
+    fetched = replace(fetched, fetch=replace(fetched.fetch, headers=headers))
 
     (message,) = stage.run(ResultBatch((fetched,)))
 

@@ -3,10 +3,11 @@
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.pages.analysis import decided, read_page
 from aragog.pipeline.pages.updates import from_blob, page_write, to_blob
 from aragog.settings import Settings
+from tests.support.fetch_results import fetch_result
 
 URL = "http://a.example/"
 PAGE = b"<!doctype html><title>T</title><p>words"
@@ -14,7 +15,7 @@ PAGE = b"<!doctype html><title>T</title><p>words"
 
 def read(body=PAGE, **facts):
     reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
-    result = FetchResult(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
+    result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
     reading = read_page(result, body, agent="aragog", max_links=10)
     planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write

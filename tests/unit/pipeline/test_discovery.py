@@ -3,8 +3,9 @@
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.stages.discovery import Discovery
+from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 
 A = "http://www.shop.test/"
@@ -12,7 +13,7 @@ SAME, OTHER = "http://www.shop.test/p", "http://other.test/p"
 
 
 def result(**job):
-    return FetchResult(
+    return fetch_result(
         job=UrlJob(url=A, **job), outcome=OutcomeKind.FETCHED, final_url=A, fetched_at_ms=NOW_MS
     )
 

@@ -18,9 +18,9 @@ def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
 
     result = result_of(JOB, page, "token", pack(page.body))
 
-    assert (result.outcome, result.token) == (o.OutcomeKind.FETCHED, "token")
+    assert (result.fetch.outcome, result.token) == (o.OutcomeKind.FETCHED, "token")
     assert result.body_hash == hashlib.sha256(page.body).hexdigest()
-    assert (result.body_bytes, result.content_type) == (7, "text/html")
+    assert (result.fetch.body_bytes, result.fetch.content_type) == (7, "text/html")
 
 
 @pytest.mark.parametrize(
@@ -37,23 +37,22 @@ def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
 def test_every_other_outcome_has_its_reason_and_no_body(outcome):
     result = result_of(JOB, outcome, "token")
 
-    assert result.outcome is o.kind_of(outcome)
-    assert (result.status, result.reason) == (outcome.status, "why")
-    assert (result.token, result.body_hash, result.body_bytes) == (None, None, 0)
+    assert result.fetch.outcome is outcome.outcome
+    assert (result.fetch.status, result.fetch.reason) == (outcome.status, "why")
+    assert (result.token, result.body_hash, result.fetch.body_bytes) == (None, None, 0)
 
 
 def test_an_outcome_without_a_final_url_has_that_of_the_request():
-    assert result_of(JOB, o.NotModified(url=URL)).final_url == URL
-    assert result_of(JOB, o.NotModified(url=URL, final_url=NEXT)).final_url == NEXT
+    assert result_of(JOB, o.NotModified(url=URL)).fetch.final_url == URL
+    assert result_of(JOB, o.NotModified(url=URL, final_url=NEXT)).fetch.final_url == NEXT
 
 
 def test_times_are_kept_in_tenths_of_a_millisecond():
-    timing = o.Timing(dns_ms=None, connect_ms=1.26, first_byte_ms=3.04, total_ms=9.99)
+    times = {"dns_ms": None, "connect_ms": 1.26, "first_byte_ms": 3.04, "total_ms": 9.99}
 
-    result = result_of(JOB, o.NotModified(url=URL, timing=timing))
+    fetch = result_of(JOB, o.NotModified(url=URL, **times)).fetch
 
-    times = (result.dns_ms, result.connect_ms, result.first_byte_ms, result.total_ms)
-    assert times == (None, 1.3, 3.0, 10.0)
+    assert [getattr(fetch, name) for name in times] == [None, 1.3, 3.0, 10.0]
 
 
 def test_a_url_that_was_not_requested_keeps_the_redirects_that_led_to_it():
@@ -61,6 +60,6 @@ def test_a_url_that_was_not_requested_keeps_the_redirects_that_led_to_it():
 
     result = without_fetch(UrlJob(url=URL, target=NEXT, hops=hops), o.OutcomeKind.REFUSED, "why", 7)
 
-    assert (result.final_url, result.hops) == (NEXT, hops)
-    assert (result.outcome, result.reason) == (o.OutcomeKind.REFUSED, "why")
-    assert (result.fetched_at_ms, result.status, result.token) == (7, None, None)
+    assert (result.fetch.final_url, result.fetch.hops) == (NEXT, hops)
+    assert (result.fetch.outcome, result.fetch.reason) == (o.OutcomeKind.REFUSED, "why")
+    assert (result.fetch.fetched_at_ms, result.fetch.status, result.token) == (7, None, None)

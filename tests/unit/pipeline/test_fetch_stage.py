@@ -63,7 +63,7 @@ def results(messages):
 def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
     outcomes = results(run(stage, A, B))
 
-    assert [outcome.outcome for outcome in outcomes] == [OutcomeKind.FETCHED] * 2
+    assert [result.fetch.outcome for result in outcomes] == [OutcomeKind.FETCHED] * 2
     bodies = [
         decompress(blob) for blob in ports.spool.get_many([outcome.token for outcome in outcomes])
     ]
@@ -91,7 +91,7 @@ def test_a_batch_of_huge_bodies_is_not_in_memory_all_at_once(stage, ports):
     finally:
         tracemalloc.stop()
 
-    assert [outcome.body_bytes for outcome in outcomes] == [size] * 25
+    assert [result.fetch.body_bytes for result in outcomes] == [size] * 25
     assert peak_bytes < 5 * size
 
 
@@ -129,7 +129,7 @@ def test_what_robots_txt_disallows_is_refused_without_a_request(stage, ports):
 
     (result,) = results(run(stage, A))
 
-    assert result.outcome is OutcomeKind.REFUSED
+    assert result.fetch.outcome is OutcomeKind.REFUSED
     assert ports.web.requests == []
     assert ports.counters.counts[counters.REFUSED] == 1
 
@@ -159,7 +159,7 @@ def test_a_url_that_the_ssrf_filter_refuses_is_blocked(stage, ports):
 
     (result,) = results(run(stage, A))
 
-    assert (result.outcome, result.reason) == (OutcomeKind.BLOCKED, "a private address")
+    assert (result.fetch.outcome, result.fetch.reason) == (OutcomeKind.BLOCKED, "a private address")
 
 
 def test_a_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports):
@@ -256,7 +256,7 @@ def test_the_last_attempt_is_the_result(stage, ports):
 
     (result,) = results(run(stage, UrlJob(url=A, attempt=last)))
 
-    assert (result.outcome, result.reason) == (OutcomeKind.UNREACHABLE, "no such host")
+    assert (result.fetch.outcome, result.fetch.reason) == (OutcomeKind.UNREACHABLE, "no such host")
 
 
 def test_a_redirect_whose_target_has_no_near_slot_waits_in_the_line_of_the_target(stage, ports):

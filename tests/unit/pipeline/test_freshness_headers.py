@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from aragog.fetcher.headers.http_date import http_date_ms
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.pages.http_freshness import fresh_s
 from aragog.pipeline.pages.updates import seen_of
 from aragog.settings import Settings
+from tests.support.fetch_results import fetch_result
 
 NOW_MS = 784_111_777_000
 NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
@@ -49,7 +50,7 @@ def test_what_headers_say(headers, seconds):
 )
 def test_cache_control_in_several_lines_counts_as_one(lines, seconds):
     # What was seen: of two lines, as nginx sends them for `expires` and `add_header`, one counted.
-    result = FetchResult(
+    result = fetch_result(
         job=UrlJob(url="http://site.test/"),
         outcome=OutcomeKind.FETCHED,
         final_url="http://site.test/",

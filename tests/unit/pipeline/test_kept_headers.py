@@ -29,7 +29,7 @@ def test_what_exceeds_the_bound_is_left_out_but_never_what_later_stages_read():
 
 def test_hops_are_bounded_too():
     hop = Hop(
-        "http://a.test/", 301, "http://b.test/", (("X", "x" * 5000), ("Location", "/b")), 1.26
+        "http://a.test/", 301, "http://b.test/", 1.26, (("X", "x" * 5000), ("Location", "/b"))
     )
 
     [kept] = kept_hops([hop])

@@ -7,13 +7,14 @@ import pytest
 from aragog.errors import BrowserUnavailable
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.fetch_results import pack
-from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import facts
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.render import LOST, RenderStage
 from aragog.pipeline.statistics import counters
 from aragog.rendering.models import NotRendered, PlainPage, Rendered
 from aragog.urlstore.content.compression import decompress
+from tests.support.fetch_results import fetch_result
 from tests.support.memory_ports import MemoryMarks
 
 A = "http://a.example/"
@@ -60,7 +61,7 @@ def stage(ports, browser, marks):
 def batch(ports):
     """A fetched page, whose body is in the spool."""
     (token,) = ports.spool.put_many([pack(b"plain").blob])
-    result = FetchResult(
+    result = fetch_result(
         job=UrlJob(url=A, priority=2),
         outcome=OutcomeKind.FETCHED,
         final_url="http://a.example/final",
@@ -92,9 +93,9 @@ def test_the_rendered_body_takes_the_place_of_the_fetched_one(stage, ports, brow
     ]
     assert list(ports.spool.blobs) == [result.token]
     assert decompress(ports.spool.blobs[result.token]) == b"rendered"
-    assert (result.body_hash, result.body_bytes) == (pack(b"rendered").sha256, 8)
-    assert (result.status, result.final_url) == (200, "http://a.example/final")
-    assert facts(result)["rendering"] == "rendered"
+    assert (result.body_hash, result.fetch.body_bytes) == (pack(b"rendered").sha256, 8)
+    assert (result.fetch.status, result.fetch.final_url) == (200, "http://a.example/final")
+    assert facts(result.fetch)["rendering"] == "rendered"
     assert ports.counters.counts[counters.RENDERED] == 1
 
 
@@ -105,7 +106,7 @@ def test_a_page_that_cannot_be_rendered_goes_on_as_it_was_fetched(stage, ports, 
 
     assert result.token == batch.results[0].token
     assert decompress(ports.spool.blobs[result.token]) == b"plain"
-    assert facts(result)["rendering"] == "its scripts left the page"
+    assert facts(result.fetch)["rendering"] == "its scripts left the page"
     assert ports.counters.counts[counters.NOT_RENDERED] == 1
 
 
@@ -117,7 +118,7 @@ def test_without_a_browser_the_batch_stays_as_it_is_and_runs_again(stage, ports,
 
     assert list(ports.spool.blobs) == [batch.results[0].token]
     browser.outcome = Rendered(b"rendered", 0)
-    assert run(stage, batch).rendering == "rendered"
+    assert run(stage, batch).fetch.rendering == "rendered"
 
 
 def test_a_message_that_comes_twice_before_its_body_is_freed_is_rendered_twice(stage, ports, batch):
@@ -141,7 +142,7 @@ def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, brow
     for _ in range(2):
         marks.begin([batch.results[0].token])
 
-    assert run(stage, batch).rendering == LOST
+    assert run(stage, batch).fetch.rendering == LOST
     assert not browser.pages
     assert not marks.begun
 
@@ -149,5 +150,5 @@ def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, brow
 def test_a_page_that_was_taken_down_meanwhile_sees_no_browser(stage, ports, browser, batch):
     ports.store.takedowns.take_down(host="a.example")
 
-    assert run(stage, batch).rendering is None
+    assert run(stage, batch).fetch.rendering is None
     assert not browser.pages

@@ -1,24 +1,30 @@
 """Which pages are rendered: hosts and types that the settings name, whole, and no sitemaps."""
 
-from dataclasses import replace
-
 import pytest
 
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.fetching.selection import StoredValidators
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.settings import RenderingSettings
+from tests.support.fetch_results import fetch_result
 
-SHOP = FetchResult(
-    job=UrlJob(url="http://other.example/", priority=3),
-    outcome=OutcomeKind.FETCHED,
-    final_url="http://www.shop.example/",
-    content_type="text/html; charset=utf-8",
-    token="t",
-)
+
+def shop(**changes):
+    """A fetched page of a shop, reached through another host."""
+    values = {
+        "job": UrlJob(url="http://other.example/", priority=3),
+        "outcome": OutcomeKind.FETCHED,
+        "final_url": "http://www.shop.example/",
+        "content_type": "text/html; charset=utf-8",
+        "token": "t",
+    }
+    return fetch_result(**values | changes)
+
+
+SHOP = shop()
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def rule():
     ],
 )
 def test_a_page_is_rendered_by_its_final_host_its_type_and_its_completeness(rule, change, matches):
-    assert rule.matches(replace(SHOP, **change)) is matches
+    assert rule.matches(shop(**change)) is matches
 
 
 def test_nothing_is_rendered_by_default():
@@ -54,7 +60,7 @@ def test_nothing_is_rendered_by_default():
 
 
 def test_pages_to_render_get_a_message_each_and_the_others_share_one(rule):
-    plain = replace(SHOP, final_url="http://plain.example/")
+    plain = shop(final_url="http://plain.example/")
 
     messages = rule.routed([SHOP, plain, SHOP, plain])
 

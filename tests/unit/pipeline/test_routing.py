@@ -5,6 +5,7 @@ import pytest
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import messages
 from aragog.pipeline.routing import MOST_SHOWN_CHARS, shown
+from tests.support.fetch_results import fetch_result
 
 JOBS = tuple(messages.UrlJob(url=f"https://example.org/{name}") for name in "abcd")
 
@@ -21,7 +22,7 @@ JOBS = tuple(messages.UrlJob(url=f"https://example.org/{name}") for name in "abc
         (
             messages.ResultBatch(
                 (
-                    messages.FetchResult(
+                    fetch_result(
                         job=JOBS[1], outcome=OutcomeKind.GONE, final_url="https://example.org/z"
                     ),
                 )

@@ -99,7 +99,7 @@ def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
     (message,) = stage.run(a_batch)
 
     assert message.destination is Destination.CANONICALIZE
-    assert [result.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
+    assert [result.fetch.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
 
 
 def test_a_custom_task_gets_the_stored_pages_and_no_other(ports):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from aragog.fetcher.outcome import SINGLE_VALUES
+
 _TEXT: dict[str, Any] = {"type": "string"}
 _NUMBER: dict[str, Any] = {"type": "integer"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -60,6 +62,20 @@ _HEADERS = {
     **_list(_list(_TEXT, minItems=2, maxItems=2)),
     "description": "Name and value, as received; up to 16 KiB, cookies without their values.",
 }
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_DESCRIBED = {
+    "url": "The URL that was requested; of an alias its own.",
+    "total_ms": "With redirects and the waits for their slots; begins again after a redirect whose "
+    "slot was more than a second away.",
+}
+_FETCH_RECORD = {
+    name: {
+        **(_optional(kind) if value.optional else {"type": kind}),
+        **({"description": _DESCRIBED[name]} if name in _DESCRIBED else {}),
+    }
+    for name, value in SINGLE_VALUES.items()
+    for kind in [_JSON_TYPES[value.type]]
+}
 _FRESHNESS = {
     "state": {**_TEXT, "enum": ["fresh", "stale", "absent"]},
     "age_s": {**_optional("number"), "description": "Since a fetch last confirmed the page."},
@@ -103,27 +119,9 @@ SCHEMAS: dict[str, Any] = {
     ),
     "FetchReport": _object(
         "url outcome fetched_at_ms final_url headers hops total_ms",
-        url={**_TEXT, "description": "The URL that was requested; of an alias its own."},
-        outcome=_TEXT,
-        fetched_at_ms=_NUMBER,
-        final_url=_TEXT,
-        status=_optional("integer"),
-        reason=_optional("string"),
-        attempts=_NUMBER,
+        **_FETCH_RECORD,
         headers=_HEADERS,
         hops=_list(_ref("Hop")),
-        dns_ms=_optional("number"),
-        connect_ms=_optional("number"),
-        first_byte_ms=_optional("number"),
-        total_ms={
-            "type": "number",
-            "description": "With redirects and the waits for their slots; begins again after a "
-            "redirect whose slot was more than a second away.",
-        },
-        address=_optional("string"),
-        tls=_optional("string"),
-        body_bytes=_NUMBER,
-        truncated={"type": "boolean"},
     ),
     "BatchGet": _object("urls", urls=_URLS, fields={**_TEXTS, "type": ["array", "null"]}),
     "BatchResult": _object(

@@ -22,7 +22,7 @@ from aragog.api.http.parameters import (
 )
 from aragog.api.problems import Problem
 from aragog.errors import BadInput
-from aragog.urlstore.records import FetchReport
+from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore.store import UrlStore
 
 DEFAULT_WAIT_MS = 10_000
@@ -153,5 +153,5 @@ def _whole(body: dict[str, Any], name: str, default: int, most: int) -> int:
     return value
 
 
-def _report(store: UrlStore, url: str) -> FetchReport | None:
+def _report(store: UrlStore, url: str) -> FetchRecord | None:
     return store.pages.fetch_report(url)

@@ -11,9 +11,9 @@ from aragog.api.thrift.contract import idl
 from aragog.api.thrift.services.arguments import bounded, items, names, text
 from aragog.api.thrift.services.replies import MOST_REPLY_BYTES, facts_of, part_of
 from aragog.errors import BadInput
+from aragog.fetcher.outcome import FetchRecord, Headers
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import LATEST_RUN_AFTER_MS, EnqueueResult
-from aragog.urlstore.fetch_report import FetchReport, Headers
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -104,7 +104,7 @@ def _record(record: Record) -> Any:
     )
 
 
-def _report(report: FetchReport) -> Any:
+def _report(report: FetchRecord) -> Any:
     hops = [
         idl.Hop(
             url=hop.url,

@@ -1,0 +1,20 @@
+"""Results of fetches, as the stages pass them on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.pipeline.messages import FetchResult, UrlJob
+
+OWN = ("token", "body_hash", "taken_down")
+
+
+def fetch_result(
+    job: UrlJob, outcome: OutcomeKind = OutcomeKind.FETCHED, **values: Any
+) -> FetchResult:
+    """The result of a job; `values` are fields of its record, or its own."""
+    own = {name: values.pop(name) for name in OWN if name in values}
+    values.setdefault("final_url", job.url)
+    record = FetchRecord(url=job.url, outcome=outcome, attempts=job.attempt + 1, **values)
+    return FetchResult(job=job, fetch=record, **own)

@@ -1,0 +1,52 @@
+"""The record of a fetch is one type: whoever carries or shows it has all of its fields."""
+
+import json
+
+import orjson
+
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.fetcher.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.urlstore.pages import report_cell
+
+A, B = "http://a.test/", "http://b.test/"
+EXAMPLES = {str: "text", int: 7, float: 2.5, bool: True}
+FULL = FetchRecord(
+    **{name: EXAMPLES[value.type] for name, value in SINGLE_VALUES.items()}
+    | {
+        "url": A,
+        "outcome": OutcomeKind.FETCHED,
+        "attempts": 1,
+        "headers": (("Server", "x"), ("Set-Cookie", "sid=")),
+        "hops": (Hop(B, 301, A, 1.5, (("Location", A),)),),
+    }
+)
+"""Every field has a value that is not its default."""
+
+
+def test_a_message_carries_every_field():
+    result = FetchResult(job=UrlJob(url=A), fetch=FULL)
+
+    assert FetchResult.read(json.loads(json.dumps(result.wire()))) == result
+
+
+def test_the_stored_cell_has_every_field():
+    assert report_cell.from_cell(report_cell.to_cell(FULL), "row") == FULL
+
+
+def test_a_cell_of_an_earlier_version_has_the_defaults_of_newer_fields():
+    old = {"url": A, "outcome": "Gone", "fetched_at_ms": 1, "final_url": A}
+
+    assert FetchRecord.read(old) == FetchRecord(
+        url=A, outcome=OutcomeKind.GONE, fetched_at_ms=1, final_url=A
+    )
+
+
+def test_the_http_api_documents_every_field():
+    schema = DOCUMENT["components"]["schemas"]["FetchReport"]
+
+    assert set(schema["properties"]) == set(RECORD_FIELDS) == set(orjson.loads(orjson.dumps(FULL)))
+
+
+def test_a_record_of_an_outcome_has_no_more_than_the_record():
+    assert FetchRecord.of(FULL) == FULL
