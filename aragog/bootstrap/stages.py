@@ -35,6 +35,7 @@ from aragog.pipeline.fetching.page_resources import PageResources
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
+from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.pages.analysis import named_agent
@@ -141,6 +142,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
             batch_size=settings.pipeline.batch_size,
             qps=settings.politeness.qps,
             blocks=blocks,
+            followed=FollowedUrls(client, prefix=prefix),
         ),
         waiting=waiting,
         rescheduling=Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None),

@@ -127,6 +127,20 @@ class InFlightSet:
             (now_s, _), until_s = pipe.execute()
         return until_s is not None and float(until_s) > now_s
 
+    def among(self, urls: Sequence[str]) -> set[str]:
+        """Those of these normalized URLs that are in flight; a round trip per server."""
+        found: set[str] = set()
+        with _our_errors():
+            for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
+                with client.pipeline(transaction=False) as pipe:
+                    pipe.time()
+                    pipe.hmget(self._key, [url_key(urls[at]) for at in places])
+                    (now_s, _), until = pipe.execute()
+                for at, until_s in zip(places, until, strict=True):
+                    if until_s is not None and float(until_s) > now_s:
+                        found.add(urls[at])
+        return found
+
     def count(self) -> int:
         """How many URLs are in flight."""
         with _our_errors():

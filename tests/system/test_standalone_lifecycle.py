@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,13 +153,35 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
 
     reported = machine.aragog("run", str(tmp_path / "urls"))
 
-    assert reported.returncode == 0, reported.stderr
+    assert reported.returncode == 2, reported.stderr
     assert "20 accepted, 0 already waiting, 1 invalid" in reported.stdout
     assert f"{tmp_path}/urls:21: " in reported.stdout
     assert "0 waiting" in reported.stdout
     assert " show 'http://run0.test/'" in reported.stdout
     assert machine.finish(urls) == {"Gone": 20}
     assert machine.pid()
+
+
+def test_run_waits_for_its_own_urls_only_and_says_which_are_not_stored(machine, tmp_path):
+    later = [f"http://later{n}.test/" for n in range(3)]
+    with Aragog(machine.settings) as client:
+        client.enqueue(later, run_after=int(1000 * (time.time() + 3600)))
+    pages = [f"http://www.shop.test/?run={n}" for n in range(3)]
+    (tmp_path / "urls").write_text("\n".join([*pages, "http://127.0.0.1:9/", "http://run0.test/"]))
+
+    reported = machine.aragog("run", str(tmp_path / "urls"), "--stop")
+    (tmp_path / "urls").write_text("\n".join(pages))
+    again = machine.aragog("run", str(tmp_path / "urls"), "--stop")
+
+    assert machine.in_flight() == len(later)
+    assert reported.returncode == 1, reported.stderr
+    rows = {line.split()[0]: line for line in reported.stdout.splitlines() if "http" in line[:5]}
+    assert rows.keys() == {"http://127.0.0.1:9/", "http://run0.test/"}
+    assert rows["http://127.0.0.1:9/"].endswith("fetch.allowed_ports, fetch.allowed_networks")
+    assert "Gone" in rows["http://run0.test/"]
+    assert "3 already stored" in again.stdout
+    assert again.returncode == 0
+    machine.aragog("queue", "purge", "fetch", "--yes")
 
 
 def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(machine):

@@ -8,10 +8,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -22,6 +24,9 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.processes.card import LOOKED_AT, best_of, card
+from aragog.cli.processes.problems import print_problems
+from aragog.cli.processes.progress import watch
+from aragog.cli.processes.run_tracker import Ending, RunTracker
 from aragog.cli.processes.running import (
     Stopped,
     addresses,
@@ -30,23 +35,25 @@ from aragog.cli.processes.running import (
     running,
     with_demo_web,
 )
+from aragog.cli.processes.waiting import SLOT, waiting_for
 from aragog.cli.producing import LineReader, Where, result_line, summary, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
-from aragog.pipeline.stages.enqueue import CHUNK, EnqueueStatus
+from aragog.pipeline.stages.enqueue import CHUNK, EnqueueResult, EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
-from aragog.standalone.progress import watch
 from aragog.standalone.running_system import running_pid
-from aragog.standalone.waiting import waiting_for
 from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter
+from aragog.urlstore.store import UrlStore
 
 MOST_INVALID_SHOWN = 10
+SOME_NOT_STORED, NOTHING_STORED = 1, 2
+"""Exit codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +85,9 @@ def run(
     Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
 
     Without a FILE it crawls a small demo web that aragog serves on this machine, which needs no
-    network. It uses the running system if there is one. If it is stopped early, waiting URLs stay,
-    and the exit code is 130 (ctrl-C) or 143.
+    network. It uses the running system if there is one, and waits for its own URLs only. The exit
+    code is 0 if all URLs are stored, 1 if some are not, and 2 if none is. If it is stopped early,
+    waiting URLs stay, and the exit code is 130 (ctrl-C) or 143.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     options = RunOptions(depth, include, exclude, refresh)
@@ -90,12 +98,25 @@ def run(
         return
     lines = LineReader([file], Progress(disable=True))
     with with_demo_web(command_settings(), console) as settings:
-        _run(settings, lines, lines.places(), options, keep=keep, console=console)
+        crawl = Crawl(
+            settings=settings,
+            urls=lines,
+            places=lines.places(),
+            options=options,
+            console=console,
+        )
+        result = _on_the_system(crawl, keep=keep)
+    if not result.stored:
+        raise SystemExit(NOTHING_STORED)
+    if result.not_stored:
+        raise SystemExit(SOME_NOT_STORED)
 
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
     Crawl the demo web with settings of its own, and with free ports if the usual ones are in use.
+
+    Some of its URLs are refused or fail, as they should.
 
     Raises:
         ConfigError: a system runs in the data folder.
@@ -112,36 +133,26 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
         demo.mark(data_dir)
         os.environ.update(variables)
         os.environ.update(system.free_ports(load_settings()))
-        places = repeat(Where("demo", 0))
-        _run(load_settings(), urls, places, options, keep=keep, console=console)
+        crawl = Crawl(
+            settings=load_settings(),
+            urls=urls,
+            places=repeat(Where("demo", 0)),
+            options=options,
+            console=console,
+        )
+        _on_the_system(crawl, keep=keep)
 
 
-def _run(
-    settings: Settings,
-    urls: Iterable[str],
-    places: Iterable[Where],
-    options: RunOptions,
-    *,
-    keep: bool,
-    console: Console,
-) -> None:
+def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
     """
-    Crawl on the running system, or on one that is started for it.
+    Crawl on the running system, or on one that is started for it and runs on if `keep`.
 
     Raises:
         SystemExit: stopped by a signal while URLs waited: 128 plus its number, as in shells.
     """
-    stopped = Stopped()
-    crawl = partial(
-        _crawl,
-        settings,
-        with_contact(urls, settings),
-        places,
-        options,
-        console=console,
-    )
+    settings, console, stopped = crawl.settings, crawl.console, Stopped()
     if running_pid(settings.data_dir.absolute() / "run"):
-        finished = crawl(lambda: not stopped)
+        result = crawl.run(lambda: not stopped)
     else:
         with running(settings, console) as supervisor:
 
@@ -149,84 +160,132 @@ def _run(
                 report_deaths(supervisor, console)
                 return not stopped
 
-            finished = crawl(tick)
+            result = crawl.run(tick)
             if keep and not stopped:
                 console.print("still running; ctrl-C stops it")
                 while tick():
                     time.sleep(0.5)
             console.print(f"stopping; `{_program()} up` starts it again", highlight=False)
-    if not finished:
+    if not result.finished:
         raise SystemExit(128 + stopped.by)
+    return result
 
 
-def _crawl(
-    settings: Settings,
-    urls: Iterable[str],
-    places: Iterable[Where],
-    options: RunOptions,
-    tick: Callable[[], bool],
-    *,
-    console: Console,
-) -> bool:
-    """Enqueue, watch, sum up; False when it was stopped before the end."""
-    by_status: Counter[EnqueueStatus] = Counter()
-    first: list[str] = []
-    cut = False
-    with Aragog(settings) as client:
-        before = client.counters()
-        results = client.enqueue_all(
-            urls,
-            depth=options.depth,
-            refresh=options.refresh,
-            include=options.include,
-            exclude=options.exclude,
-            on_wait=partial(_wait_for_room, tick, console),
-        )
-        for number, (result, where) in enumerate(zip(results, places, strict=False), 1):
-            by_status[result.status] += 1
-            if result.url and len(first) < LOOKED_AT:
-                first.append(result.url)
-            if result.reason and by_status[result.status] <= MOST_INVALID_SHOWN:
-                warn(console, result_line(result, where))
-            if number % CHUNK == 0 and not tick():
-                cut = True
-                warn(console, f"stopped after {number} URLs of the list; the rest is not enqueued")
-                break
-        console.print(summary(by_status), highlight=False)
-        snapshot = watch(client, before, console, tick, _causes(settings))
-    if not console.is_interactive:
-        console.print(snapshot.line(), highlight=False, soft_wrap=True)
-    if snapshot.in_flight:
-        waits = f"{snapshot.in_flight} URLs still wait; `{_program()} up` continues with them"
-        warn(console, waits)
-    example_url = _show_best(settings, first, console) or next(iter(first), "URL")
-    console.print(addresses(settings), markup=False, highlight=False)
-    look = f"look:    {_program()} show '{example_url}'"
-    console.print(look, highlight=False, markup=False, soft_wrap=True)
-    return not (cut or snapshot.in_flight)
+class RunResult(NamedTuple):
+    """What became of the URLs of a run."""
+
+    finished: bool
+    """False when it was stopped before all URLs were done."""
+    stored: int
+    not_stored: int
 
 
-def _causes(settings: Settings) -> Callable[[], Counter[str]]:
-    """A function that counts what URLs wait for; without pinlater it counts nothing."""
-    broker = settings.resolved().broker
-    if kind_of(broker.url) != "pinlater":
-        return Counter
-    return partial(waiting_for, Admin.connect(broker.url, broker.shards), lines_of(settings))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crawl:
+    """One run on a running system: enqueue the URLs, wait for them, and report."""
+
+    settings: Settings
+    urls: Iterable[str]
+    places: Iterable[Where]
+    """Of each URL, for reports about those that are not URLs."""
+    options: RunOptions
+    console: Console
+
+    def run(self, tick: Callable[[], bool]) -> RunResult:
+        """
+        Crawl until all URLs are done, or until `tick`, which is called often, returns False.
+
+        Raises:
+            ConfigError: the settings do not permit to fetch one of the URLs.
+        """
+        with closing(url_store(self.settings)) as store:
+            tracker = RunTracker(self.settings, store)
+            with closing(tracker):
+                first, enqueued_all = self._enqueue(tracker, tick)
+                snapshot = watch(tracker, self.console, tick, self._causes(tracker))
+            if not self.console.is_interactive:
+                self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
+            self._report(store, tracker, first)
+        finished = enqueued_all and not tracker.in_flight
+        return RunResult(finished, tracker.usable, tracker.unusable)
+
+    def _enqueue(self, tracker: RunTracker, tick: Callable[[], bool]) -> tuple[list[str], bool]:
+        """The first URLs, normalized, and whether all were enqueued."""
+        by_status: Counter[EnqueueStatus] = Counter()
+        first: list[str] = []
+        stopped = False
+        with Aragog(self.settings) as client:
+            results = client.enqueue_all(
+                with_contact(self.urls, self.settings),
+                depth=self.options.depth,
+                refresh=self.options.refresh,
+                include=self.options.include,
+                exclude=self.options.exclude,
+                request_id=tracker.request_id,
+                on_wait=partial(_wait_for_room, tick, self.console),
+            )
+            for number, (result, where) in enumerate(zip(results, self.places, strict=False), 1):
+                by_status[result.status] += 1
+                self._take(result, where, tracker, shown=by_status[result.status])
+                if result.url and len(first) < LOOKED_AT:
+                    first.append(result.url)
+                if number % CHUNK == 0 and not tick():
+                    text = f"stopped after {number} URLs of the list; the rest is not enqueued"
+                    warn(self.console, text)
+                    stopped = True
+                    break
+        self.console.print(summary(by_status), highlight=False)
+        return first, not stopped
+
+    def _take(
+        self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
+    ) -> None:
+        """Track a URL that is on its way; report one that was not accepted."""
+        if result.url and result.reason is None:
+            tracker.add(result.url)
+            return
+        tracker.refuse()
+        if shown <= MOST_INVALID_SHOWN:
+            warn(self.console, result_line(result, where))
+
+    def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
+        """A function that counts what URLs wait for; without pinlater it counts nothing."""
+        broker = self.settings.resolved().broker
+        if kind_of(broker.url) != "pinlater":
+            return Counter
+        admin, lines = Admin.connect(broker.url, broker.shards), lines_of(self.settings)
+
+        def causes() -> Counter[str]:
+            found = waiting_for(admin, lines, tracker.request_id)
+            others = found.total() - found[SLOT]
+            found[SLOT] = max(0, min(found[SLOT], tracker.in_flight - others))
+            return found
+
+        return causes
+
+    def _report(self, store: UrlStore, tracker: RunTracker, first: Sequence[str]) -> None:
+        """The problems, an example of what is stored, and where to read."""
+        console, program = self.console, _program()
+        count = tracker.endings[Ending.REFUSED] + tracker.endings[Ending.FAILED]
+        print_problems(list(tracker.problems.values()), count, self.settings, console)
+        if tracker.in_flight:
+            text = f"{tracker.in_flight} URLs still wait; `{program} up` continues with them"
+            warn(console, text)
+        example_url = _show_best(store, first, console) or next(iter(first), "URL")
+        console.print(addresses(self.settings), markup=False, highlight=False)
+        look = f"look:    {program} show '{example_url}'"
+        console.print(look, highlight=False, markup=False, soft_wrap=True)
 
 
-def _show_best(settings: Settings, urls: Sequence[str], console: Console) -> str | None:
+def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
     """On a terminal, one of the pages as a card; returns its URL, None where none is shown."""
     if not console.is_terminal or console.quiet:
         return None
-    store = url_store(settings)
-    try:
-        record = best_of(store, urls)
-        if record is None:
-            return None
-        console.print(card(store, record))
-        return record.canonical_url
-    finally:
-        store.close()
+    record = best_of(store, urls)
+    if record is None:
+        return None
+    console.print(card(store, record))
+    return record.canonical_url
 
 
 def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:

@@ -26,6 +26,7 @@ from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
 from aragog.options import Option, checked
 from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
+from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.permission.admission import Admission
@@ -213,6 +214,8 @@ class Enqueuer:
     qps: float = PolitenessSettings().qps
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
+    followed: FollowedUrls | None = None
+    """Lists the URLs of runs, where the caller is a worker."""
     _lanes: Lanes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -259,6 +262,8 @@ class Enqueuer:
         marked = self.in_flight.mark(valid, insist=options.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         others = _other_spellings(inputs, spelled)
+        if self.followed:  # before they can be done
+            self.followed.note(options.request_id, list(new))
         self._send(_dealt([url for url in valid if url in new]), options, others)
         self.counts.add({counters.ENQUEUED: len(new)})
         if log.isEnabledFor(logging.INFO):

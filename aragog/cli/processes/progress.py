@@ -1,10 +1,10 @@
-"""Show a crawl's progress: a live bar on a terminal, otherwise a line every few seconds."""
+"""Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rich.console import Console, Group
@@ -20,41 +20,26 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aragog.client import Aragog
-from aragog.errors import BrokerUnavailable
-from aragog.pipeline.statistics import counters
+from aragog.cli.processes.run_tracker import Ending, RunTracker
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
 # Sampling the waiting messages reads a few hundred of them.
 CAUSES_EVERY_S = 1.0
-SHOWN = (
-    (counters.FETCHED, "fetched"),
-    (counters.NOT_MODIFIED, "not modified"),
-    (counters.STORED, "stored"),
-    (counters.REFUSED, "refused"),
-    (counters.FAILED, "failed"),
-    (counters.RETRIED, "retried"),
-    (counters.ALREADY_STORED, "already stored"),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Counts since the start of the crawl."""
+    """How far a run is."""
 
-    counts: dict[str, int]
+    total: int
+    """URLs of the run that are known so far, followed links included."""
     in_flight: int
+    endings: Mapping[Ending, int]
+    """What became of the others."""
     elapsed_s: float
-    older: int = 0
-    """URLs in flight that an earlier crawl enqueued."""
     causes: Counter[str] = field(default_factory=Counter)
     """What URLs in flight wait for; those that are not in it are in work."""
-
-    @property
-    def total(self) -> int:
-        """URLs that were enqueued so far, followed links included."""
-        return max(self.in_flight, self.older + self.counts.get(counters.ENQUEUED, 0))
 
     @property
     def done(self) -> int:
@@ -68,7 +53,7 @@ class Snapshot:
 
     def line(self) -> str:
         """One line of plain text."""
-        parts = [f"{self.counts.get(name, 0)} {text}" for name, text in SHOWN]
+        parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
         return (
             f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting, {', '.join(parts)}, "
             f"{self.rate:.1f}/s"
@@ -82,8 +67,7 @@ class Snapshot:
 
     def outcomes(self) -> str:
         """The outcomes of the other URLs."""
-        texts = [f"{self.counts[name]} {text}" for name, text in SHOWN if self.counts.get(name)]
-        return ", ".join(texts)
+        return ", ".join(f"{n} {ending}" for ending in Ending if (n := self.endings.get(ending)))
 
 
 class Bar:
@@ -112,58 +96,43 @@ class Bar:
 
 
 def watch(
-    client: Aragog,
-    before: dict[str, int],
+    tracker: RunTracker,
     console: Console,
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
 ) -> Snapshot:
     """
-    Show the counts until no URL is waiting, or until `tick` returns False.
+    Show the progress until all URLs of a run are done, or until `tick` returns False.
 
     Args:
-        client: its counters are shown.
-        before: the counters at the start, subtracted from the shown values.
+        tracker: of the run, with all URLs that its producer enqueued.
         console: a terminal gets a live bar, other outputs get lines.
         tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs wait for (`aragog.standalone.waiting`); called once a second.
+        causes: returns what URLs wait for (`waiting.waiting_for`); called once a second.
     """
-    counts = _Counts(client, before)
-    running = _changes(counts, tick)
+    started_s = time.monotonic()
+    running = _changes(tracker, started_s, tick)
+    first = _snapshot(tracker, started_s)
     if console.is_interactive:
-        return _draw_bar(counts.first, running, console, causes)
-    return _print_lines(counts.first, running, console)
+        return _draw_bar(first, running, console, causes)
+    return _print_lines(first, running, console)
 
 
-class _Counts:
-    """Takes snapshots of a crawl; `first` is the one at its start."""
-
-    def __init__(self, client: Aragog, before: dict[str, int]) -> None:
-        self._client = client
-        self._before = before
-        self._started_s = time.monotonic()
-        first = self.after(Snapshot({}, client.in_flight(), 0.0))
-        enqueued = first.counts.get(counters.ENQUEUED, 0)
-        self.first = replace(first, older=max(0, first.in_flight - enqueued))
-
-    def after(self, last: Snapshot) -> Snapshot:
-        """The current counts, or the last ones while the redis-server restarts."""
-        elapsed_s = time.monotonic() - self._started_s
-        try:
-            in_flight = self._client.in_flight()
-        except BrokerUnavailable:
-            return replace(last, elapsed_s=elapsed_s)
-        counts = {k: v - self._before.get(k, 0) for k, v in self._client.counters().items()}
-        return replace(last, counts=counts or last.counts, in_flight=in_flight, elapsed_s=elapsed_s)
+def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
+    elapsed_s = time.monotonic() - started_s
+    return Snapshot(tracker.total, tracker.in_flight, tracker.endings.copy(), elapsed_s)
 
 
-def _changes(counts: _Counts, tick: Callable[[], bool]) -> Iterator[Snapshot]:
-    """A snapshot every 250 ms, until no URL is waiting or `tick` returns False."""
-    snapshot = counts.first
-    while tick() and snapshot.in_flight:
-        time.sleep(LOOK_EVERY_S)
-        snapshot = counts.after(snapshot)
-        yield snapshot
+def _changes(tracker: RunTracker, started_s: float, tick: Callable[[], bool]) -> Iterator[Snapshot]:
+    """A snapshot every 250 ms; the last one when no URL is in flight or `tick` returned False."""
+    going = True
+    while going:
+        going = tick()
+        tracker.look()
+        yield _snapshot(tracker, started_s)
+        going = going and bool(tracker.in_flight)
+        if going:
+            time.sleep(LOOK_EVERY_S)
 
 
 def _print_lines(first: Snapshot, running: Iterable[Snapshot], console: Console) -> Snapshot:
