@@ -15,8 +15,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# Of redis_kit: the nodes of the limiter and their ring.
-LEFT_OUT = ("__pycache__", "nodes.py", "ring.py")
+# Of redis_kit: the nodes of the limiter.
+LEFT_OUT = ("__pycache__", "nodes.py")
 CODE = re.compile(r"\baragog\.pinlater\b|\baragog\b(?=\.[a-z_])")
 
 

@@ -53,7 +53,7 @@ class Limiter:
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs; one node decides for each domain (`aragog.redis_kit.ring`).
+        nodes: Redis URLs; one node decides for each domain (`aragog.redis_kit.nodes`).
         settings: rates, horizon and windows.
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import ConfigError
-from aragog.redis_kit.ring import Ring
+from aragog.redis_kit.nodes import Ring
 
 NODES = [f"redis://10.0.0.{n}:6379" for n in range(4)]
 DOMAINS = [f"site-{n}.example" for n in range(4000)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from aragog.politeness.ratelimit.nodes.node import LimiterNode
-from aragog.redis_kit.ring import Ring
+from aragog.redis_kit.nodes import Ring
 
 T = TypeVar("T")
 
