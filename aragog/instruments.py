@@ -1,9 +1,12 @@
 """
 The measurements of this process: durations and counts that hot paths record.
 
-Observing costs 0.4 us. A label is a name from the code, never what a website or a client sent, so
-the number of series is bounded. `aragog.pipeline.statistics.metric_totals` adds up all processes,
-and `aragog.dashboard.metrics` shows the sums to Prometheus; workers import no library for it.
+A label is a name from the code, never what a website or a client sent, so the number of series is
+bounded. `aragog.pipeline.metric_totals` adds up all processes, and `aragog.metric_families` makes
+families of prometheus_client of the sums.
+
+Not prometheus_client's own types: observing takes them twice as long, and a worker would import
+them and their HTTP server for nothing (docs/adr/0100).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import NamedTuple, ParamSpec, TypeVar
@@ -51,7 +54,7 @@ class Observations:
             self._sum += value
 
     def read(self) -> dict[str, float]:
-        """Part of a `Cell` to its number; parts that are 0 are left out."""
+        """The numbers that are not 0, by the part of a `Measurement`."""
         with self._lock:
             counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
             return counts | {SUM: self._sum} if counts else {}
@@ -72,7 +75,7 @@ class Count:
             self._total += amount
 
     def read(self) -> dict[str, float]:
-        """See `Observer.read`."""
+        """See `Observations.read`."""
         return {"": self._total} if self._total else {}
 
 
@@ -94,8 +97,9 @@ class Histogram:
         self.children: dict[str, Observations] = {}
 
     def of(self, label: str = "") -> Observations:
-        """The observer of that label; always the same one."""
-        return self.children.setdefault(label, Observations(self.bounds))
+        """The observations of that label; always the same ones."""
+        found = self.children.get(label)
+        return found or self.children.setdefault(label, Observations(self.bounds))
 
 
 class Counter:
@@ -116,8 +120,14 @@ class Counter:
 
     def of(self, label: str = "") -> Count:
         """The count of that label; always the same one."""
-        return self.children.setdefault(label, Count())
+        found = self.children.get(label)
+        return found or self.children.setdefault(label, Count())
 
+
+REQUEST_BOUNDS_S = (
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+)  # fmt: skip
+"""The buckets of HTTP requests and Thrift calls, which each server shows by itself."""
 
 STAGE_SECONDS = Histogram(
     "aragog_stage_seconds",
@@ -165,10 +175,12 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 )
 
 
-def measured() -> dict[Measurement, float]:
-    """All numbers of this process that are not 0, since its start."""
+def measured(
+    instruments: Iterable[Histogram | Counter] = INSTRUMENTS,
+) -> dict[Measurement, float]:
+    """All numbers of these instruments in this process that are not 0, since its start."""
     result: dict[Measurement, float] = {}
-    for instrument in INSTRUMENTS:
+    for instrument in instruments:
         children: Mapping[str, Observations | Count] = instrument.children
         for label, child in list(children.items()):
             result |= {

@@ -11,11 +11,11 @@ from aragog.dashboard import domain_list, domains
 from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
 from aragog.pages.structured_data import words
 from aragog.pinlater import consumer, gates
+from aragog.pipeline import metric_totals
 from aragog.pipeline.crawl_log import writer
 from aragog.pipeline.fetching import lanes
 from aragog.pipeline.spool import room
 from aragog.pipeline.spool.bounds import SpoolBounds
-from aragog.pipeline.statistics import metric_totals
 from aragog.politeness.ratelimit import limiter, permits
 from aragog.politeness.ratelimit.overrides import overrides
 from aragog.politeness.ratelimit.state import STATE

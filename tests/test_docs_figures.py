@@ -27,7 +27,7 @@ from aragog.fetcher.ssrf import dns
 from aragog.pages import extractors, markup_limits, sitemaps
 from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pipeline import in_flight, messages
+from aragog.pipeline import in_flight, messages, outcome_log
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.fetching import lanes
 from aragog.pipeline.permission import admission, polite_gate
@@ -35,7 +35,6 @@ from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
 from aragog.pipeline.stages.robots import RobotsStage
-from aragog.pipeline.statistics import outcome_log
 from aragog.politeness.ratelimit import backoff, limiter, permits
 from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.robots import cache, match, memory, parse

@@ -28,6 +28,7 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import extractors, sitemaps
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.files import log_files
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.crawl_log.writer import CrawlLogWriter
@@ -38,6 +39,7 @@ from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
+from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.pages.analysis import named_agent
 from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.access import Access
@@ -62,8 +64,6 @@ from aragog.pipeline.stages.render import PageRenderer, RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
-from aragog.pipeline.statistics.counters import Counters
-from aragog.pipeline.statistics.outcome_log import OutcomeLog
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime

@@ -24,6 +24,7 @@ from aragog.clock import SystemClock
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
 from aragog.pinlater.brokers import celery_settings, kind_of, redis_urls
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks
@@ -36,7 +37,6 @@ from aragog.pipeline.stages.enqueue import (
     EnqueueResult,
 )
 from aragog.pipeline.stages.watches import WatchBatch
-from aragog.pipeline.statistics.counters import Counters
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings, load_settings

@@ -11,13 +11,13 @@ import redis
 from aragog.clock import Clock
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pinlater.admin import Admin
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.metric_totals import MetricTotals
+from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.spool.spool import Spool
-from aragog.pipeline.statistics.counters import Counters
-from aragog.pipeline.statistics.metric_totals import MetricTotals
-from aragog.pipeline.statistics.outcome_log import OutcomeLog
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aragog.dashboard.components import Components
 from aragog.durations import span
 from aragog.formatting import moment
-from aragog.pipeline.statistics.outcome_log import LastOutcomes
+from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.ratelimit.overrides.overrides_file import Override
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.politeness.robots.cached_rules import CachedRules, RulesState

@@ -14,11 +14,12 @@ from prometheus_client.core import (
 )
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.histograms import lateness_buckets, totals
+from aragog.instruments import INSTRUMENTS
+from aragog.metric_families import buckets, family
 from aragog.pinlater.admin import count_of
-from aragog.pinlater.models import EVENTS, JobState
+from aragog.pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
+from aragog.pipeline import counters
 from aragog.pipeline.crawl_log.stream import at_ms
-from aragog.pipeline.statistics import counters
 
 MOST_DOMAINS = 20
 # Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.
@@ -48,6 +49,13 @@ def _urls(components: Components) -> Iterator[Metric]:
     yield events
 
 
+def _measured(components: Components) -> Iterator[Metric]:
+    """What all processes measured (`aragog.instruments`)."""
+    sums = components.totals.read()
+    for instrument in INSTRUMENTS:
+        yield family(instrument, sums)
+
+
 def _outages(components: Components) -> Iterator[Metric]:
     out = GaugeMetricFamily(
         "aragog_part_outage", "1: tasks wait because this part does not answer.", labels=["part"]
@@ -67,7 +75,9 @@ def _spool(components: Components) -> Iterator[Metric]:
         "aragog_spool_bytes", "Bodies between two stages.", value=state.used_bytes
     )
     yield GaugeMetricFamily(
-        "aragog_spool_max_bytes", "Its bound.", value=components.spool.bounds().max_bytes
+        "aragog_spool_max_bytes",
+        "Maximum of aragog_spool_bytes.",
+        value=components.spool.bounds().max_bytes,
     )
     yield GaugeMetricFamily(
         "aragog_fetching_waits", "1: fetches wait for room in the spool.", value=state.closed
@@ -118,10 +128,15 @@ def _queues(components: Components) -> Iterator[Metric]:
         paused.add_metric([queue], status.paused)
         for event, count in _from_zero(EVENTS, status.events).items():
             events.add_metric([queue, event], count)
-        lateness.add_metric(
-            [queue], lateness_buckets(status), status.stats.get("late_ms", 0) / 1000
-        )
+        lateness.add_metric([queue], _lateness(status), status.stats.get("late_ms", 0) / 1000)
     yield from (jobs, due, age, paused, events, lateness)
+
+
+def _lateness(status: QueueStatus) -> list[tuple[str, float]]:
+    """The buckets of a queue's lateness, which the broker counts."""
+    reached = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
+    bounds_s = [ms / 1000 for ms in LATENESS_BOUNDS_MS]
+    return buckets(bounds_s, [*reached, status.stats.get("claimed", 0)])
 
 
 def _shards(components: Components) -> Iterator[Metric]:
@@ -159,12 +174,12 @@ def _freshness(components: Components) -> Iterator[Metric]:
     """Freshness by type, from a sample of the store."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
-        "Since served fields were last seen to be so, from a sample.",
+        "Time since a fetch last confirmed the served fields, from a sample of pages.",
         labels=["type", "quantile"],
     )
     on_time = GaugeMetricFamily(
         "aragog_refreshed_on_time_ratio",
-        "Of pages that are refreshed, those whose refresh is not overdue.",
+        "Share of the refreshed pages whose refresh is not overdue, from the same sample.",
         labels=["type"],
     )
     for page_type, freshness in (
@@ -186,7 +201,11 @@ def _freshness(components: Components) -> Iterator[Metric]:
 def _disk(components: Components) -> Iterator[Metric]:
     if components.folder is not None:
         free = shutil.disk_usage(components.folder).free
-        yield GaugeMetricFamily("aragog_disk_free_bytes", "For the embedded store.", value=free)
+        yield GaugeMetricFamily(
+            "aragog_disk_free_bytes",
+            "Free space of the file system with the embedded store.",
+            value=free,
+        )
 
 
 def _memory(components: Components) -> Iterator[Metric]:
@@ -210,7 +229,7 @@ def _memory(components: Components) -> Iterator[Metric]:
 
 READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("urls", _urls),
-    ("totals", totals),
+    ("totals", _measured),
     ("outages", _outages),
     ("spool", _spool),
     ("crawl_log", crawl_log_metrics),

@@ -64,14 +64,14 @@ class Marks(Protocol):
 
 
 class CounterSink(Protocol):
-    """Counts of events (`aragog.pipeline.statistics.counters.Counters`)."""
+    """Counts of events (`aragog.pipeline.counters.Counters`)."""
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Add to the counters; never fails."""
 
 
 class OutcomeSink(Protocol):
-    """The last outcomes of domains (`aragog.pipeline.statistics.outcome_log.OutcomeLog`)."""
+    """The last outcomes of domains (`aragog.pipeline.outcome_log.OutcomeLog`)."""
 
     def note(self, outcomes: Mapping[str, Sequence[OutcomeKind]]) -> None:
         """Add outcomes by limiter key, oldest first; never fails."""

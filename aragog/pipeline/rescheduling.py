@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from aragog.clock import Clock
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.envelope import Collection
+from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import without_fetch
 from aragog.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.statistics import counters
 from aragog.settings import PipelineSettings
 
 # A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.

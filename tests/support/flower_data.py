@@ -16,7 +16,7 @@ from aragog.client import Aragog
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, Nack, NewJob
-from aragog.pipeline.statistics.outcome_log import OutcomeLog
+from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.politeness.ratelimit.lines import LineEntry
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.secret import reveal

@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PageBatch, ResultBatch
 from aragog.pipeline.pages.run_marks import RunMarks
@@ -20,7 +21,6 @@ from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.pipeline.stages.refresh import RefreshStage, Tick
 from aragog.pipeline.stages.store import StoreStage
-from aragog.pipeline.statistics.counters import Counters
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.politeness.robots.cached_rules import CachedRules, RulesState
 from aragog.politeness.robots.rules import RobotsRules

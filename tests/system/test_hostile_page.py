@@ -5,7 +5,7 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
-from aragog.pipeline.statistics import counters
+from aragog.pipeline import counters
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 

@@ -6,7 +6,7 @@ from itertools import count, pairwise
 import pytest
 
 from aragog.client import Aragog
-from aragog.pipeline.statistics.counters import RESCHEDULED
+from aragog.pipeline.counters import RESCHEDULED
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from tests.support.origin import titled_pages

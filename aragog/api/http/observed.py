@@ -16,8 +16,9 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from aragog.api.access_log import AccessLog
-from aragog.api.durations import Durations
 from aragog.api.problems import Problem
+from aragog.instruments import REQUEST_BOUNDS_S, Histogram
+from aragog.metric_families import family
 from aragog.settings import ServingSettings
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,9 @@ class RequestCounts(Collector):
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.durations = Durations()
+        self.durations = Histogram(
+            "aragog_http_request_seconds", "Until the response begins.", REQUEST_BOUNDS_S, "route"
+        )
 
     def collect(self) -> Iterator[Metric]:
         """The metrics now."""
@@ -49,9 +52,7 @@ class RequestCounts(Collector):
         for (method, route, status), count in list(self.requests.items()):
             counted.add_metric([method, route, str(status)], count)
         yield counted
-        yield self.durations.metric(
-            "aragog_http_request_seconds", "Until the response begins.", "route"
-        )
+        yield family(self.durations)
 
 
 COUNTS = RequestCounts()
@@ -88,7 +89,7 @@ class Observer:
             token: the name of the request's token.
         """
         COUNTS.requests[method if method in _METHODS else "other", route, status] += 1
-        COUNTS.durations.add(route, seconds)
+        COUNTS.durations.of(route).observe(seconds)
         if self._log.takes(failed=status >= 500):
             what = {"method": method[:20], "route": route}
             self._log.write(what, target, status, seconds * 1000, token)

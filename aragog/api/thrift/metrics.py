@@ -8,6 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from aragog.api.thrift.server import ThriftServer
+from aragog.metric_families import family
 
 
 class ThriftMetrics(Collector):
@@ -32,9 +33,7 @@ class ThriftMetrics(Collector):
         for (method, outcome), count in list(server.calls.items()):
             calls.add_metric([method, outcome], count)
         yield calls
-        yield server.durations.metric(
-            "aragog_thrift_call_seconds", "From the arrival of a call to its reply.", "method"
-        )
+        yield family(server.durations)
         yield GaugeMetricFamily(
             "aragog_thrift_calls_in_flight",
             "Calls that run or wait, abandoned ones included.",

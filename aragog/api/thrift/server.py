@@ -19,7 +19,6 @@ from typing import Any
 from aragog.api.access_log import AccessLog
 from aragog.api.auth.tokens import Tokens
 from aragog.api.clients import Clients
-from aragog.api.durations import Durations
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import Problem
 from aragog.api.steps import Wait
@@ -32,6 +31,7 @@ from aragog.api.thrift.calls.session import session_reply
 from aragog.api.thrift.connection import Connection, limits_s
 from aragog.api.thrift.contract import Pool, methods
 from aragog.api.thrift.errors import raised_for, too_late, unavailable
+from aragog.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5.0
@@ -66,7 +66,12 @@ class ThriftServer:
         self.replies = MemoryLimit(settings.max_response_memory_bytes, "unread replies")
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls so far, by (method, outcome), for metrics."""
-        self.durations = Durations()
+        self.durations = Histogram(
+            "aragog_thrift_call_seconds",
+            "From the arrival of a call to its reply.",
+            REQUEST_BOUNDS_S,
+            "method",
+        )
         """From the arrival of each call to its reply, by method."""
         self._methods = methods(dict(services))
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
@@ -253,7 +258,7 @@ class ThriftServer:
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data, counted_bytes)
         took_s = time.monotonic() - call.started_at_s
-        self.durations.add(call.method.name, took_s)
+        self.durations.of(call.method.name).observe(took_s)
         if self._log.takes(failed=outcome in _FAILURES):
             what = {"service": call.method.service, "method": call.method.name}
             target = wire.first_string(call.frame, call.arguments_at)

@@ -10,8 +10,8 @@ from celery import Celery
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.pinlater.brokers import celery_settings
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.routing import Queue
-from aragog.pipeline.statistics.counters import Counters
 
 REPLY_WITHIN_S = 2.0
 

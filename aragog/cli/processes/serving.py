@@ -34,7 +34,7 @@ from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.logs import configure
-from aragog.pipeline.statistics.metric_totals import MetricShipper
+from aragog.pipeline.metric_totals import MetricShipper
 from aragog.settings import LogSettings, Settings, load_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo

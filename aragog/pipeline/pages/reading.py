@@ -15,11 +15,11 @@ from typing import Protocol
 
 from aragog.errors import TransientError
 from aragog.pages.extractors import load
+from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.pages.analysis import PageAnalysis, read_page
 from aragog.pipeline.pages.limits import PageTooExpensive, limited
 from aragog.pipeline.ports import CounterSink
-from aragog.pipeline.statistics import counters
 from aragog.settings import PipelineSettings
 from aragog.urlstore.content.compression import decompress
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
+from aragog.pipeline import counters
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
 from aragog.pipeline.pages.analysis import candidates, decided, named_agent
@@ -26,7 +27,6 @@ from aragog.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.stages.discovery import Discovery
-from aragog.pipeline.statistics import counters
 from aragog.settings import Settings
 from aragog.urls.canonical import KnownPage
 from aragog.urlstore.store import UrlStore

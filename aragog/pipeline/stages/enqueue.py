@@ -25,6 +25,7 @@ from aragog.clock import SystemClock
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
 from aragog.options import Option, checked
+from aragog.pipeline import counters
 from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
@@ -33,7 +34,6 @@ from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.pipeline.statistics import counters
 from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host

@@ -23,6 +23,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
 )
 from aragog.logs import log_url
+from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.fetching.requester import Requester
@@ -36,7 +37,6 @@ from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.spool.room import URGENT, SpoolRoom
-from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin

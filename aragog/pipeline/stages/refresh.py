@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from aragog.clock import Clock
 from aragog.instruments import REFRESH_URLS
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.messages import PRIORITY_REFRESH
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.pipeline.statistics.counters import Counters
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import Settings

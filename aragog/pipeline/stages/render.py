@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aragog.logs import log_url
+from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import FetchResult, ResultBatch
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST
 from aragog.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.statistics import counters
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
 from aragog.urlstore.content.compression import decompress
 

@@ -27,13 +27,13 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
     Unreadable,
 )
+from aragog.pipeline import counters
 from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.pipeline.permission.waiting_line import URGENT
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cache import RobotsCache

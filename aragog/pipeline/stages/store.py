@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from aragog.errors import InvalidMessage
 from aragog.logs import log_url
+from aragog.pipeline import counters
 from aragog.pipeline.crawl_log.rows import rows_of
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults import damaged
@@ -23,7 +24,6 @@ from aragog.pipeline.pages.updates import fetched_at, from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OutgoingMessage, OwnTask
-from aragog.pipeline.statistics import counters
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.writing.page_updates import urls_of

@@ -6,10 +6,10 @@ import pytest
 
 from aragog.errors import StoreUnavailable
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline import counters
 from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.statistics import counters
 from aragog.urlstore.content.compression import compress
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS

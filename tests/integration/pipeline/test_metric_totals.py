@@ -17,8 +17,8 @@ from aragog.instruments import (
     measured,
     timed,
 )
+from aragog.pipeline.metric_totals import MetricShipper, MetricTotals
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.pipeline.statistics.metric_totals import MetricShipper, MetricTotals
 from aragog.settings import RedisSettings, Settings, StoreSettings
 from tests.support.origin import page
 

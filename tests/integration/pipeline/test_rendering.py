@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from aragog.pipeline import counters
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip

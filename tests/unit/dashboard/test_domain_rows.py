@@ -6,7 +6,7 @@ import pytest
 
 from aragog.dashboard.domain_rows import DomainFacts, cause, domain_row
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.statistics.outcome_log import LastOutcomes
+from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.ratelimit.overrides.overrides_file import Override
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.politeness.robots.cache import CachedRules, RulesState

@@ -3,8 +3,8 @@
 import pytest
 
 from aragog.errors import BrokerUnavailable
+from aragog.pipeline import counters
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
-from aragog.pipeline.statistics import counters
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -15,6 +15,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
     UnreachableKind,
 )
+from aragog.pipeline import counters
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import FetchBatch, UrlJob
@@ -23,7 +24,6 @@ from aragog.pipeline.permission.polite_gate import GateRules
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
 from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
-from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cached_rules import RulesState
 from aragog.urlstore.content.compression import decompress

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from aragog.errors import StoreUnavailable
+from aragog.pipeline import counters
 from aragog.pipeline.pages.limits import PageTooExpensive
 from aragog.pipeline.pages.reading import FAILED, RUNS_LOST, PageReader
-from aragog.pipeline.statistics import counters
 from aragog.settings import PipelineSettings
 from aragog.urlstore.content.compression import compress
 from tests.support.byte_streams import html_result

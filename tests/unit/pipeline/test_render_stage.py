@@ -6,12 +6,12 @@ import pytest
 
 from aragog.errors import BrowserUnavailable
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import facts
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.render import LOST, RenderStage
-from aragog.pipeline.statistics import counters
 from aragog.rendering.models import NotRendered, PlainPage, Rendered
 from aragog.urlstore.content.compression import decompress
 from tests.support.fetch_results import fetch_result

@@ -4,11 +4,11 @@ import orjson
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline import counters
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination, OwnTask
 from aragog.pipeline.stages.store import StoreStage
-from aragog.pipeline.statistics import counters
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page

@@ -1,1 +1,0 @@
-"""The counters and measurements of all processes, kept in Redis for operators."""
