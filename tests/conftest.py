@@ -17,6 +17,7 @@ settings.load_profile("house")
 
 pytest_plugins = [
     "tests.support.scheduling",
+    "tests.support.missing_parts",
     "tests.support.hbase_server",
     "tests.support.s3_server",
     "tests.support.origin",

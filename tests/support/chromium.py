@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.support.missing_parts import CHROMIUM, skip_without
 
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1280, 800
@@ -27,10 +27,7 @@ def chromium_or_skip() -> str:
     """The path of a Chromium; without one the test is skipped, but fails when CI=true."""
     path = find_chromium()
     if path is None:
-        reason = f"no Chromium here: install one of {', '.join(COMMANDS)}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        skip_without(CHROMIUM)
     return path
 
 

@@ -27,6 +27,10 @@ PAGES = sorted(
 )
 
 
+INSTEAD = Path(__file__).with_name("commands")
+"""Commands for machines that lack them, such as curl; those of the machine come first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A code block: its page, first line and language, "" without one, None if it is indented."""
@@ -129,7 +133,7 @@ class Shell:
         return text
 
     def _bash(self, text: str) -> subprocess.CompletedProcess[str]:
-        path = f"{Path(sys.executable).parent}:{self.environ.get('PATH', os.defpath)}"
+        path = f"{Path(sys.executable).parent}:{self.environ.get('PATH', os.defpath)}:{INSTEAD}"
         return subprocess.run(
             ["bash", "-ec", text],
             env={**self.environ, "PATH": path},

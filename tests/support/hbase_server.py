@@ -19,6 +19,7 @@ from aragog.settings import StoreSettings
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
 from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import HBaseServer
+from tests.support.missing_parts import HBASE
 from tests.support.servers import folder_of_a_server, start_or_skip
 
 _numbers = itertools.count(1)
@@ -26,7 +27,7 @@ _numbers = itertools.count(1)
 
 def start_hbase(folder: Path, *, gateways: int) -> HBaseServer:
     """A started server; see `start_or_skip`."""
-    return start_or_skip(HBaseServer(folder, ports=(0,) * gateways).start)
+    return start_or_skip(HBaseServer(folder, ports=(0,) * gateways).start, HBASE)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from typing import Self
 
 import pytest
 
+from tests.support.missing_parts import RABBITMQ, skip_without
 from tests.support.waiting import wait_until
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -98,10 +99,7 @@ class RabbitMQ:
 def rabbitmq() -> Iterator[RabbitMQ]:
     """One node for the whole run."""
     if not SERVER.exists():
-        reason = "rabbitmq-server is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        skip_without(RABBITMQ)
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         node = RabbitMQ(Path(folder))
         try:

@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from aragog.standalone.redis_server import RedisServer, system_servers
+from tests.support.missing_parts import SYSTEM_REDIS, skip_without
 from tests.support.standalone import free_port
 
 
@@ -20,7 +21,7 @@ class SystemServer(RedisServer):
     def command(self) -> list[str]:
         programs = system_servers()
         if not programs:
-            pytest.skip("not here: a redis-server of the system (redis-server)")
+            skip_without(SYSTEM_REDIS)
         return [str(programs[0].path), *super().command()[1:]]
 
 

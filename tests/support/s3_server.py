@@ -13,6 +13,7 @@ import pytest
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.s3 import S3Content
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
+from tests.support.missing_parts import S3
 from tests.support.servers import folder_of_a_server, start_or_skip
 
 _numbers = itertools.count(1)
@@ -20,7 +21,7 @@ _numbers = itertools.count(1)
 
 def start_s3(folder: Path) -> S3Server:
     """A started server; see `start_or_skip`."""
-    return start_or_skip(S3Server(folder).start)
+    return start_or_skip(S3Server(folder).start, S3)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,21 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import pytest
-
 from deploy.processes import CannotStart
+from tests.support.missing_parts import Part, skip_without
 
 T = TypeVar("T")
 
 
-def start_or_skip(start: Callable[[], T]) -> T:
-    """What `start` returns; where it cannot start the test is skipped, but fails when CI=true."""
+def start_or_skip(start: Callable[[], T], part: Part) -> T:
+    """What `start` returns; where it cannot start, the test is skipped for want of `part`."""
     try:
         return start()
     except CannotStart as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"not here: {error}")
+        skip_without(part, str(error))
 
 
 @contextmanager

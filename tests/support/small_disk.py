@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.missing_parts import ROOT, skip_without
+
 MOUNT_BYTES = 256 * 1024
 
 
@@ -36,13 +38,13 @@ class SmallDisk:
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
     """A disk of this test's own; skipped where nothing may be mounted."""
     if sys.platform != "linux" or os.getuid():
-        pytest.skip("mounting a tmpfs needs root on Linux")
+        skip_without(ROOT, "to mount a tmpfs")
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={MOUNT_BYTES}", "tmpfs", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"a tmpfs cannot be mounted here: {done.stderr.strip()}")
+        skip_without(ROOT, f"a tmpfs cannot be mounted: {done.stderr.strip()}")
     try:
         yield SmallDisk(folder)
     finally:

@@ -1,11 +1,10 @@
 """`make bench` compares equals: both sides store the same of every page, link by link."""
 
-import os
-
 import pytest
 
 from bench.crawl import origin, page_sets, same_work
 from bench.crawl.sides import SCRAPY, Stored, run_aragog, run_scrapy
+from tests.support.missing_parts import BENCH, skip_without
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -15,10 +14,7 @@ PAGES = 25
 @pytest.fixture(params=page_sets.ALL)
 def pages(request):
     if not SCRAPY.exists():
-        reason = "Scrapy is not installed: run scripts/setup bench"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        skip_without(BENCH)
     return page_sets.ALL[request.param]().first(PAGES)
 
 

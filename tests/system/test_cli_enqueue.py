@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from aragog.cli import main
 from aragog.pinlater.models import ClaimRequest, Nack
 from aragog.pinlater.redis_shard import RedisShard
+from tests.support.missing_parts import ORDINARY_USER, unless
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -113,7 +114,7 @@ def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enque
     assert home.urls() == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@unless(os.geteuid() != 0, ORDINARY_USER)
 def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
     (tmp_path / "closed").touch(mode=0o000)
 

@@ -9,9 +9,10 @@ import pytest
 
 from aragog.standalone import leftovers
 from aragog.standalone.supervisor import Child, Supervisor
+from tests.support.missing_parts import LINUX, unless
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+pytestmark = unless(sys.platform == "linux", LINUX)
 
 # `preloaded` is imported by the fork server; `job` runs as `python -m job …`.
 PRELOADED = "import os\nPID = os.getpid()\ndef load(): pass\n"

@@ -15,6 +15,7 @@ from aragog.errors import ConfigError
 from aragog.settings import Settings, StandaloneSettings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Supervisor
+from tests.support.missing_parts import ROOT, unless
 from tests.support.standalone import open_to_others
 
 NOBODY = 65534
@@ -39,7 +40,7 @@ def test_the_folder_of_the_socket_is_made_for_us_alone(deep):
     assert folder.lstat().st_uid == os.getuid()
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
+@unless(os.getuid() == 0, ROOT)
 def test_a_strangers_folder_is_refused(deep):
     settings, folder = deep
     folder.mkdir(mode=0o700)

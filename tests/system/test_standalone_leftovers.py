@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from aragog.standalone import leftovers
+from tests.support.missing_parts import LINUX, unless
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+pytestmark = unless(sys.platform == "linux", LINUX)
 
 
 @pytest.fixture

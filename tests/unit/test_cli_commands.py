@@ -14,6 +14,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import COMMANDS, main
 from aragog.settings import load_settings
 from tests.support.forked import printed
+from tests.support.missing_parts import ROOT, skip_without
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -78,6 +79,6 @@ def test_a_user_without_a_name_may_change_a_domain():
         "print(_who().partition('@')[0])"
     )
     if os.getuid() != 0:
-        pytest.skip("only root may become another user")
+        skip_without(ROOT)
 
     assert printed(code) == "uid 54321\n"

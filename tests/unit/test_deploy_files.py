@@ -14,6 +14,7 @@ import yaml
 from aragog.settings import load_settings
 from aragog.settings.allowed_hosts import is_allowed_host
 from aragog.workers.roles import ROLES
+from tests.support.missing_parts import KUBECTL, SYSTEMD, unless
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEPLOY = ROOT / "deploy"
@@ -62,7 +63,7 @@ def test_every_manifest_is_in_the_kustomization():
     assert sorted(listed) == [path.name for path in KUBERNETES]
 
 
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+@unless(shutil.which("kubectl"), KUBECTL)
 def test_kubectl_builds_every_manifest():
     built = subprocess.check_output(["kubectl", "kustomize", DEPLOY / "kubernetes"], text=True)
 
@@ -71,7 +72,7 @@ def test_kubectl_builds_every_manifest():
     assert kinds >= Counter(each["kind"] for each in one_by_one)
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+@unless(shutil.which("systemd-analyze"), SYSTEMD)
 def test_the_units_pass_systemd_analyze(tmp_path):
     for unit in (DEPLOY / "systemd").iterdir():
         text = re.sub(r"/opt/aragog/bin/\w+", sys.executable, unit.read_text())

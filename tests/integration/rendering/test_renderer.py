@@ -20,6 +20,7 @@ from aragog.rendering.renderer import Renderer
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip
 from tests.support.documented import blocks
+from tests.support.missing_parts import NAMESPACES, ROOT, skip_without, unless
 from tests.support.waiting import wait_until
 
 DRIVER, CHROMIUM = "run-driver", "chromium"
@@ -201,7 +202,7 @@ def test_a_browser_that_does_not_start_is_our_own_failure(tmp_path):
     assert browsers() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="Chromium's sandbox works for this user")
+@unless(os.geteuid() == 0, ROOT)
 def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
     rendering = Renderer(settings(sandbox=True), user_agent="t", max_html_bytes=1_000)
 
@@ -217,7 +218,7 @@ def test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel(re
     script.chmod(0o755)
     probe = ["unshare", "--user", "--net", "--map-current-user", "true"]
     if not shutil.which("unshare") or subprocess.run(probe, check=False).returncode:
-        pytest.skip("this machine forbids user namespaces")
+        skip_without(NAMESPACES)
 
     assert isinstance(renderer(browser=str(script)).render(GOOD, nothing), Rendered)
     ours = Path("/proc/self/ns/net").readlink()

@@ -12,6 +12,7 @@ from aragog.settings import load_settings
 from aragog.urlstore.content import open_content
 from deploy.s3.server import binary
 from tests.support.documented import ROOT, blocks, recipe
+from tests.support.missing_parts import S3
 from tests.support.s3_server import start_s3
 from tests.support.servers import start_or_skip
 from tests.support.standalone import free_port
@@ -34,7 +35,7 @@ def test_the_settings_that_make_s3_prints_work(tmp_path, monkeypatch):
     (command,) = blocks("docs/s3.md", "sh")
     _, *arguments = shlex.split(recipe(command))
     arguments += ["--folder", str(tmp_path), "--port", str(free_port())]
-    start_or_skip(binary)
+    start_or_skip(binary, S3)
     process = subprocess.Popen(
         [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

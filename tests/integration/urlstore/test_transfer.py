@@ -273,7 +273,9 @@ def test_parquet_takes_and_gives_what_json_does(filled, tmp_path):
 
 
 def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
-    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    import pyarrow as pa
+    from pyarrow import parquet
+
     path = tmp_path / "plain.parquet"
     columns = {
         "url": [A, B, "nonsense", None],
@@ -281,7 +283,7 @@ def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
         "price": [9.5, 10.0, None, None],
         "in_stock": [True, None, None, None],
     }
-    parquet.write_table(pyarrow.table(columns), path)
+    parquet.write_table(pa.table(columns), path)
     problems = []
 
     report = import_urls(

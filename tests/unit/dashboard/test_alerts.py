@@ -4,8 +4,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
 import yaml
+
+from tests.support.missing_parts import PROMETHEUS, unless
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "deploy/prometheus/alerts.yml"
@@ -76,7 +77,7 @@ def case(series, alerts, firing):
     }
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="prometheus is not installed")
+@unless(shutil.which("promtool"), PROMETHEUS)
 def test_each_alert_fires_when_it_should_and_only_then(tmp_path):
     groups = yaml.safe_load(RULES.read_text())["groups"]
     alerts = [rule["alert"] for group in groups for rule in group["rules"]]

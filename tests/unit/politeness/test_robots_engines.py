@@ -9,13 +9,14 @@ from aragog.cli import main
 from aragog.politeness.robots.engines import BuiltinEngine, ReppyEngine
 from aragog.politeness.robots.rules import RobotsRules, rules_for_status
 from tests.support.cases import cases
+from tests.support.missing_parts import REPPY
 
 URL = "https://site.test/a/b"
 
 
 @pytest.fixture(autouse=True)
 def _reppy():
-    pytest.importorskip("reppy.robots", reason="reppy is not installed")
+    pytest.importorskip("reppy.robots", reason=REPPY.reason)
 
 
 def opinions(body: str, url: str = URL) -> list[bool | None]:

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from aragog.politeness.robots.rules import RobotsRules
 from tests.support.examples import examples
+from tests.support.missing_parts import REPPY
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    reppy = pytest.importorskip("reppy.robots", reason="reppy is not installed")
+    reppy = pytest.importorskip("reppy.robots", reason=REPPY.reason)
 
 WORDS = st.sampled_from(["", "a", "b", "ab", "news", "shop/cart", "x.html"])
 PATTERNS = st.one_of(
