@@ -10,6 +10,7 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── InvalidField            name or size of a field
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
+    │   ├── Unsupported             this server does not have what the call needs
     │   └── InvalidMessage          a task message that this version cannot read
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
@@ -107,6 +108,10 @@ class TakenDown(BadInput):
 
     MESSAGE = "{url}: was taken down"
     url: str
+
+
+class Unsupported(BadInput):
+    """The server does not have what the call needs, such as a broker."""
 
 
 @dataclass(eq=False, repr=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import re
 import types
 import typing
@@ -46,6 +47,7 @@ class Option:
         choices: the values that a text, or each text of a list, can have.
         http, thrift: its name there; None: that of the field.
         cli: its text on the command line; None: `text`.
+        is_url: a client normalizes it, or each of the list, before it sends it.
     """
 
     text: str
@@ -60,6 +62,7 @@ class Option:
     http: str | None = None
     thrift: str | None = None
     cli: str | None = None
+    is_url: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,6 +157,8 @@ def _checked(field: OptionField, value: Any) -> Any:
             raise BadInput(f"{field.name}: must be true or false")
     elif origin is str:
         _text(field, value)
+    elif origin is bytes:
+        _bytes(field, value)
     elif isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(value, Mapping) or "" in value:
             raise BadInput(f"{field.name}: must be an object of names and values")
@@ -162,10 +167,27 @@ def _checked(field: OptionField, value: Any) -> Any:
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):
             raise BadInput(f"{field.name}: must be a list of at most {option.most_items}")
         _size(field, value)
-        if str in typing.get_args(field.kind):
-            for item in value:
-                _text(field, item)
+        return _items(field, value)
     return value
+
+
+def _items(field: OptionField, value: Any) -> Any:
+    [kind, *_] = typing.get_args(field.kind)
+    if kind is str:
+        for item in value:
+            _text(field, item)
+    elif dataclasses.is_dataclass(kind):
+        accepted = [checked(item) for item in value]
+        return value if all(map(operator.is_, accepted, value)) else accepted
+    return value
+
+
+def _bytes(field: OptionField, value: Any) -> None:
+    most = field.option.most_bytes
+    if not isinstance(value, bytes):
+        raise BadInput(f"{field.name}: must be bytes, got {_shown(value)}")
+    if most is not None and len(value) > most:
+        raise BadInput(f"{field.name}: at most {most} bytes, got {len(value)}")
 
 
 def _number(field: OptionField, value: Any) -> Any:

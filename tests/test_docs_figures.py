@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog.api import fetching, hedging
+from aragog.api import fetching, hedging, job_queues
 from aragog.api.http import compression, parameters, server
 from aragog.api.http.records import batch_get
-from aragog.api.http.routes import changes, fetches
+from aragog.api.http.routes import fetches
+from aragog.api.reading import LONGEST_FEED_WAIT_MS
 from aragog.api.stopping import QUIET_S
 from aragog.api.thrift import server as thrift_server
-from aragog.api.thrift.services import pinlater as pinlater_service
+from aragog.api.values import MOST_ITEMS
 from aragog.beat_schedule import beat_schedule
 from aragog.capacity import COSTS
 from aragog.cli import main, producing, reading
@@ -74,7 +75,7 @@ FIGURES = {
     "changes.md": [
         f"up to {webhooks.MOST_CHANGES} changes, with these headers",
         f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
-        f"at most {changes.LONGEST_WAIT_MS:,}",
+        f"at most {LONGEST_FEED_WAIT_MS:,}",
         (
             f"after {DEFAULTS.webhooks.first_retry_s:g} s, then after twice as long each time up to six"
             f" hours, {DEFAULTS.webhooks.max_attempts} times"
@@ -85,7 +86,7 @@ FIGURES = {
         f"| {reading.NOTHING} | `show`, `content`: the URL has no record",
     ],
     "client.md": [
-        f"send {store_client.MOST_URLS:,} URLs in a request",
+        f"send {MOST_ITEMS:,} URLs in a request",
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._FETCH_MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
@@ -115,7 +116,7 @@ FIGURES = {
             f" {100 * hedging.WARM_SHARE:g} %"
         ),
         f"quiet for {QUIET_S} s, and ends within {thrift_server.DRAIN_S:g} s",
-        f"(after {pinlater_service.CLAIM_MS // 1000} s unless it asks for more)",
+        f"(after {job_queues.CLAIM_MS // 1000} s unless it asks for more)",
     ],
     "performance.md": [
         f"crawls real pages on {page_sets.HOSTS} loopback hosts",

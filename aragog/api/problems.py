@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from starlette.responses import Response
 
 from aragog.errors import (
     AragogError,
@@ -16,8 +15,12 @@ from aragog.errors import (
     SlowDown,
     TakenDown,
     TransientError,
+    Unsupported,
     VersionConflict,
 )
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -58,6 +61,8 @@ class Problem(Exception):
 
     def response(self) -> Response:
         """The problem as a response."""
+        from starlette.responses import Response  # noqa: PLC0415 - clients need none
+
         headers = {"Cache-Control": "no-store", **self.headers}  # caches may store a 404 without it
         return Response(orjson.dumps(self.as_dict()), self.status, headers, media_type=MEDIA_TYPE)
 
@@ -79,6 +84,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(403, str(error))
         case NotUnique():
             return Problem(409, str(error))
+        case Unsupported():
+            return Problem(501, str(error))
         case BadInput():
             return Problem(400, str(error))
         case SlowDown():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from concurrent.futures import Future
-from typing import NamedTuple, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -19,3 +21,56 @@ class Wait(NamedTuple):
 
 Steps = Generator[Wait, None, T]
 """A call that waits. Its value is what the generator returns; closing it cancels the call."""
+
+
+class Run(Protocol):
+    """Runs one short blocking call in a thread."""
+
+    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+def finished(steps: Steps[T]) -> T:
+    """The value of a call that waits, on this thread."""
+    try:
+        while True:
+            future, most_s = next(steps)
+            wait([future], most_s)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()
+
+
+async def finished_async(steps: Steps[T], run: Run) -> T:
+    """
+    The value of a call that waits, on an event loop: no thread is occupied while it waits.
+
+    Args:
+        steps: the call.
+        run: runs one short blocking call in a thread.
+    """
+    try:
+        while True:
+            step = await run(lambda: _advanced(steps))
+            if isinstance(step, _Ended):
+                value: T = step.value
+                return value
+            future, most_s = step
+            await asyncio.wait([asyncio.wrap_future(future)], timeout=most_s)
+    finally:
+        with suppress(ValueError):  # cancelled while a thread runs a step
+            steps.close()
+
+
+class _Ended(NamedTuple):
+    """The value of a call that has ended: StopIteration cannot pass through a future."""
+
+    value: Any
+
+
+def _advanced(steps: Steps[Any]) -> Wait | _Ended:
+    try:
+        return next(steps)
+    except StopIteration as end:
+        return _Ended(end.value)

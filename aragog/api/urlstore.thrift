@@ -135,8 +135,20 @@ struct PutOptions {
   2: optional i64 at_ms
   /** Field to where its value was found. */
   3: optional map<string, string> provenance
-  /** Write only if the record has this version; empty: only if it does not exist. */
+  /** Write only if the record has this version; empty: only if it does not exist; `*`: if it does. */
   4: optional string if_version
+  /** Fields to delete as well, up to 1,000. */
+  5: optional list<string> deleted
+  /** Delete all other fields that the record had. Default: false. */
+  6: optional bool replace
+}
+
+/** Options of a deletion. */
+struct DeleteOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Delete only if the record has this version; `*`: only if there is a record. */
+  2: optional string if_version
 }
 
 struct Link {
@@ -181,6 +193,46 @@ struct PastValue {
   2: i64 at_ms
 }
 
+struct ChangesOptions {
+  /** Changes after it. Default: since the oldest that is kept; `now`: the feed's end. */
+  1: optional string cursor
+  /** 1 to 1,000; more counts as 1,000. Default: 100. */
+  2: optional i32 limit
+  /** Only of pages that this owner watches. */
+  3: optional string owner
+  /** Only of pages of this host. */
+  4: optional string host
+  /** How long to wait for a change; 30,000 at most. Default: 0. */
+  5: optional i32 wait_ms
+}
+
+/** The old and the new value of a field, as stored; absent: there was none, or it is too long. */
+struct ValueChange {
+  1: optional string before
+  2: optional string now
+}
+
+/** The differences that one fetch found to the stored page. */
+struct Change {
+  /** The canonical URL. */
+  1: string url
+  /** When it was fetched. */
+  2: i64 at_ms
+  /** new (a watched page's first fetch), changed, or gone (given up). */
+  3: string kind
+  4: map<string, ValueChange> fields
+  /** Who watched the page then. */
+  5: list<string> owners
+  /** Continues after this change. */
+  6: string cursor
+}
+
+struct ChangePage {
+  1: list<Change> changes
+  /** Continues after them. */
+  2: optional string cursor
+}
+
 /** Calls that every service has. */
 service Session {
   /** Returns at once. */
@@ -215,16 +267,16 @@ service UrlStore extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
   /** Delete fields; names that the record does not have are ignored. Returns the new version. */
-  string deleteFields(1: string url, 2: list<string> names, 3: CallOptions options) throws (
-    1: BadInput bad_input, 4: Unauthorized unauthorized,
+  string deleteFields(1: string url, 2: list<string> names, 3: DeleteOptions options) throws (
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
   /** Remove the page, its links and its content until a later fetch brings it back. */
-  void remove(1: string url, 2: CallOptions options) throws (
-    1: BadInput bad_input, 4: Unauthorized unauthorized,
+  void remove(1: string url, 2: DeleteOptions options) throws (
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Links of the page in document order; `limit` 1 to 1,000; `cursor` empty: from the start. */
+  /** Links of the page in document order; `limit` 1 to 1,000, more counts as 1,000; `cursor` empty: from the start. */
   LinkPage outlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
@@ -273,6 +325,19 @@ service UrlStore extends Session {
   void unwatch(1: string url, 2: string owner, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** The owners that watch the URL's page, sorted. */
+  list<string> watchers(1: string url, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /**
+   * Changes of pages that were fetched again; each is returned at least once. A page of the feed may
+   * be empty although there is more after its cursor.
+   */
+  ChangePage changes(1: ChangesOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 }
 
 struct EnqueueOptions {
@@ -290,6 +355,12 @@ struct EnqueueOptions {
   6: optional bool sitemap
   /** Names this call in the logs of all stages: up to 64 printable characters. Default: a new id. */
   7: optional string request_id
+  /** Follow only links that match one of these, up to 50 of both; `*` for any characters. */
+  8: optional list<string> include_patterns
+  /** Follow no link that matches one of these. */
+  9: optional list<string> exclude_patterns
+  /** Add the URLs to the batch of an earlier call. Default: to a new one. */
+  10: optional string batch
 }
 
 /** What became of one URL. */
@@ -302,6 +373,30 @@ struct EnqueueResult {
   3: optional string url
   /** Why it was not enqueued. */
   4: optional string reason
+  /** The batch of this call, for `batch`; absent: the server has no batches. */
+  5: optional string batch
+}
+
+/** The URLs of one domain that are not done yet. */
+struct DomainProgress {
+  1: string domain
+  2: i64 in_flight
+  /** Its current rate, in requests/s. */
+  3: double qps
+  4: i64 finish_at_ms
+}
+
+/** How far a batch of enqueued URLs is. */
+struct BatchProgress {
+  1: string batch
+  2: i64 total
+  /** Stored, or given up. */
+  3: i64 done
+  4: i64 in_flight
+  /** By the slots and rates of its domains; absent: all is done. */
+  5: optional i64 estimated_finish_at_ms
+  /** The domains that finish last. */
+  6: list<DomainProgress> slowest
 }
 
 struct FetchOptions {
@@ -318,6 +413,8 @@ struct FetchOptions {
    * characters. Default: a new id.
    */
   5: optional string request_id
+  /** `max_age_ms` of single fields. */
+  6: optional map<string, i64> field_max_age_ms
 }
 
 /** How what is stored of a URL relates to `max_age_ms`. */
@@ -406,6 +503,8 @@ struct FetchAnswer {
   7: optional FetchReport report
   /** Only with `content`. */
   8: optional Content content
+  /** Fields of `field_max_age_ms` that are older than that. */
+  9: optional list<string> stale_fields
 }
 
 /** Fetches URLs politely: robots.txt, rate limits and address filters apply. Scope write. */
@@ -421,6 +520,11 @@ service Fetcher extends Session {
   /** Enqueue up to 1,000 URLs, with a result for each, in their order. */
   list<EnqueueResult> enqueue(1: list<string> urls, 2: EnqueueOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** How far a batch is; NotFound if it is unknown, or older than three days. Scope read. */
+  BatchProgress batch(1: string batch, 2: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from aragog.api.fetching import FetchRequest
-from aragog.bootstrap.fetching import fetching
+from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.operation import Parts
+from aragog.bootstrap.fetching import batches, fetching, job_queues
 from aragog.bootstrap.stores import url_store
-from aragog.client import Aragog, Client, FetchedPage
+from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.settings import Settings, load_settings
 
@@ -29,31 +30,17 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
         Aragog(settings) as producer,
         closing(fetching(settings, store, producer.enqueue)) as fetches,
     ):
-
-        def fetch(
-            url: str,
-            fields: Sequence[str] | None,
-            max_wait_ms: int,
-            max_age_s: float,
-            request_id: str,
-        ) -> FetchedPage:
-            fetched = fetches.fetch_now(
-                FetchRequest(
-                    url=url,
-                    fields=fields,
-                    max_wait_ms=max_wait_ms,
-                    max_age_s=max_age_s,
-                    request_id=request_id,
-                )
-            )
-            return FetchedPage(
-                url=fetched.url,
-                state=fetched.state.value,
-                record=fetched.record,
-                age_s=fetched.age_s,
-                fetching=fetched.fetching,
-                reason=fetched.reason,
-                report=store.pages.fetch_report(fetched.url),
-            )
-
-        yield Client(DirectBackend(store, producer, fetch))
+        jobs = job_queues(settings)
+        parts = Parts(
+            store=store,
+            writers=FieldWriters(settings.serving.field_writers),
+            enqueue=producer.enqueue,
+            fetching=fetches,
+            batches=batches(settings),
+            jobs=jobs,
+        )
+        try:
+            yield Client(DirectBackend(parts))
+        finally:
+            if jobs is not None:
+                jobs.close()

@@ -6,7 +6,10 @@ from functools import cache
 
 from aragog.api.batches import Batches
 from aragog.api.fetching import Enqueue, Fetching
+from aragog.api.jobs import Jobs
 from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
+from aragog.pinlater.brokers import kind_of, redis_urls
+from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.settings import Settings
@@ -28,3 +31,12 @@ def batches(settings: Settings) -> Batches:
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
     return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
+
+
+def job_queues(settings: Settings) -> Jobs | None:
+    """The queues of workers in other programs; None if the broker is not pinlater."""
+    broker = settings.resolved().broker
+    if kind_of(broker.url) != "pinlater":
+        return None
+    cluster = Cluster(connect_shards((*redis_urls(broker.url), *broker.shards)))
+    return Jobs(cluster, settings.serving.max_waiting)

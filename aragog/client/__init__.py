@@ -7,9 +7,19 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
         record = client.get("http://shop.example/p/1", ["product.price"])
 """
 
+from aragog.api.values import FetchedPage, PageRecord
 from aragog.client.async_client import AsyncClient
 from aragog.client.connect import connect, connect_async
 from aragog.client.producer import Aragog, Backlog
-from aragog.client.store_client import Client, FetchedPage
+from aragog.client.store_client import Client
 
-__all__ = ["Aragog", "AsyncClient", "Backlog", "Client", "FetchedPage", "connect", "connect_async"]
+__all__ = [
+    "Aragog",
+    "AsyncClient",
+    "Backlog",
+    "Client",
+    "FetchedPage",
+    "PageRecord",
+    "connect",
+    "connect_async",
+]

@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, wraps
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from aragog.client.store_client import Client
+from aragog.api import crawling, job_queues, reading, writing
+from aragog.api.operation import Operation
+from aragog.client.store_client import Client, documented
 
 P = ParamSpec("P")
-T = TypeVar("T")
+R = TypeVar("R")
 
 
-def _in_thread(
-    call: Callable[Concatenate[Client, P], T],
-) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+def _awaits(
+    operation: Operation[P, R],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
     """The coroutine that makes this call of the client in a thread, with the same arguments."""
 
-    @wraps(call)
-    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.threads, partial(call, self.client, *args, **kwargs))
+    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self.call(operation, *args, **kwargs)
 
-    return method
+    return documented(method, operation)
 
 
 class AsyncClient:
@@ -40,21 +40,46 @@ class AsyncClient:
         self.client = client
         self.threads = ThreadPoolExecutor(pool_size, thread_name_prefix="aragog-client")
 
-    get = _in_thread(Client.get)
-    get_many = _in_thread(Client.get_many)
-    put = _in_thread(Client.put)
-    delete_fields = _in_thread(Client.delete_fields)
-    remove = _in_thread(Client.remove)
-    content = _in_thread(Client.content)
-    watch = _in_thread(Client.watch)
-    unwatch = _in_thread(Client.unwatch)
-    fetch = _in_thread(Client.fetch)
-    enqueue = _in_thread(Client.enqueue)
-    _close = _in_thread(Client.close)
+    get = _awaits(reading.get)
+    get_many = _awaits(reading.get_many)
+    outlinks = _awaits(reading.outlinks)
+    inlinks = _awaits(reading.inlinks)
+    count_inlinks = _awaits(reading.count_inlinks)
+    aliases = _awaits(reading.aliases)
+    history = _awaits(reading.history)
+    content_part = _awaits(reading.content_part)
+    watchers = _awaits(reading.watchers)
+    changes = _awaits(reading.changes)
+    put = _awaits(writing.put)
+    delete_fields = _awaits(writing.delete_fields)
+    remove = _awaits(writing.remove)
+    add_links = _awaits(writing.add_links)
+    remove_links = _awaits(writing.remove_links)
+    watch = _awaits(writing.watch)
+    unwatch = _awaits(writing.unwatch)
+    enqueue = _awaits(crawling.enqueue)
+    batch_progress = _awaits(crawling.batch_progress)
+    fetch = _awaits(crawling.fetch)
+    enqueue_jobs = _awaits(job_queues.enqueue_jobs)
+    dequeue_jobs = _awaits(job_queues.dequeue_jobs)
+    ack_jobs = _awaits(job_queues.ack_jobs)
+    nack_jobs = _awaits(job_queues.nack_jobs)
+    extend_jobs = _awaits(job_queues.extend_jobs)
+
+    async def content(self, url: str) -> bytes | None:
+        """The page's content as it was fetched; None if there is none."""
+        return await self._in_thread(partial(self.client.content, url))
+
+    async def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Make a call of the table, by its options."""
+        return await self._in_thread(partial(self.client.call, operation, *args, **kwargs))
+
+    async def _in_thread(self, call: Callable[[], R]) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
     async def aclose(self) -> None:
         """Close connections."""
-        await self._close()
+        await self._in_thread(self.client.close)
         self.threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:

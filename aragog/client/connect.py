@@ -38,8 +38,8 @@ def connect(
         deadline_s: limit of each call, its retries included.
         pool_size: connections that are kept open.
         tls: for `thrifts`: which certificates to trust; None: the system's.
-        field_formats: for HTTP: the server's `store.field_formats`, which define how values in JSON
-            become bytes.
+        field_formats: the server's `store.field_formats`, by which values are decoded; over HTTP
+            they also define how values in JSON become bytes.
 
     Raises:
         ConfigError: the address has another scheme, the token cannot be one, or Thrift is not
@@ -52,7 +52,7 @@ def connect(
     if parts.scheme in ("thrift", "thrifts"):
         require("thrift", f"client address {address!r}")
         context = (tls or ssl.create_default_context()) if parts.scheme == "thrifts" else None
-        backend = _thrift_backend(parts, token, pool_size, context)
+        backend = _thrift_backend(parts, token, pool_size, context, field_formats)
     elif parts.scheme in ("http", "https"):
         from aragog.client.http_backend import HttpBackend  # noqa: PLC0415 - loaded where used
 
@@ -67,12 +67,18 @@ def connect(
 
 
 def _thrift_backend(
-    parts: SplitResult, token: str | None, pool_size: int, tls: ssl.SSLContext | None
+    parts: SplitResult,
+    token: str | None,
+    pool_size: int,
+    tls: ssl.SSLContext | None,
+    formats: Mapping[str, str] | None,
 ) -> Backend:
     from aragog.client.thrift_backend import ThriftBackend  # noqa: PLC0415 - an extra
 
     host, port = parts.hostname or "127.0.0.1", parts.port or THRIFT_PORT
-    return ThriftBackend(host, port, token=token, tls=tls, pool_size=pool_size)
+    return ThriftBackend(
+        host, port, token=token, tls=tls, pool_size=pool_size, field_formats=formats
+    )
 
 
 class ConnectOptions(TypedDict, total=False):

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import orjson
 import requests
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
+from aragog.api.json_values import answer_of, members_of, past_values, record_of
+from aragog.api.operation import HttpRoute, Operation
+from aragog.api.reading import (
+    ContentRequest,
+    GetManyRequest,
+    GetRequest,
+    HistoryRequest,
+    LinksRequest,
+)
+from aragog.api.values import ContentPart, FetchedPage, LinkPage, PageRecord
+from aragog.api.writing import DeleteFieldsRequest, PutRequest, RemoveRequest
 from aragog.client.http_deadline import DeadlineAdapter
-from aragog.client.store_client import FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -21,13 +31,9 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
-from aragog.fetcher.outcome import FetchRecord
-from aragog.options import given
-from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult, EnqueueStatus
 from aragog.urlstore.pages.field_formats import FieldFormats, parse
-from aragog.urlstore.records import Record
 
-_STORED = ("content_hash", "content_bytes", "due_at_ms")
+R = TypeVar("R")
 _PASSING = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
 _LATE = "no answer in time"
@@ -38,6 +44,7 @@ class _Response(NamedTuple):
 
     status: int
     body: bytes
+    headers: Mapping[str, str]
 
 
 class HttpBackend:
@@ -66,99 +73,150 @@ class HttpBackend:
         self._session.mount(self._address, adapter)
         if token is not None:
             self._session.headers["Authorization"] = f"Bearer {token}"
+        self._own = {
+            "get": self._get,
+            "get_many": self._get_many,
+            "outlinks": self._outlinks,
+            "inlinks": self._inlinks,
+            "history": self._history,
+            "content_part": self._content,
+            "put": self._put,
+            "delete_fields": self._delete_fields,
+            "remove": self._remove,
+            "fetch": self._fetch,
+        }
+        """Calls whose representation over HTTP is more than their options as JSON."""
 
-    def get_many(
-        self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
-    ) -> list[Record | None]:
-        records: dict[str, Record | None] = {}
-        left = list(dict.fromkeys(urls))
+    def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
+        own = self._own.get(operation.name)
+        answer: R
+        if own is not None:
+            answer = own(request, limit_s)  # type: ignore[operator]
+            return answer
+        answer = self._plain(operation, request, limit_s)
+        return answer
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _plain(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
+        route, members = operation.http, members_of(request)
+        if route is None:
+            raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
+        path = _filled(route, members)
+        if route.method in ("POST", "PATCH"):
+            response = self._ask(
+                route.method, path, limit_s, orjson.dumps(members),
+                {"Content-Type": "application/json"}, missing=True,
+            )  # fmt: skip
+        else:
+            params = {name: _in_query(value) for name, value in members.items()}
+            response = self._ask(route.method, path, limit_s, params=params, missing=True)
+        if response.status == 404 or not response.body:
+            return None
+        raw = parse(response.body)
+        raw = raw[route.member] if route.member else raw
+        return answer_of(operation.answer, raw, self._formats)
+
+    def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
+        many = GetManyRequest([request.url], request.fields, facts=request.facts)
+        return self._get_many(many, limit_s)[0]
+
+    def _get_many(self, request: GetManyRequest, limit_s: float) -> list[PageRecord | None]:
+        records: dict[str, PageRecord | None] = {}
+        left, fields = list(dict.fromkeys(request.urls)), request.fields
         while left:
             body = {"urls": left, "fields": None if fields is None else list(fields)}
             results = self._json("POST", "/v1/urls:batchGet", limit_s, body)["results"]
             later = []
             for url, result in zip(left, results, strict=True):
                 if result["status"] in (200, 404):
-                    record = result.get("record")
-                    records[url] = self._record(record, facts=facts) if record else None
+                    raw = result.get("record")
+                    record = record_of(raw, self._formats, facts=request.facts) if raw else None
+                    records[url] = record
                 elif result["status"] == 413:
                     later.append(url)
                 else:
                     raise _problem(result["status"], result)
             left = later
-        return [records[url] for url in urls]
+        return [records[url] for url in request.urls]
 
-    def put(self, write: FieldWrite, *, limit_s: float) -> str:
-        if write.at_ms is not None:
-            raise BadInput("at_ms: cannot be written over HTTP; use Thrift")
-        headers, expected = {}, write.if_version
-        if expected is not None:
-            headers = {"If-Match": f'"{expected}"'} if expected else {"If-None-Match": "*"}
-        values = {n: {"base64": base64.b64encode(v).decode()} for n, v in write.fields.items()}
+    def _outlinks(self, request: LinksRequest, limit_s: float) -> LinkPage:
+        return self._links(request, "out", limit_s)
+
+    def _inlinks(self, request: LinksRequest, limit_s: float) -> LinkPage:
+        return self._links(request, "in", limit_s)
+
+    def _links(self, request: LinksRequest, direction: str, limit_s: float) -> LinkPage:
+        params = {name: str(value) for name, value in members_of(request).items()}
+        params["direction"] = direction
+        raw = parse(self._ask("GET", "/v1/links", limit_s, params=params).body)
+        page: LinkPage = answer_of(LinkPage, raw, self._formats)
+        return page
+
+    def _history(self, request: HistoryRequest, limit_s: float) -> list[Any]:
+        params = members_of(request)
+        raw = parse(self._ask("GET", "/v1/history", limit_s, params=params).body)
+        return past_values(raw["history"], request.field, self._formats)
+
+    def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
+        headers, begin = {}, request.offset_bytes
+        if begin or request.limit_bytes is not None:
+            end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
+            headers["Range"] = f"bytes={begin}-{end}"
+        params = {"url": request.url}
+        response = self._ask(
+            "GET", "/v1/content", limit_s, headers=headers, params=params, missing=True
+        )
+        if response.status == 404:
+            return None
+        _, _, total = response.headers.get("Content-Range", "").partition("/")
+        if response.status == 416:
+            return ContentPart(request.url, b"", int(total), {})
+        url = response.headers.get("Content-Location", request.url)
+        meta = {"content_type": response.headers.get("Content-Type", "")}
+        return ContentPart(url, response.body, int(total or len(response.body)), meta)
+
+    def _put(self, request: PutRequest, limit_s: float) -> str:
+        values: dict[str, Any] = {
+            name: {"base64": base64.b64encode(value).decode()}
+            for name, value in request.fields.items()
+        }
+        body: dict[str, Any] = {"fields": values | dict.fromkeys(request.deleted)}
+        for name in ("at_ms", "provenance"):
+            if (value := getattr(request, name)) is not None:
+                body[name] = value
+        method, condition = "PUT" if request.replace else "PATCH", request.if_version
+        return self._written(method, request.url, body, condition, limit_s)
+
+    def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
+        body = {"fields": dict.fromkeys(request.names)}
+        return self._written("PATCH", request.url, body, request.if_version, limit_s)
+
+    def _written(
+        self, method: str, url: str, body: Any, if_version: str | None, limit_s: float
+    ) -> str:
         try:
             response = self._json(
-                "PATCH", "/v1/urls", limit_s, {"fields": values}, headers,
-                params={"url": write.url},
-            )  # fmt: skip
+                method, "/v1/urls", limit_s, body, _condition(if_version), params={"url": url}
+            )
         except VersionConflict as error:
-            raise VersionConflict(write.url, expected or "", error.found) from error
+            raise VersionConflict(url, if_version or "", error.found) from error
         version: str = response["version"]
         return version
 
-    def delete_fields(self, url: str, names: Sequence[str], *, limit_s: float) -> None:
-        if any("," in name for name in names):
-            raise BadInput("names: a name with a comma cannot be deleted over HTTP; use Thrift")
-        self._ask("DELETE", "/v1/urls", limit_s, params={"url": url, "fields": ",".join(names)})
+    def _remove(self, request: RemoveRequest, limit_s: float) -> None:
+        params, headers = {"url": request.url}, _condition(request.if_version)
+        try:
+            self._ask("DELETE", "/v1/urls", limit_s, headers=headers, params=params)
+        except VersionConflict as error:
+            raise VersionConflict(request.url, request.if_version or "", error.found) from error
 
-    def remove(self, url: str, *, limit_s: float) -> None:
-        self._ask("DELETE", "/v1/urls", limit_s, params={"url": url})
-
-    def content(self, url: str, *, limit_s: float) -> bytes | None:
-        response = self._ask("GET", "/v1/content", limit_s, params={"url": url}, missing=True)
-        return None if response.status == 404 else response.body
-
-    def watch(self, url: str, owner: str, *, limit_s: float) -> None:
-        self._ask("PUT", "/v1/watches", limit_s, params={"url": url, "owner": owner})
-
-    def unwatch(self, url: str, owner: str, *, limit_s: float) -> None:
-        self._ask("DELETE", "/v1/watches", limit_s, params={"url": url, "owner": owner})
-
-    def fetch(
-        self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
-        request_id: str, limit_s: float,
-    ) -> FetchedPage:  # fmt: skip
-        body = {
-            "url": url,
-            "fields": None if fields is None else list(fields),
-            "max_wait_ms": max_wait_ms,
-            "max_age": max_age_s,
-            "request_id": request_id,
-        }
-        raw = self._json("POST", "/v1/fetch", limit_s, body)
-        return FetchedPage(
-            url=raw["url"],
-            state=raw["state"],
-            record=self._record(raw["record"], facts=True) if raw["record"] else None,
-            age_s=_plain(raw["age_s"]),
-            fetching=raw["fetching"],
-            reason=raw["reason"],
-            report=_report(raw["fetch"]),
-        )
-
-    def enqueue(
-        self, urls: Sequence[str], request: EnqueueArguments, *, limit_s: float
-    ) -> list[EnqueueResult]:
-        options = given(request)
-        body = {"urls": list(urls), **options}
-        results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
-        return [
-            EnqueueResult(
-                result["input"], EnqueueStatus(result["status"]), result["url"], result["reason"]
-            )
-            for result in results
-        ]
-
-    def close(self) -> None:
-        self._session.close()
+    def _fetch(self, request: Any, limit_s: float) -> FetchedPage:
+        raw = self._json("POST", "/v1/fetch", limit_s, members_of(request))
+        raw["report"] = raw.pop("fetch", None)
+        page: FetchedPage = answer_of(FetchedPage, raw, self._formats)
+        return page
 
     def _json(
         self,
@@ -185,7 +243,7 @@ class HttpBackend:
         params: Mapping[str, str] | None = None,
         missing: bool = False,
     ) -> _Response:
-        """A response of success, or 404 if it may be `missing`."""
+        """A response of success, or 404 or 416 if it may be `missing`."""
         if limit_s <= 0:
             raise ServiceUnavailable(self._address, _LATE)
         try:
@@ -197,26 +255,37 @@ class HttpBackend:
             body = _body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise ServiceUnavailable(self._address, str(error)) from error
-        if response.ok or (missing and response.status_code == 404):
-            return _Response(response.status_code, body)
+        if response.ok or (missing and response.status_code in (404, 416)):
+            return _Response(response.status_code, body, response.headers)
         retry_after = response.headers.get("Retry-After")
         raise _problem(response.status_code, _members(body), self._address, retry_after)
 
-    def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
-        read = self._formats.from_json
-        record = Record(
-            raw["url"],
-            raw["canonical_url"],
-            {name: read(name, value) for name, value in raw["fields"].items()},
-            _plain(raw["facts"]) if facts else {},
-            raw["version"],
-            from_standby=raw.get("from_standby", False),
-        )
-        if not facts:
-            return record
-        # Servers before these members do not send them.
-        stored: dict[str, Any] = {name: raw.get(name) for name in _STORED}
-        return replace(record, **stored)
+
+def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
+    """The path with the options that it names, which are taken out of the members."""
+    parts = route.path.split("/")
+    for place, part in enumerate(parts):
+        if part.startswith("{"):
+            parts[place] = quote(str(members.pop(part[1:-1])), safe="")
+    return "/".join(parts)
+
+
+def _in_query(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if any("," in item for item in value):
+            raise BadInput("a name with a comma cannot be sent over HTTP; use Thrift")
+        return ",".join(value)
+    return str(value)
+
+
+def _condition(if_version: str | None) -> dict[str, str]:
+    if if_version is None:
+        return {}
+    if if_version == "*":
+        return {"If-Match": "*"}
+    return {"If-Match": f'"{if_version}"'} if if_version else {"If-None-Match": "*"}
 
 
 def _body(response: requests.Response) -> bytes:
@@ -253,18 +322,6 @@ def _problem(
         return ServiceUnavailable(where, detail, wait_s)
     if status in (401, 403) and "was taken down" not in detail:
         return AccessDenied(detail)
+    if status == 501:
+        return BadInput(detail)
     return PermanentError(f"{where}: {detail}") if status >= 500 else BadInput(detail)
-
-
-def _report(raw: Any) -> FetchRecord | None:
-    return None if raw is None else FetchRecord.read(_plain(raw))
-
-
-def _plain(raw: Any) -> Any:
-    """JSON as plain Python values; decimal numbers, which `parse` keeps apart, become floats."""
-    if isinstance(raw, dict):
-        return {name: _plain(value) for name, value in raw.items()}
-    if isinstance(raw, list):
-        return [_plain(value) for value in raw]
-    text = getattr(raw, "text", None)
-    return raw if text is None else float(text)

@@ -1,109 +1,70 @@
 """
 Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
 
-The client checks URLs, repeats what failed for a passing reason, and keeps the deadline. A
-`Backend` carries single calls.
+Its calls are the operations of the table (`aragog.api.operations`), with their options as
+arguments. The client checks URLs, divides long lists, repeats what failed for a passing reason, and
+keeps the deadline. A `Backend` carries single requests.
 """
 
 from __future__ import annotations
 
+import inspect
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import partial
-from typing import Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from aragog.api import crawling, job_queues, reading, writing
+from aragog.api.operation import Operation
+from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TransientError
-from aragog.fetcher.outcome import FetchRecord
-from aragog.options import takes
-from aragog.pipeline.stages.enqueue import EnqueueArguments, EnqueueResult
+from aragog.options import OptionField, arguments_text
 from aragog.urls.normalize import normalize
-from aragog.urlstore.records import Record
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 DEADLINE_S = 5.0
-MOST_URLS = 1000
-"""URLs that one call sends to a server."""
 _FIRST_DELAY_S, _LAST_DELAY_S = 0.05, 1.0
-_FETCH_MARGIN_S = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedPage:
-    """The stored data of a URL after its fetch ended or the time limit passed."""
-
-    url: str
-    """Normalized."""
-    state: str
-    """`fresh`, `stale`, or `absent`: no page is stored."""
-    record: Record | None = None
-    age_s: float | None = None
-    """Since the page was last confirmed; None: never."""
-    fetching: bool = False
-    """The fetch continues: a later call may return more."""
-    reason: str | None = None
-    """Why the URL is not fetched."""
-    report: FetchRecord | None = None
-    """The last fetch: outcome, headers, redirects, latencies."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldWrite:
-    """Fields to set; see `Client.put`. The URL is normalized."""
-
-    url: str
-    fields: Mapping[str, bytes]
-    at_ms: int | None
-    if_version: str | None
+_MARGIN_S = 5.0
 
 
 class Backend(Protocol):
     """
-    Carries single calls, each within `limit_s` seconds. URLs are normalized. Threads may share it.
+    Carries single requests, each within `limit_s` seconds. Threads may share it.
 
-    Every method raises BadInput, AccessDenied, TransientError for what may work later, and
-    PermanentError for damaged data.
+    `call` raises BadInput, VersionConflict, AccessDenied, TransientError for what may work later,
+    and PermanentError for damaged data.
     """
 
-    def get_many(
-        self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
-    ) -> list[Record | None]:
-        """The records of up to `MOST_URLS` URLs, in order."""
-
-    def put(self, write: FieldWrite, *, limit_s: float) -> str:
-        """Set fields; returns the new version. Raises VersionConflict."""
-
-    def delete_fields(self, url: str, names: Sequence[str], *, limit_s: float) -> None:
-        """Delete fields."""
-
-    def remove(self, url: str, *, limit_s: float) -> None:
-        """Remove the page."""
-
-    def content(self, url: str, *, limit_s: float) -> bytes | None:
-        """The page's content."""
-
-    def watch(self, url: str, owner: str, *, limit_s: float) -> None:
-        """Keep the page fresh."""
-
-    def unwatch(self, url: str, owner: str, *, limit_s: float) -> None:
-        """End a watch."""
-
-    def fetch(
-        self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
-        request_id: str, limit_s: float,
-    ) -> FetchedPage:  # fmt: skip
-        """Fetch now."""
-
-    def enqueue(
-        self, urls: Sequence[str], request: EnqueueArguments, *, limit_s: float
-    ) -> list[EnqueueResult]:
-        """Enqueue up to `MOST_URLS` URLs."""
+    def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
+        """The answer to a request."""
 
     def close(self) -> None:
         """Close connections."""
+
+
+def _calls(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
+    """The method of the client that makes this call, with the options as arguments."""
+
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.call(operation, *args, **kwargs)
+
+    return documented(method, operation)
+
+
+def documented(method: T, operation: Operation[Any, Any]) -> T:
+    """A method with the name, the options and the text of an operation."""
+    shown: Any = method
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    options = inspect.signature(operation.request).parameters.values()
+    shown.__name__ = operation.name
+    shown.__signature__ = inspect.Signature([own, *options])
+    shown.__doc__ = f"{operation.text}\n\n{arguments_text(operation.request)}"
+    return method
 
 
 class Client(AbstractContextManager["Client"]):
@@ -117,144 +78,62 @@ class Client(AbstractContextManager["Client"]):
     - `TransientError`: no success within `deadline_s`, after retries; a write may have happened;
     - `PermanentError`: damaged data.
 
+    A method returns None where nothing is stored.
+
     Args:
         backend: carries the calls.
         deadline_s: limit of each call, its retries included. Without a server it only ends the
             retries: a call that has reached the store takes as long as the store's own limits
-            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow.
+            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A call that waits may
+            take `wait_ms` or `max_wait_ms` and 5 s.
     """
 
     def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:
         self._backend = backend
         self._deadline_s = deadline_s
 
-    def get(
-        self, url: str, fields: Sequence[str] | None = None, *, facts: bool = False
-    ) -> Record | None:
-        """
-        The stored record of a URL; None if there is none.
-
-        Args:
-            url: in any spelling; aliases are followed.
-            fields: which to read; None: all.
-            facts: also the facts of the last fetch, when the next one is due, and size and hash of
-                the content.
-        """
-        return self.get_many([url], fields, facts=facts)[0]
-
-    def get_many(
-        self, urls: Iterable[str], fields: Sequence[str] | None = None, *, facts: bool = False
-    ) -> list[Record | None]:
-        """`get` of each URL, in order; 1,000 in a request, each request with its own deadline."""
-        normalized = [normalize(url) for url in urls]
-        records: list[Record | None] = []
-        for at in range(0, len(normalized), MOST_URLS):
-            read = partial(
-                self._backend.get_many, normalized[at : at + MOST_URLS], fields, facts=facts
-            )
-            records += self._repeated(lambda limit_s, read=read: read(limit_s=limit_s))  # type: ignore[misc]
-        return records
-
-    def put(
-        self,
-        url: str,
-        fields: Mapping[str, bytes],
-        *,
-        at_ms: int | None = None,
-        if_version: str | None = None,
-    ) -> str:
-        """
-        Set fields; others stay. Returns the new version.
-
-        Args:
-            url: in any spelling.
-            fields: name to value.
-            at_ms: when the values were true; None: now. A server over HTTP knows only now.
-            if_version: write only if the record has this version; "": only if there is none.
-
-        Raises:
-            VersionConflict: it has another version; nothing was written. Such a write is sent once.
-        """
-        write = FieldWrite(normalize(url), fields, at_ms, if_version)
-        if if_version is not None:
-            return self._backend.put(write, limit_s=self._deadline_s)
-        return self._repeated(lambda limit_s: self._backend.put(write, limit_s=limit_s))
-
-    def delete_fields(self, url: str, names: Iterable[str]) -> None:
-        """Delete fields; names that the record does not have are ignored."""
-        normalized, deleted = normalize(url), list(names)
-        if deleted:
-            self._repeated(
-                lambda limit_s: self._backend.delete_fields(normalized, deleted, limit_s=limit_s)
-            )
-
-    def remove(self, url: str) -> None:
-        """Remove the page until a later fetch brings it back."""
-        normalized = normalize(url)
-        self._repeated(lambda limit_s: self._backend.remove(normalized, limit_s=limit_s))
+    get = _calls(reading.get)
+    get_many = _calls(reading.get_many)
+    outlinks = _calls(reading.outlinks)
+    inlinks = _calls(reading.inlinks)
+    count_inlinks = _calls(reading.count_inlinks)
+    aliases = _calls(reading.aliases)
+    history = _calls(reading.history)
+    content_part = _calls(reading.content_part)
+    watchers = _calls(reading.watchers)
+    changes = _calls(reading.changes)
+    put = _calls(writing.put)
+    delete_fields = _calls(writing.delete_fields)
+    remove = _calls(writing.remove)
+    add_links = _calls(writing.add_links)
+    remove_links = _calls(writing.remove_links)
+    watch = _calls(writing.watch)
+    unwatch = _calls(writing.unwatch)
+    enqueue = _calls(crawling.enqueue)
+    batch_progress = _calls(crawling.batch_progress)
+    fetch = _calls(crawling.fetch)
+    enqueue_jobs = _calls(job_queues.enqueue_jobs)
+    dequeue_jobs = _calls(job_queues.dequeue_jobs)
+    ack_jobs = _calls(job_queues.ack_jobs)
+    nack_jobs = _calls(job_queues.nack_jobs)
+    extend_jobs = _calls(job_queues.extend_jobs)
 
     def content(self, url: str) -> bytes | None:
         """The page's content as it was fetched; None if there is none."""
-        normalized = normalize(url)
-        return self._repeated(lambda limit_s: self._backend.content(normalized, limit_s=limit_s))
+        body = b""
+        while True:
+            part: ContentPart | None = self.content_part(url, offset_bytes=len(body))
+            if part is None:
+                return None
+            body += part.body
+            if not part.body or len(body) >= part.total_bytes:
+                return body
 
-    def watch(self, url: str, owner: str) -> None:
-        """Keep the URL's page fresh for `owner`. Fetches nothing itself."""
-        normalized = normalize(url)
-        self._repeated(lambda limit_s: self._backend.watch(normalized, owner, limit_s=limit_s))
-
-    def unwatch(self, url: str, owner: str) -> None:
-        """End a watch."""
-        normalized = normalize(url)
-        self._repeated(lambda limit_s: self._backend.unwatch(normalized, owner, limit_s=limit_s))
-
-    def fetch(
-        self,
-        url: str,
-        fields: Sequence[str] | None = None,
-        *,
-        max_wait_ms: int = 10_000,
-        max_age_s: float = 0.0,
-        request_id: str = "",
-    ) -> FetchedPage:
-        """
-        Fetch a URL now, politely, and return what is stored then.
-
-        Args:
-            url: in any spelling.
-            fields: which to read; None: all.
-            max_wait_ms: how long to wait, 0 to 60,000; this replaces the deadline.
-            max_age_s: do not fetch what was confirmed at most so long ago; 0: always fetch.
-            request_id: names the fetch in the logs of all stages, if this call begins it; up to 64
-                printable characters; empty: a new id.
-        """
-        normalized = normalize(url)
-        ask = partial(
-            self._backend.fetch,
-            max_wait_ms=max_wait_ms,
-            max_age_s=max_age_s,
-            request_id=request_id,
-        )
-        return self._repeated(
-            lambda limit_s: ask(normalized, fields, limit_s=limit_s),
-            max_wait_ms / 1000 + _FETCH_MARGIN_S,
-        )
-
-    @takes(EnqueueArguments)
-    def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
-        """
-        Enqueue URLs and return the result of each, in order; an invalid one does not affect others.
-
-        1,000 go in one request.
-
-        {arguments}
-        """
-        inputs: list[str] = list(urls)
-        results: list[EnqueueResult] = []
-        for at in range(0, len(inputs), MOST_URLS):
-            send = partial(self._backend.enqueue, inputs[at : at + MOST_URLS], arguments)
-            results += self._repeated(lambda limit_s, send=send: send(limit_s=limit_s))  # type: ignore[misc]
-        return results
+    def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Make a call of the table, by its options."""
+        request = _prepared(operation, operation.request(*args, **kwargs))
+        answer: R = self._divided(operation, request)
+        return answer
 
     def close(self) -> None:
         """Close connections."""
@@ -263,16 +142,55 @@ class Client(AbstractContextManager["Client"]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _repeated(self, call: Callable[[float], T], deadline_s: float | None = None) -> T:
-        """Call with the seconds that are left, until it succeeds or none are left."""
-        until_s = time.monotonic() + (deadline_s or self._deadline_s)
+    def _divided(self, operation: Operation[Any, Any], request: Any) -> Any:
+        """The answer to a request whose list may be longer than one request takes."""
+        name = operation.in_parts
+        if name is None:
+            return self._answer(operation, request)
+        items, answers = getattr(request, name), []
+        for at in range(0, len(items), MOST_ITEMS):
+            part = replace(request, **{name: items[at : at + MOST_ITEMS]})
+            answers.append(answer := self._answer(operation, part))
+            if isinstance(answer, EnqueuedUrls) and answer.batch is not None:
+                request = replace(request, batch=answer.batch)
+        if operation.answer is EnqueuedUrls:
+            results = tuple(result for answer in answers for result in answer)
+            return EnqueuedUrls(results, request.batch)
+        return [item for answer in answers for item in answer]
+
+    def _answer(self, operation: Operation[Any, Any], request: Any) -> Any:
+        deadline_s = self._deadline_s
+        if operation.waits:
+            wait_ms: int = getattr(request, "max_wait_ms", 0) or getattr(request, "wait_ms", 0)
+            deadline_s = wait_ms / 1000 + _MARGIN_S
+        if not operation.repeatable(request):
+            return self._backend.call(operation, request, limit_s=deadline_s)
+        until_s = time.monotonic() + deadline_s
         delay_s = _FIRST_DELAY_S
         while True:
             try:
-                return call(until_s - time.monotonic())
+                return self._backend.call(operation, request, limit_s=until_s - time.monotonic())
             except TransientError as error:
                 wait_s = max(delay_s * random.uniform(0.5, 1.5), getattr(error, "retry_after_s", 0))
                 if time.monotonic() + wait_s >= until_s:
                     raise
                 time.sleep(wait_s)
                 delay_s = min(_LAST_DELAY_S, 2 * delay_s)
+
+
+def _prepared(operation: Operation[Any, Any], request: Any) -> Any:
+    """The request with its URLs normalized, and its lists as sequences."""
+    changed = {
+        field.name: value
+        for field in operation.fields
+        if (value := _plain(field, own := getattr(request, field.name))) is not own
+    }
+    return replace(request, **changed) if changed else request
+
+
+def _plain(field: OptionField, value: Any) -> Any:
+    if field.origin is Sequence and value is not None and not isinstance(value, list | tuple | str):
+        value = list(value)
+    if not field.option.is_url:
+        return value
+    return normalize(value) if isinstance(value, str) else [normalize(url) for url in value]

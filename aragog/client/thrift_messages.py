@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
 import thriftpy2
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined]
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
+from aragog.api.values import PageRecord
 from aragog.errors import (
     AccessDenied,
     AragogError,
@@ -20,8 +20,6 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
-from aragog.fetcher.outcome import FetchRecord, Hop
-from aragog.urlstore.records import Record
 
 FILE = Path(__file__).parent.parent / "api" / "urlstore.thrift"
 idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
@@ -89,35 +87,8 @@ def refuse(result: Any) -> None:
     raise BadInput(result.message)
 
 
-def record_of(record: Any) -> Record:
-    """A record of the contract as one of the store."""
-    facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
-    return Record(
-        record.url,
-        record.canonical_url,
-        record.fields,
-        facts,
-        record.version,
-        content_hash=record.content_hash,
-        content_bytes=record.content_bytes,
-        due_at_ms=record.due_at_ms,
-        from_standby=bool(record.from_standby),
-    )
-
-
-def without_fields(record: Record | None) -> Record | None:
+def without_fields(record: PageRecord | None) -> PageRecord | None:
     """The record for a caller who asked for no fields: to the contract, none means all."""
     if record is not None:
         record.fields.clear()
     return record
-
-
-def report_of(report: Any) -> FetchRecord:
-    """A fetch report of the contract as one of the store."""
-    plain = {name: value for name, value in vars(report).items() if name not in ("headers", "hops")}
-    hops = [Hop(**{**vars(hop), "headers": _headers(hop.headers)}) for hop in report.hops]
-    return FetchRecord(**plain, headers=_headers(report.headers), hops=tuple(hops))
-
-
-def _headers(headers: Sequence[Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((header.name, header.value) for header in headers)

@@ -26,9 +26,10 @@ from thriftpy2.transport import TCyFramedTransportFactory
 from aragog.api.http import views
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
+from aragog.api.operation import Parts
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift.server import ThriftServer
-from aragog.api.thrift.services.urlstore import UrlStoreService
+from aragog.api.thrift.services.operations import services
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
@@ -106,7 +107,7 @@ def thrift(store: UrlStore, sock: socket.socket) -> None:
     """The project's Thrift services."""
 
     async def serve() -> None:
-        await ThriftServer({"UrlStore": UrlStoreService(store)}, ServingSettings()).start(sock)
+        await ThriftServer(services(Parts(store=store)), ServingSettings()).start(sock)
         await asyncio.Event().wait()
 
     uvloop.run(serve())

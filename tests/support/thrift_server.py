@@ -23,12 +23,12 @@ from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TFramedTransport, TSocket
 
 from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.jobs import Jobs
+from aragog.api.operation import Parts
 from aragog.api.thrift.contract import FILE
 from aragog.api.thrift.listening import listen, tls_context
 from aragog.api.thrift.server import ThriftServer
-from aragog.api.thrift.services.fetcher import FetcherService
-from aragog.api.thrift.services.pinlater import PinLaterService
-from aragog.api.thrift.services.urlstore import UrlStoreService
+from aragog.api.thrift.services.operations import services
 from aragog.settings import ServingSettings
 from tests.support.missing_parts import THRIFT, skip_without
 
@@ -56,21 +56,23 @@ class Running:
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
-    **options: Any,
+    batches: Any = None,     **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
     [sock] = listen(settings)
-    jobs = PinLaterService(cluster, settings.max_waiting)
-    services = {
-        "UrlStore": service or UrlStoreService(store, read, FieldWriters(settings.field_writers)),
-        "Fetcher": FetcherService(enqueue, fetching, store),
-        "PinLater": jobs,
-    }
+    jobs = Jobs(cluster, settings.max_waiting) if cluster else None
+    parts = Parts(
+        store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,
+        fetching=fetching, batches=batches, jobs=jobs,
+    )  # fmt: skip
+    handlers = services(parts)
+    if service is not None:
+        handlers["UrlStore"] = service
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = ThriftServer(services, settings, embedded=embedded, tokens=shared_tokens)
+    server = ThriftServer(handlers, settings, embedded=embedded, tokens=shared_tokens)
     start = server.start(sock, tls=tls_context(settings))
     asyncio.run_coroutine_threadsafe(start, loop).result(TIMEOUT_S)
     running_server = Running(sock.getsockname()[1], server, loop)
@@ -78,7 +80,8 @@ def running(
         yield running_server
     finally:
         running_server.drain()
-        jobs.close()
+        if jobs is not None:
+            jobs.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(TIMEOUT_S)
         assert not thread.is_alive()

@@ -10,6 +10,7 @@ EXAMPLES = {
     errors.InvalidField: ("f", "too long"),
     errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),
+    errors.Unsupported: ("this server does not fetch",),
     errors.InvalidMessage: ("batch.v", "unknown"),
     errors.VersionConflict: ("http://a/", "1", "2"),
     errors.StoreUnavailable: ("sqlite", "disk full"),

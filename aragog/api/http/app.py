@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aragog.api.auth.field_writers import FieldWriters
 from aragog.api.auth.tokens import READ, WRITE, Tokens
 from aragog.api.http.calls import StoreCalls
 from aragog.api.http.compression import Compressed
@@ -20,12 +22,14 @@ from aragog.api.http.records.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
 from aragog.api.http.routes.fetches import Fetches
 from aragog.api.http.routes.lookup import Lookup
+from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.http.routes.reads import Reads
 from aragog.api.http.routes.status import Status
-from aragog.api.http.routes.watches import WatchRoutes
 from aragog.api.http.routes.writes import Writes
 from aragog.api.http.services import Services
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.operation import Parts
+from aragog.api.operations import OPERATIONS
 from aragog.api.problems import Problem
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -63,6 +67,17 @@ class Api:
         self._calls = StoreCalls(store, settings, services.read)
         self._fetching = services.fetching
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
+        self.parts = Parts(
+            store=store,
+            read=services.read,
+            writers=FieldWriters(settings.field_writers),
+            enqueue=services.enqueue,
+            fetching=services.fetching,
+            batches=services.batches,
+            jobs=services.jobs,
+        )
+        """What operations use, for another server of the same process."""
+        self._operations = OperationRoutes(self._calls, self.parts)
         self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
         self._status = Status(self._calls, services.metrics)
         observer = Observer(settings)
@@ -114,47 +129,49 @@ class Api:
         self._calls.close()
 
     def _router(self, services: Services) -> Router:
-        status, writes, watches = (
-            self._status, Writes(self._calls, services), WatchRoutes(self._calls)
-        )  # fmt: skip
-        fetches = Fetches(self._calls, services.fetching)
-        reads = Reads(self._calls, fetches, self._may_fetch)
+        status, writes = self._status, Writes(self._calls.store, self._operations)
+        fetches = Fetches(self._calls, services.fetching, self._operations)
+        reads = Reads(self._calls, fetches, self._may_fetch, self._operations)
         lookup = Lookup(self._calls, services, self._tokens)
 
         async def front(request: Request) -> Response:
             html = "text/html" in request.headers.get("accept", "")
             return await (lookup.get(request) if html else status.index(request))
 
+        paths: dict[str, dict[str, Endpoint]] = {
+            "/v1/urls": {"GET": reads.url, "PUT": writes.put, "PATCH": writes.patch,
+                         "DELETE": writes.delete},
+            "/v1/urls:batchGet": {"POST": reads.batch_get},
+            "/v1/links": {"GET": reads.links},
+            "/v1/history": {"GET": reads.history},
+            "/v1/content": {"GET": reads.content},
+            "/v1/changes": {"GET": self._changes.answer},
+            "/v1/fetch": {"POST": fetches.post},
+            "/metrics": {"GET": status.metrics},
+        }  # fmt: skip
+        for operation in OPERATIONS.values():
+            if operation.http is not None and not operation.http.own_code:
+                endpoint = partial(self._operations.answer, operation)
+                paths.setdefault(operation.http.path, {})[operation.http.method] = endpoint
         return Router(
             [
-                self._route("/v1/urls", GET=reads.url, PUT=writes.put, PATCH=writes.patch,
-                            DELETE=writes.delete),
-                self._route("/v1/urls:batchGet", POST=reads.batch_get),
-                self._route("/v1/links", GET=reads.links),
-                self._route("/v1/aliases", GET=reads.aliases),
-                self._route("/v1/history", GET=reads.history),
-                self._route("/v1/content", GET=reads.content),
-                self._route("/v1/changes", GET=self._changes.answer),
-                self._route("/v1/watches", GET=watches.list, PUT=watches.put,
-                            DELETE=watches.delete),
-                self._route("/v1/fetch", POST=fetches.post),
-                self._route("/v1/enqueue", POST=writes.enqueue),
-                self._route("/v1/batches/{batch}", GET=writes.progress),
-                self._route("/metrics", GET=status.metrics),
-                self._route("/", open_to_all=True, GET=front, POST=lookup.post),
-                self._route("/docs", open_to_all=True, GET=status.docs),
-                self._route("/openapi.json", open_to_all=True, GET=status.openapi),
-                self._route("/healthz", open_to_all=True, GET=status.health),
-                self._route("/readyz", open_to_all=True, GET=status.ready),
+                *(self._route(path, methods) for path, methods in paths.items()),
+                self._route("/", {"GET": front, "POST": lookup.post}, open_to_all=True),
+                self._route("/docs", {"GET": status.docs}, open_to_all=True),
+                self._route("/openapi.json", {"GET": status.openapi}, open_to_all=True),
+                self._route("/healthz", {"GET": status.health}, open_to_all=True),
+                self._route("/readyz", {"GET": status.ready}, open_to_all=True),
             ],
             redirect_slashes=False,
             default=_no_such_path,
-        )  # fmt: skip
+        )
 
     def _may_fetch(self, request: Request) -> None:
         self._tokens.check(request.headers.get("authorization"), WRITE, counts=False)
 
-    def _route(self, path: str, *, open_to_all: bool = False, **methods: Endpoint) -> Route:
+    def _route(
+        self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
+    ) -> Route:
         """The route of one path; it responds 405 to methods that the path does not have."""
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
@@ -198,9 +215,15 @@ class _Endpoint:
             await response(scope, receive, send)
 
 
+_SCOPES = {
+    (operation.http.path, operation.http.method): operation.scope
+    for operation in OPERATIONS.values()
+    if operation.http is not None
+}
+
+
 def _scope_of(path: str, method: str) -> str:
-    reading = method == "GET" or path.endswith(":batchGet")
-    return READ if reading else WRITE
+    return _SCOPES.get((path, method), READ if method == "GET" else WRITE)
 
 
 async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:

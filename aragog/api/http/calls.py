@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -14,6 +14,8 @@ from aragog.api.hedging import HedgedResult, ReadStore, unhedged
 from aragog.api.http.compression import plain_tag
 from aragog.api.http.records.read_batches import body_tag
 from aragog.api.http.records.store_threads import StoreThreads
+from aragog.api.operation import Pool
+from aragog.api.steps import Run
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 
@@ -120,6 +122,23 @@ class StoreCalls:
     ) -> T:
         """Run a call of the readiness probe, which must not wait for requests."""
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    def runner(self, pool: Pool) -> Run:
+        """Runs calls in the threads of what an operation blocks on, within their deadline."""
+        return {
+            Pool.STORE: self._in_time(self._metadata, self.deadline_s),
+            Pool.CONTENT: self._in_time(self._content, self._content_deadline_s),
+            Pool.FEED: self._in_time(self._feed, self.deadline_s),
+            Pool.BROKER: self._in_time(self._broker, self._content_deadline_s),
+            Pool.FETCH: self._in_time(self._fetching, self._content_deadline_s),
+        }[pool]
+
+    @staticmethod
+    def _in_time(threads: StoreThreads, deadline_s: float) -> Run:
+        def run(call: Callable[[], T], /) -> Awaitable[T]:
+            return threads.run(call, deadline_s)
+
+        return run
 
     @property
     def running(self) -> int:

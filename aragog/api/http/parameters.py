@@ -43,6 +43,10 @@ class Query:
         """A parameter; `default` if it is missing or empty."""
         return self._values.get(name) or default
 
+    def texts(self) -> dict[str, str]:
+        """All parameters."""
+        return dict(self._values)
+
     def required(self, name: str) -> str:
         """A required parameter; raises BadInput if it is missing or empty."""
         value: str | None = self._values.get(name)

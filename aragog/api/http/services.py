@@ -9,6 +9,7 @@ from typing import Any
 from aragog.api.batches import Batches
 from aragog.api.fetching import Fetching
 from aragog.api.hedging import ReadStore
+from aragog.api.jobs import Jobs
 from aragog.pipeline.stages.enqueue import EnqueueResult
 
 Enqueue = Callable[..., Iterable[EnqueueResult]]
@@ -26,6 +27,8 @@ class Services:
     """For `POST /v1/fetch`, and reads with `max_age` or `max_wait_ms`."""
     batches: Batches | None = None
     """For batch ids of enqueued URLs; without it there are none."""
+    jobs: Jobs | None = None
+    """For the queues of workers in other programs."""
     explain: Explain | None = None
     """Explains a URL on the look-up page; without it the page shows what is stored."""
     read: ReadStore | None = None

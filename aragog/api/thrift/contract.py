@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum, auto
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -12,30 +11,18 @@ from typing import Any
 import thriftpy2
 from thriftpy2.thrift import TType
 
-from aragog.api.auth.tokens import READ, WRITE
+from aragog.api.operation import Pool
+from aragog.api.operations import OPERATIONS
 
 FILE = Path(__file__).parent.parent / "urlstore.thrift"
 idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
 
 CALL, REPLY, EXCEPTION = 1, 2, 3
-MOST_ITEMS = 1000
-"""URLs, links or jobs in one call."""
 
-_READS = frozenset(
-    ["get", "getMany", "outlinks", "inlinks", "countInlinks", "content", "aliases", "history"]
-)
+_OPERATIONS = {operation.thrift: operation for operation in OPERATIONS.values() if operation.thrift}
 _SESSION = frozenset(["ping", "authenticate"])
 _I32 = Struct(">i")
 _VERSION_1 = 0x80010000
-
-
-class Pool(StrEnum):
-    """The thread pool of a call: one for each kind, so that a stalled call delays no other kind."""
-
-    STORE = auto()
-    CONTENT = auto()
-    BROKER = auto()
-    FETCH = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +70,14 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
         for name in kind.thrift_services:
             if name in _SESSION:
                 continue
+            operation = _OPERATIONS[service, name]
             arguments = getattr(kind, f"{name}_args")
             first_type, first, *_ = arguments.thrift_spec[1]
             method = Method(
                 service,
                 name,
-                READ if service == "UrlStore" and name in _READS else WRITE,
-                _pool(service, name),
+                operation.scope,
+                operation.pool,
                 arguments,
                 first,
                 first_type == TType.LIST,
@@ -116,11 +104,3 @@ def head(kind: int, name: bytes) -> bytes:
     """The head of a message, without its sequence number."""
     version = (_VERSION_1 | kind) - 2**32
     return _I32.pack(version) + _I32.pack(len(name)) + name
-
-
-def _pool(service: str, name: str) -> Pool:
-    if service == "PinLater" or (service, name) == ("Fetcher", "enqueue"):
-        return Pool.BROKER
-    if service == "Fetcher":
-        return Pool.FETCH
-    return Pool.CONTENT if name in ("content", "remove") else Pool.STORE

@@ -20,6 +20,7 @@ from aragog.api.access_log import AccessLog
 from aragog.api.auth.tokens import Tokens
 from aragog.api.clients import Clients
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.operation import Pool
 from aragog.api.problems import Problem
 from aragog.api.steps import Wait
 from aragog.api.stopping import QUIET_S, stop_listening
@@ -29,7 +30,7 @@ from aragog.api.thrift.calls.call_threads import CallThreads
 from aragog.api.thrift.calls.parked_calls import ParkedCalls
 from aragog.api.thrift.calls.session import session_reply
 from aragog.api.thrift.connection import Connection, limits_s
-from aragog.api.thrift.contract import Pool, methods
+from aragog.api.thrift.contract import methods
 from aragog.api.thrift.errors import raised_for, too_late, unavailable
 from aragog.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
@@ -79,7 +80,7 @@ class ThriftServer:
         self._most = settings.max_in_flight
         self._handshake_s = settings.head_timeout_s
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
-        self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
+        self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s, Pool.FEED: short_s}
         self._threads = CallThreads(settings, embedded=embedded, wake=self._flush_from_thread)
         self._clients: Clients[Connection] = Clients(settings)
         self._parked = ParkedCalls(self._submit)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined]
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.api.thrift.contract import CALL, EXCEPTION, MOST_ITEMS, REPLY, Encoded, Method, head
+from aragog.api.thrift.contract import CALL, EXCEPTION, REPLY, Encoded, Method, head
+from aragog.api.values import MOST_ITEMS
 
 MOST_DEPTH = 8
 MOST_VALUES = 20_000

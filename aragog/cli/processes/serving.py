@@ -23,7 +23,7 @@ from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
 from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.fetching import batches, fetching
+from aragog.bootstrap.fetching import batches, fetching, job_queues
 from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.standby import hedged_reads
 from aragog.bootstrap.stores import url_store
@@ -78,23 +78,24 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         Aragog(settings) as producer,
         contextlib.closing(MetricShipper(metric_totals(settings).add).start()),
         contextlib.closing(fetching(settings, store, producer.enqueue)) as fetches,
+        contextlib.ExitStack() as waits,
     ):
         parts = components(settings)
+        jobs = job_queues(settings)
+        if jobs is not None:
+            waits.callback(jobs.close)
         services = Services(
             enqueue=producer.enqueue,
             fetching=fetches,
             batches=batches(settings),
+            jobs=jobs,
             explain=lambda url: explain_url(url, parts).as_dict(),
             read=hedged.read if hedged else None,
             metrics=prometheus_client.generate_latest,
         )
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
         api = Api(store, settings.serving, services, tokens)
-        beside = (
-            ThriftServices(settings, store, producer.enqueue, fetches, thrift, tokens, hedged)
-            if thrift
-            else None
-        )
+        beside = ThriftServices(settings, api.parts, thrift, tokens) if thrift else None
         if beside is not None:
             prometheus_client.REGISTRY.register(beside.metrics)
         # A full collection of all that was imported would stop all requests for 40 ms.

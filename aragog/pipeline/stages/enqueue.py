@@ -157,6 +157,7 @@ class EnqueueArguments:
             "Follow only links and sitemap entries that match one of these patterns for whole "
             "normalized URLs, in which `*` matches any characters. Empty: all.",
             most_items=50,
+            thrift="include_patterns",
             cli="Follow only links that match, `*` for any characters; repeatable.",
         ),
     ] = ()
@@ -165,6 +166,7 @@ class EnqueueArguments:
         Option(
             "Follow none that match one of these.",
             most_items=50,
+            thrift="exclude_patterns",
             cli="Follow no link that matches; repeatable.",
         ),
     ] = ()

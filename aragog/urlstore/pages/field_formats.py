@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -34,6 +35,12 @@ Format = Literal["text", "integer", "decimal", "json", "bytes"]
 # The values of these are JSON (aragog/pages/rich_pins.py). The last three are kept for page types
 # that schema.org has and no page type reads yet.
 EXTRACTED = frozenset({"page", *page_types.NAMES, "person", "organization", "event"})
+
+
+DECIMAL_FIELDS = frozenset(
+    ["product.price", "product.price_high", "product.list_price", "app.price"]
+)
+"""Fields of Rich Pins whose JSON string is a decimal number."""
 
 
 def is_extracted(name: str) -> bool:
@@ -99,6 +106,22 @@ class FieldFormats:
             return int(value) if kind == "integer" else read
         except (ValueError, RecursionError):
             return _base64(value)
+
+    def decode(self, name: str, value: bytes) -> Any:
+        """
+        A field's bytes as a Python value: `str`, `int`, `Decimal`, or what JSON holds.
+
+        Numbers in JSON that are not whole are `Decimal`, and so are the prices of Rich Pins. Bytes
+        that do not fit the format stay bytes.
+        """
+        kind = self.of(name)
+        try:
+            if kind == "json":
+                decoded = json.loads(value, parse_float=Decimal, parse_constant=_no_constant)
+                return Decimal(decoded) if name in DECIMAL_FIELDS else decoded
+            return _DECODERS[kind](value)
+        except (ValueError, TypeError, RecursionError, InvalidOperation):
+            return value
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
@@ -223,6 +246,12 @@ _READERS: dict[Format, Callable[[bytes], Any]] = {
     "decimal": _read_decimal,
     "json": _read_json,
     "bytes": _base64,
+}
+_DECODERS: dict[Format, Callable[[bytes], Any]] = {
+    "text": bytes.decode,
+    "integer": int,
+    "decimal": lambda value: Decimal(value.decode()),
+    "bytes": bytes,
 }
 _WRITERS: dict[Format, Callable[[Any], bytes]] = {
     "text": _write_text,

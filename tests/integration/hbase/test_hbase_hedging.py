@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from aragog.api.http.services import Services
-from aragog.api.thrift.services.urlstore import UrlStoreService
 from aragog.bootstrap.standby import hedged_reads
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings, Settings
@@ -64,10 +63,9 @@ def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_pri
     proxy, primary, hedged = late_primary
     for _ in range(500):  # reads save up what hedges spend
         hedged.policy.begun()
-    service = UrlStoreService(primary, hedged.read)
     with (
         api_server.running(primary, Services(read=hedged.read)) as api,
-        thrift_server.running(primary, service=service, embedded=False) as server,
+        thrift_server.running(primary, read=hedged.read, embedded=False) as server,
         apache.client(server.port) as client,
     ):
         paths = [f"/v1/urls?url={URL}{more}" for more in ("&fields=title&include=", "")]

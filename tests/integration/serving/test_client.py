@@ -16,8 +16,9 @@ from aragog.api.auth.tokens import make
 from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.hedging import HedgedResult
 from aragog.api.http.services import Services
+from aragog.api.operation import Parts
 from aragog.bootstrap.clients import open_client
-from aragog.client import AsyncClient, Client, FetchedPage, connect, connect_async
+from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
 from aragog.errors import (
@@ -82,20 +83,6 @@ class Fetching:
     def drain(self):
         """Nobody waits."""
 
-    def direct(self, url, fields, max_wait_ms, max_age_s, request_id):
-        from aragog.api.fetching import FetchRequest
-
-        response = self.fetch_now(
-            FetchRequest(
-                url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s,
-                request_id=request_id,
-            )
-        )  # fmt: skip
-        return FetchedPage(
-            url=response.url, state=response.state.value, record=response.record, age_s=response.age_s,
-            report=self.store.pages.fetch_report(response.url),
-        )  # fmt: skip
-
 
 class Part:
     """A store, and who plays the rest of the system."""
@@ -105,6 +92,10 @@ class Part:
         self.store = self.stand.store
         self.producer = Producer()
         self.fetching = Fetching(self.store)
+
+    def parts(self):
+        """What operations use."""
+        return Parts(store=self.store, enqueue=self.producer.enqueue, fetching=self.fetching)
 
 
 @contextmanager
@@ -130,7 +121,7 @@ def part():
 @pytest.fixture(params=["thrift", "http", "direct"])
 def client(request, part):
     if request.param == "direct":
-        with Client(DirectBackend(part.store, part.producer, part.fetching.direct)) as client:
+        with Client(DirectBackend(part.parts())) as client:
             yield client
         return
     with (

@@ -8,6 +8,8 @@ from schemathesis.checks import positive_data_acceptance
 from aragog.api.batches import Batches
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.services import Services
+from aragog.api.jobs import Jobs
+from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
@@ -28,8 +30,11 @@ def api(pipeline_stand, redis_client, redis_url):
     store, enqueue, fetching = served_page(pipeline_stand, redis_client, A)
     limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
     batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
-    with running(store, Services(enqueue=enqueue, fetching=fetching, batches=batches)) as server:
+    jobs = Jobs(Cluster(connect_shards([redis_url.replace("db=0", "db=1")])))
+    services = Services(enqueue=enqueue, fetching=fetching, batches=batches, jobs=jobs)
+    with running(store, services) as server:
         yield server
+    jobs.close()
     fetching.close()
     limiter.close()
 

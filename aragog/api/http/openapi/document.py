@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import types
+import typing
 from typing import Any
 
+from aragog.api.auth.tokens import READ
+from aragog.api.http.openapi.derived import answer_schema, body_schema, parameters
 from aragog.api.http.openapi.schemas import REQUEST_ID, SCHEMAS
+from aragog.api.operation import HttpRoute, Pool
+from aragog.api.operation import Operation as AnyOperation
+from aragog.api.operations import OPERATIONS
 
 Operation = dict[str, Any]
 
@@ -60,7 +67,6 @@ _URL = _parameter(
     type="string", minLength=1,
 )  # fmt: skip
 _FIELDS = _parameter("fields", "Field names, separated by commas; default: all.")
-_OWNER = _parameter("owner", "The owner of the watch: 1 to 200 bytes.", required=True)
 _READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
 
 
@@ -194,9 +200,6 @@ DOCUMENT: dict[str, Any] = {
                 schema="Links",
             )
         },
-        "/v1/aliases": {
-            "get": _read("getAliases", "URLs that lead to the same page", schema="Aliases")
-        },
         "/v1/history": {
             "get": _read(
                 "getHistory", "Earlier values of a field, newest first",
@@ -228,20 +231,6 @@ DOCUMENT: dict[str, Any] = {
                 security=_READ,
             )
         },
-        "/v1/watches": {
-            "get": _operation(
-                "getWatches", "Owners that watch a URL's page", _URL,
-                responses={"200": _json("The owners, sorted.", "Watchers")}, security=_READ,
-            ),
-            "put": _operation(
-                "putWatch", "Keep a URL's page fresh for an owner", _URL, _OWNER,
-                responses={"204": {"description": "Watched."}}, security=_WRITE,
-            ),
-            "delete": _operation(
-                "deleteWatch", "End an owner's watch; the page stays", _URL, _OWNER,
-                responses={"204": {"description": "No longer watched."}}, security=_WRITE,
-            ),
-        },
         "/v1/fetch": {
             "post": _operation(
                 "fetch", "Fetch a URL now, politely; callers of the same URL cause one fetch",
@@ -249,21 +238,6 @@ DOCUMENT: dict[str, Any] = {
                 responses={"200": _json("What is stored now.", "Fetched"),
                          "202": _json("What is stored now; the fetch continues.", "Fetched")},
                 security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
-            )
-        },
-        "/v1/batches/{batch}": {
-            "get": _operation(
-                "getBatch", "How far a batch of enqueued URLs is, and when it will be done",
-                {**_parameter("batch", "The id that /v1/enqueue returned.", required=True),
-                 "in": "path"},
-                responses={"200": _json("Its progress.", "BatchProgress")},
-                security=_READ, problems="400 401 403 404 421 500 501 503 504",
-            )
-        },
-        "/v1/enqueue": {
-            "post": _for_each_url(
-                "enqueue", "Send up to 1,000 URLs to be fetched, with a result for each", "202",
-                body="Enqueue", result="Enqueued", security=_WRITE, problems="501",
             )
         },
         "/metrics": {
@@ -285,3 +259,38 @@ DOCUMENT: dict[str, Any] = {
         "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
     },
 }  # fmt: skip
+
+
+def _derived(operation: AnyOperation[Any, Any], route: HttpRoute) -> Operation:
+    """The entry of an operation whose representation is its options and its answer as JSON."""
+    name = _camel(operation.name)
+    answer, body = answer_schema(operation, route), body_schema(operation, route)
+    if body is not None:
+        SCHEMAS[f"{name[0].upper()}{name[1:]}Request"] = body
+    responses: dict[str, Any] = {"204": {"description": "Done."}}
+    if answer is not None:
+        content = {"application/json": {"schema": answer}}
+        responses = {str(route.status): {"description": "The answer.", "content": content}}
+    missing = "404" if types.NoneType in typing.get_args(operation.answer) else ""
+    needed = "413 415" if body is not None else ""
+    unsupported = "501" if operation.pool is not Pool.STORE else ""
+    return _operation(
+        name,
+        operation.text.partition("\n")[0],
+        *parameters(operation, route),
+        responses=responses,
+        problems=f"400 401 403 {missing} {needed} 421 500 {unsupported} 503 504",
+        security=_READ if operation.scope == READ else _WRITE,
+        body=None if body is None else f"{name[0].upper()}{name[1:]}Request",
+    )
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+for _entry in OPERATIONS.values():
+    if _entry.http is not None and not _entry.http.own_code:
+        _path = DOCUMENT["paths"].setdefault(_entry.http.path, {})
+        _path[_entry.http.method.lower()] = _derived(_entry, _entry.http)

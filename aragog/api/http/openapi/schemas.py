@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from aragog.api import crawling
+from aragog.api.http.openapi.derived import object_schema
 from aragog.fetcher.outcome import SINGLE_VALUES
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -141,7 +143,6 @@ SCHEMAS: dict[str, Any] = {
         cursor=_optional("string"),
         count={**_NUMBER, "description": "Of all inlinks; with direction=in."},
     ),
-    "Aliases": _object("aliases", aliases=_TEXTS),
     "History": _object("history", history=_list(_object("value at_ms", value={}, at_ms=_NUMBER))),
     "Change": _object(
         "cursor kind url at_ms owners fields",
@@ -153,67 +154,7 @@ SCHEMAS: dict[str, Any] = {
         fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
     ),
     "Changes": _object("changes cursor", changes=_list(_ref("Change")), cursor=_optional("string")),
-    "Enqueue": _object(
-        "urls",
-        urls=_URLS,
-        priority={**_NUMBER, "minimum": 0, "maximum": 9},
-        depth={**_NUMBER, "minimum": 0, "maximum": 100},
-        run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
-        refresh={"type": "boolean"},
-        sitemap={"type": "boolean"},
-        request_id=REQUEST_ID,
-        batch={**_optional("string"), "description": "Add to the batch of an earlier call."},
-    ),
-    "EnqueueResult": _object(
-        "input status url reason",
-        input=_TEXT,
-        status={**_TEXT, "description": "accepted, already waiting, invalid, or taken down."},
-        url=_optional("string"),
-        reason=_optional("string"),
-    ),
-    "Enqueued": _object(
-        "results",
-        results=_list(_ref("EnqueueResult")),
-        batch={**_TEXT, "description": "For /v1/batches; send it to add to this batch."},
-    ),
-    "DomainProgress": _object(
-        "domain in_flight qps finish_at_ms",
-        domain=_TEXT,
-        in_flight=_NUMBER,
-        qps={"type": "number", "description": "Its current rate, in requests/s."},
-        finish_at_ms=_NUMBER,
-    ),
-    "BatchProgress": _object(
-        "batch total done in_flight estimated_finish_at_ms slowest",
-        batch=_TEXT,
-        total=_NUMBER,
-        done={**_NUMBER, "description": "Stored, or given up."},
-        in_flight=_NUMBER,
-        estimated_finish_at_ms={
-            **_optional("integer"),
-            "description": "By the slots and rates of its domains; null when all is done.",
-        },
-        slowest=_list(_ref("DomainProgress")),
-    ),
-    "Fetch": _object(
-        "url",
-        url=_TEXT,
-        max_wait_ms={**_NUMBER, "minimum": 0, "maximum": 60_000, "default": 10_000},
-        max_age={
-            "type": "number",
-            "minimum": 0,
-            "maximum": 10**10,
-            "default": 0,
-            "description": "Accept a page that was confirmed so many seconds ago; 0: fetch.",
-        },
-        field_max_age={
-            "type": ["object", "null"],
-            "additionalProperties": {"type": "number", "minimum": 0, "maximum": 10**10},
-            "description": "The same for single fields.",
-        },
-        fields={**_TEXTS, "type": ["array", "null"]},
-        request_id=REQUEST_ID,
-    ),
+    "Fetch": object_schema(crawling.fetch.fields),
     "Freshness": _object("state fetching", **_FRESHNESS),
     "Fetched": _object(
         "url state fetching record fetch",
@@ -222,6 +163,5 @@ SCHEMAS: dict[str, Any] = {
         record={"anyOf": [_ref("Record"), {"type": "null"}]},
         fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
     ),
-    "Watchers": _object("owners", owners=_TEXTS),
     "State": _object("status", status=_TEXT),
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 
 import orjson
 from starlette.requests import Request
@@ -18,19 +19,15 @@ from starlette.responses import Response, StreamingResponse
 
 from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.parameters import Query
+from aragog.api.json_values import from_query
 from aragog.api.problems import Overloaded, unavailable
+from aragog.api.reading import LOOK_S, NOW, ChangesRequest, read_changes
 from aragog.errors import TransientError
+from aragog.options import checked
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.urlstore.feed.change import Change
 from aragog.urlstore.records import ListPage
-from aragog.urlstore.store import UrlStore
-from aragog.urlstore.takedowns.tombstones import site_name
 
-NOW = "now"
-"""The cursor of the feed's current end."""
-MOST = 1000
-LONGEST_WAIT_MS = 30_000
-LOOK_S = 0.5
 HEARTBEAT_S = 15.0
 
 
@@ -60,7 +57,7 @@ class ChangesApi:
 
     async def answer(self, request: Request) -> Response:
         """`GET /v1/changes`: a JSON response, after `wait_ms` at most, or a stream of events."""
-        query = _Asked(request)
+        query = _asked(request)
         if self._readers >= self._most_readers:
             raise unavailable("too many readers of the feed at once")
         if "text/event-stream" in request.headers.get("accept", ""):
@@ -72,7 +69,7 @@ class ChangesApi:
             )
         return await self._poll(query)
 
-    async def _poll(self, query: _Asked) -> Response:
+    async def _poll(self, query: ChangesRequest) -> Response:
         self._readers += 1
         try:
             page = await self._page(query, query.cursor)
@@ -87,7 +84,7 @@ class ChangesApi:
         body = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
         return json_response(body)
 
-    async def _events(self, query: _Asked) -> AsyncGenerator[bytes, None]:
+    async def _events(self, query: ChangesRequest) -> AsyncGenerator[bytes, None]:
         self._readers += 1
         try:
             cursor, silent_s = query.cursor, 0.0
@@ -108,27 +105,15 @@ class ChangesApi:
         finally:
             self._readers -= 1
 
-    async def _page(self, query: _Asked, cursor: str | None) -> ListPage[Change]:
-        return await self._calls.feed(_read, query, cursor)
+    async def _page(self, query: ChangesRequest, cursor: str | None) -> ListPage[Change]:
+        return await self._calls.feed(read_changes, query, cursor)
 
 
-def _read(store: UrlStore, query: _Asked, cursor: str | None) -> ListPage[Change]:
-    if cursor == NOW:
-        cursor = store.feed.end()
-    return store.feed.changes(cursor, query.limit, owner=query.owner, host=query.host)
-
-
-class _Asked:
+def _asked(request: Request) -> ChangesRequest:
     """The parameters of a request; raises BadInput when they are invalid."""
-
-    def __init__(self, request: Request) -> None:
-        query = Query(request)
-        self.cursor = request.headers.get("last-event-id") or query.get("cursor")
-        self.owner = query.get("owner")
-        host = query.get("host")
-        self.host = site_name(host) if host else None
-        self.limit = query.number("limit", 100, least=1, most=MOST)
-        self.wait_ms = query.number("wait_ms", 0, least=0, most=LONGEST_WAIT_MS)
+    query: ChangesRequest = checked(from_query(ChangesRequest, Query(request).texts()))
+    last = request.headers.get("last-event-id")
+    return replace(query, cursor=last) if last else query
 
 
 def _event(change: Change, read: Reader) -> bytes:

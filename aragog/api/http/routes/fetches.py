@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.api import crawling
 from aragog.api.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest, FetchResponse
 from aragog.api.http import views
 from aragog.api.http.calls import StoreCalls, json_response, tagged
@@ -16,14 +17,13 @@ from aragog.api.http.parameters import (
     MOST_FIELDS,
     Query,
     json_object,
-    optional_strings,
     refuse_cross_site,
-    request_id,
 )
+from aragog.api.http.routes.operations import OperationRoutes
+from aragog.api.json_values import request_of, to_json
 from aragog.api.problems import Problem
+from aragog.api.values import FetchedPage
 from aragog.errors import BadInput
-from aragog.fetcher.outcome import FetchRecord
-from aragog.urlstore.store import UrlStore
 
 DEFAULT_WAIT_MS = 10_000
 """How long `POST /v1/fetch` waits by default."""
@@ -37,32 +37,25 @@ class Fetches:
     Args:
         calls: runs store calls.
         fetching: the service; None: this server does not fetch and responds 501.
+        operations: makes the fetches of `POST /v1/fetch`.
     """
 
-    def __init__(self, calls: StoreCalls, fetching: Fetching | None) -> None:
+    def __init__(
+        self, calls: StoreCalls, fetching: Fetching | None, operations: OperationRoutes
+    ) -> None:
+        self._operations = operations
         self._calls = calls
         self._fetching = fetching
 
     async def post(self, request: Request) -> Response:
         """`POST /v1/fetch`: fetch a URL politely, within `max_wait_ms`; 202 if it takes longer."""
-        body = await json_object(request)
-        fetch = FetchRequest(
-            url=_string(body, "url"),
-            max_wait_ms=_whole(body, "max_wait_ms", DEFAULT_WAIT_MS, LONGEST_WAIT_MS),
-            max_age_s=_age("max_age", body.get("max_age", 0)),
-            field_max_age_s=_field_ages(body.get("field_max_age") or {}),
-            fields=optional_strings(body, "fields", MOST_FIELDS),
-            request_id=request_id(body),
-        )
-        response = await self._ask(fetch)
-        report = await self._calls.metadata(_report, response.url) if response.record else None
-        shown_fetch = {
-            "url": response.url,
-            **freshness(response),
-            "record": views.record(self._calls.store, response.record) if response.record else None,
-            "fetch": report,
-        }
-        return json_response(shown_fetch, 202 if response.fetching else 200)
+        made = request_of(crawling.FetchNowRequest, await json_object(request))
+        page: FetchedPage = await self._operations.run(crawling.fetch, made, request)
+        shown = to_json(page, self._calls.store.formats)
+        shown["fetch"] = shown.pop("report")
+        if page.content is None:
+            del shown["content"]
+        return json_response(shown, 202 if page.fetching else 200)
 
     async def read(self, request: Request, query: Query, include: Sequence[str]) -> Response:
         """`GET /v1/urls` with `max_age` or `max_wait_ms`: the record, fetched first if it must."""
@@ -137,21 +130,3 @@ def _age(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{name}: must be seconds from 0 to {MOST_AGE_S}") from None
     return seconds
-
-
-def _string(body: dict[str, Any], name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or not value:
-        raise BadInput(f"{name}: must be a string")
-    return value
-
-
-def _whole(body: dict[str, Any], name: str, default: int, most: int) -> int:
-    value = body.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise BadInput(f"{name}: must be a whole number from 0 to {most}")
-    return value
-
-
-def _report(store: UrlStore, url: str) -> FetchRecord | None:
-    return store.pages.fetch_report(url)

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.api import reading
 from aragog.api.http import views
 from aragog.api.http.calls import StoreCalls, has_tag, json_response, tagged
 from aragog.api.http.parameters import (
@@ -21,9 +22,13 @@ from aragog.api.http.parameters import (
 )
 from aragog.api.http.records.batch_get import read_urls
 from aragog.api.http.routes.fetches import Fetches
+from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.http.routes.ranges import byte_range
+from aragog.api.json_values import from_query, to_json
 from aragog.api.problems import unknown_url
+from aragog.api.values import LinkPage, PastValue
 from aragog.errors import BadInput
+from aragog.options import checked
 from aragog.urlstore.store import UrlStore
 
 # Fetched HTML is served from our origin: a browser must not run it as a page of this server.
@@ -41,11 +46,17 @@ class Reads:
         calls: runs store calls.
         fetches: answers reads that fetch.
         may_fetch: raises Problem if the request's token may only read.
+        operations: makes the other reads.
     """
 
     def __init__(
-        self, calls: StoreCalls, fetches: Fetches, may_fetch: Callable[[Request], None]
+        self,
+        calls: StoreCalls,
+        fetches: Fetches,
+        may_fetch: Callable[[Request], None],
+        operations: OperationRoutes,
     ) -> None:
+        self._operations = operations
         self._calls = calls
         self._fetches = fetches
         self._may_fetch = may_fetch
@@ -78,45 +89,35 @@ class Reads:
 
     async def links(self, request: Request) -> Response:
         """`GET /v1/links`: a page of links, with a Link header to the next page (RFC 8288)."""
-        query = Query(request)
-        url = query.required("url")
-        direction = query.get("direction", "out") or "out"
+        texts = Query(request).texts()
+        direction = texts.pop("direction", "") or "out"
         if direction not in ("in", "out"):
             raise BadInput("direction: must be in or out")
-        limit = query.number("limit", 100, least=1, most=views.MOST_LINKS)
-        results, _ = await self._calls.read(
-            views.read_links, url, direction, limit, query.get("cursor")
-        )
+        made = checked(from_query(reading.LinksRequest, texts))
+        operation = reading.inlinks if direction == "in" else reading.outlinks
+        page: LinkPage = await self._operations.run(operation, made, request)
+        results = to_json(page, self._calls.store.formats)
+        if direction == "in":
+            counted = reading.UrlRequest(made.url)
+            results["count"] = await self._operations.run(reading.count_inlinks, counted, request)
         headers = {}
-        if results["cursor"]:
+        if page.cursor:
             following = {
-                "url": url,
+                "url": made.url,
                 "direction": direction,
-                "limit": limit,
-                "cursor": results["cursor"],
+                "limit": made.limit,
+                "cursor": page.cursor,
             }
             headers["Link"] = f'</v1/links?{urlencode(following)}>; rel="next"'
         return json_response(results, headers=headers)
 
-    async def aliases(self, request: Request) -> Response:
-        """`GET /v1/aliases`: URLs that lead to the same page."""
-        result, _ = await self._calls.read(_aliases, Query(request).required("url"))
-        return json_response({"aliases": result})
-
     async def history(self, request: Request) -> Response:
         """`GET /v1/history`: earlier values of a field, newest first."""
-        query = Query(request)
-        url, field = query.required("url"), query.required("field")
-        formats = self._calls.store.formats
-        values, _ = await self._calls.read(_history, url, field)
-        return json_response(
-            {
-                "history": [
-                    {"value": formats.to_json(field, value), "at_ms": at_ms}
-                    for value, at_ms in values
-                ]
-            }
-        )
+        made = from_query(reading.HistoryRequest, Query(request).texts())
+        values: list[PastValue] = await self._operations.run(reading.history, made, request)
+        read = self._calls.store.formats.to_json
+        past = [{"value": read(made.field, past.value), "at_ms": past.at_ms} for past in values]
+        return json_response({"history": past})
 
     async def content(self, request: Request) -> Response:
         """`GET /v1/content`: the page's body as it was fetched."""
@@ -133,7 +134,7 @@ class Reads:
         kind = result.meta.get("content_type") or "application/octet-stream"
         clean = "".join(c for c in kind if c.isprintable() and c.isascii())
         headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
-        headers["Cache-Control"] = "private, no-cache"
+        headers |= {"Cache-Control": "private, no-cache", "Content-Location": result.url}
         if is_current:
             return Response(b"", 304, headers)
         if part is None:
@@ -141,11 +142,3 @@ class Reads:
         begin, end = part
         headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(result.body)}"
         return Response(result.body[begin:end], 206, headers)
-
-
-def _aliases(store: UrlStore, url: str) -> list[str]:
-    return store.aliases.of(url)
-
-
-def _history(store: UrlStore, url: str, field: str) -> list[tuple[bytes, int]]:
-    return store.pages.history(url, field)

@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
+from aragog.api.operation import Pool
 from aragog.api.thrift import wire
 from aragog.api.thrift.calls.call import Call, Done, run, run_together
-from aragog.api.thrift.contract import Method, Pool
+from aragog.api.thrift.contract import Method
 from aragog.api.workers import Workers
 from aragog.settings import ServingSettings
 
 _FETCH_THREADS = 8
+_FEED_THREADS = 4
 _TOGETHER = 32
 """Calls of one method that a thread makes together."""
 _REPLIES_AT_ONCE = 16
@@ -48,6 +50,7 @@ class CallThreads:
         self._workers = {
             Pool.STORE: self._threads(Pool.STORE, settings.threads, eager=not embedded),
             Pool.CONTENT: self._threads(Pool.CONTENT, settings.content_threads, eager=True),
+            Pool.FEED: self._threads(Pool.FEED, _FEED_THREADS, eager=True),
             Pool.BROKER: self._threads(Pool.BROKER, settings.content_threads, eager=True),
             Pool.FETCH: self._threads(Pool.FETCH, _FETCH_THREADS, eager=True),
         }

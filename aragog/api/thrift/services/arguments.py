@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from aragog.api.thrift.contract import MOST_ITEMS
+from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput
 
 T = TypeVar("T")
-
-MOST_NAME_BYTES = 200
 
 
 def names(values: Sequence[str] | None) -> tuple[str, ...]:
@@ -34,13 +32,4 @@ def text(value: str | None, name: str) -> str:
     """A string of a request; raises BadInput if it was not sent."""
     if value is None:
         raise BadInput(f"{name}: is missing")
-    return value
-
-
-def bounded(value: int | None, name: str, least: int, most: int, default: int | None = None) -> int:
-    """A number of a request; raises BadInput if it is out of bounds, or missing without default."""
-    if value is None and default is not None:
-        return default
-    if value is None or not least <= value <= most:
-        raise BadInput(f"{name}: must be from {least} to {most}, got {value}")
     return value

@@ -6,8 +6,7 @@ from typing import Any
 
 import orjson
 
-from aragog.api.thrift.contract import idl
-from aragog.urlstore.records import Content, Record
+from aragog.urlstore.records import Record
 
 MOST_REPLY_BYTES = 15_000_000
 """Of records in one reply, with room for LEFT_OUT in 1,000 others: clients accept 16,384,000."""
@@ -21,13 +20,3 @@ def facts_of(record: Record) -> dict[str, Any]:
         "content_hash": record.content_hash,
         "due_at_ms": record.due_at_ms,
     }
-
-
-def part_of(content: Content, begin: int, limit: int) -> Any:
-    """A part of a page's content."""
-    return idl.Content(
-        url=content.url,
-        body=content.body[begin : begin + limit],
-        total_bytes=len(content.body),
-        meta=content.meta,
-    )

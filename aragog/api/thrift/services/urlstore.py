@@ -1,7 +1,7 @@
 """
-The calls of service UrlStore: argument structs in, values of the contract out.
+Records for Thrift without objects in between: the table's `get` and `get_many`, optimized (ADR 66).
 
-The server adds `token` to each argument struct: the name of the caller's token.
+Calls that name fields and want no facts are read together, and encoded by hand.
 """
 
 from __future__ import annotations
@@ -10,41 +10,32 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aragog.api.auth.field_writers import FieldWriters
 from aragog.api.batch_urls import normalized
 from aragog.api.hedging import ReadStore, unhedged
-from aragog.api.thrift.contract import MOST_ITEMS, Encoded, idl
+from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.thrift.services import records
-from aragog.api.thrift.services.arguments import bounded, items, names, text
-from aragog.api.thrift.services.replies import MOST_REPLY_BYTES, facts_of, part_of
+from aragog.api.thrift.services.arguments import items, names, text
+from aragog.api.thrift.services.replies import MOST_REPLY_BYTES, facts_of
 from aragog.errors import BadInput, PermanentError
 from aragog.urls.normalize import normalize
-from aragog.urlstore.records import FieldValues, LinkRecord, ListPage, OutLink, Record
+from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
 
 _PART = 100
 """URLs that are read together."""
 
 
-class UrlStoreService:
+class EncodedReads:
     """
-    Handles calls, each in a thread.
+    Handles the operations `get` and `get_many`, each in a thread.
 
     Args:
-        store: the store to read and write.
+        store: the store to read.
         read: makes reads; None: they are those of `store`.
-        writers: who may write which fields.
     """
 
-    def __init__(
-        self,
-        store: UrlStore,
-        read: ReadStore | None = None,
-        writers: FieldWriters | None = None,
-    ) -> None:
-        self._store = store
-        self._writers = writers or FieldWriters({})
+    def __init__(self, store: UrlStore, read: ReadStore | None = None) -> None:
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
@@ -137,78 +128,6 @@ class UrlStoreService:
         except PermanentError as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
 
-    def put(self, args: Any) -> str:
-        options = args.options or idl.PutOptions()
-        fields = args.fields or {}
-        self._writers.check(args.token, fields)
-        return self._store.put(
-            text(args.url, "url"),
-            fields,
-            at_ms=options.at_ms,
-            provenance=options.provenance,
-            if_version=options.if_version,
-        )
-
-    def deleteFields(self, args: Any) -> str:  # noqa: N802
-        fields = names(args.names)
-        self._writers.check(args.token, fields)
-        return self._store.delete_fields(text(args.url, "url"), fields)
-
-    def remove(self, args: Any) -> None:
-        url = text(args.url, "url")
-        self._writers.check_all(args.token, self._store, url)
-        self._store.remove(url)
-
-    def outlinks(self, args: Any) -> Any:
-        url, limit = text(args.url, "url"), bounded(args.limit, "limit", 1, MOST_ITEMS)
-        cursor = args.cursor or None
-        return _links(self._read(lambda store: store.links.outlinks(url, limit, cursor))[0])
-
-    def inlinks(self, args: Any) -> Any:
-        url, limit = text(args.url, "url"), bounded(args.limit, "limit", 1, MOST_ITEMS)
-        cursor = args.cursor or None
-        return _links(self._read(lambda store: store.links.inlinks(url, limit, cursor))[0])
-
-    def addLinks(self, args: Any) -> None:  # noqa: N802
-        links = [
-            OutLink(text(link.url, "links.url"), link.text or "", link.rel or "")
-            for link in items(args.links, "links")
-        ]
-        self._store.links.add(text(args.url, "url"), links)
-
-    def removeLinks(self, args: Any) -> None:  # noqa: N802
-        self._store.links.remove(text(args.url, "url"), items(args.targets, "targets"))
-
-    def countInlinks(self, args: Any) -> int:  # noqa: N802
-        url = text(args.url, "url")
-        count: int = self._read(lambda store: store.links.count_inlinks(url))[0]
-        return count
-
-    def content(self, args: Any) -> Any:
-        options = args.options or idl.ContentOptions()
-        stored = self._store.content(text(args.url, "url"))
-        if stored is None:
-            raise Missing
-        begin = bounded(options.offset_bytes, "offset_bytes", 0, 2**62, 0)
-        limit = bounded(options.limit_bytes, "limit_bytes", 1, MOST_REPLY_BYTES, MOST_REPLY_BYTES)
-        return part_of(stored, begin, limit)
-
-    def aliases(self, args: Any) -> list[str]:
-        url = text(args.url, "url")
-        urls: list[str] = self._read(lambda store: store.aliases.of(url))[0]
-        return urls
-
-    def history(self, args: Any) -> list[Any]:
-        url, field = text(args.url, "url"), text(args.field, "field")
-        past = self._read(lambda store: store.pages.history(url, field))[0]
-        return [idl.PastValue(value=value, at_ms=at_ms) for value, at_ms in past]
-
-    def watch(self, args: Any) -> None:
-        self._store.schedule.watch(text(args.url, "url"), text(args.owner, "owner"))
-
-    def unwatch(self, args: Any) -> None:
-        self._store.schedule.unwatch(text(args.url, "url"), text(args.owner, "owner"))
-
 
 _UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
 
@@ -248,8 +167,3 @@ def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
         return records.one(values, fields, from_standby=standby)
     more = idl.Record(**facts_of(record))
     return records.one(values, fields, from_standby=standby, more=more)
-
-
-def _links(page: ListPage[LinkRecord]) -> Any:
-    links = [idl.Link(url=link.url, text=link.text, rel=link.rel) for link in page.items]
-    return idl.LinkPage(links=links, cursor=page.cursor)

@@ -1,0 +1,159 @@
+"""Operations that fetch: enqueue URLs, follow their progress, fetch one now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Annotated
+
+from aragog.api.auth.tokens import WRITE
+from aragog.api.batches import BatchProgress
+from aragog.api.fetching import LONGEST_WAIT_MS, FetchRequest
+from aragog.api.operation import Caller, HttpRoute, Pool, need, operation
+from aragog.api.reading import MOST_CONTENT_BYTES
+from aragog.api.steps import Steps
+from aragog.api.values import (
+    MOST_ITEMS,
+    ContentPart,
+    EnqueuedUrls,
+    FetchedPage,
+    Fields,
+    PageRecord,
+    Url,
+)
+from aragog.options import Option, given
+from aragog.pipeline.stages.enqueue import REQUEST_ID, EnqueueArguments
+from aragog.urlstore.records import Record
+
+MOST_AGE_S = 10**10
+_BATCH = Option(
+    "Add the URLs to the batch of an earlier call; none: to a new one.",
+    pattern="[A-Za-z0-9_-]{8,64}",
+    rule="must be an id as an earlier call returned it",
+)
+_RECORD = tuple(field.name for field in fields(Record))
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueRequest(EnqueueArguments):
+    """URLs to enqueue, with the options of every `enqueue`."""
+
+    urls: Annotated[
+        Sequence[str],
+        Option("The URLs, in any spelling; an invalid one does not affect the others.",
+               most_items=MOST_ITEMS),
+    ]  # fmt: skip
+    _: KW_ONLY
+    batch: Annotated[str | None, _BATCH] = None
+
+
+_ARGUMENTS = tuple(field.name for field in fields(EnqueueArguments))
+
+
+@operation(
+    EnqueueRequest,
+    http=HttpRoute("POST", "/v1/enqueue", status=202),
+    thrift="Fetcher.enqueue",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    in_parts="urls",
+)
+def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
+    """Enqueue URLs, with a result for each, in their order."""
+    send = need(caller.parts.enqueue, "this server does not enqueue")
+    options = {name: value for name, value in given(request).items() if name in _ARGUMENTS}
+    results = tuple(send(list(request.urls), **options))
+    batches, batch = caller.parts.batches, request.batch
+    if batches is not None and results:
+        batch = batches.add(batch, results, request.run_after or 0)
+    return EnqueuedUrls(results, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """A batch of enqueued URLs."""
+
+    batch: Annotated[
+        str, Option("The id that `enqueue` returned.", pattern=_BATCH.pattern, rule=_BATCH.rule)
+    ]
+
+
+@operation(
+    BatchRequest,
+    http=HttpRoute(
+        "GET", "/v1/batches/{batch}", missing="this batch is unknown, or older than three days"
+    ),
+    thrift="Fetcher.batch",
+    pool=Pool.BROKER,
+)
+def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | None:
+    """How far a batch is, and when it will be done; None: unknown, or older than three days."""
+    return need(caller.parts.batches, "this server has no batches").progress(request.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchNowRequest:
+    """A URL to fetch now."""
+
+    url: Url
+    fields: Fields = None
+    _: KW_ONLY
+    max_wait_ms: Annotated[
+        int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)
+    ] = 10_000
+    max_age_s: Annotated[
+        float,
+        Option("Do not fetch what was confirmed at most so many seconds ago; 0: always fetch.",
+               least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
+    ] = 0.0  # fmt: skip
+    field_max_age_s: Annotated[
+        Mapping[str, float] | None,
+        Option("The same for single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
+               http="field_max_age", thrift="field_max_age_ms"),
+    ] = None  # fmt: skip
+    content: Annotated[bool, Option("Also the page's content, up to 15,000,000 bytes of it.")] = (
+        False
+    )
+    request_id: Annotated[str, REQUEST_ID] = ""
+
+
+@operation(
+    FetchNowRequest,
+    http=HttpRoute("POST", "/v1/fetch", own_code=True),
+    thrift="Fetcher.fetch",
+    scope=WRITE,
+    pool=Pool.FETCH,
+    waits=True,
+)
+def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
+    """
+    Fetch a URL now, politely, and return what is stored when it is done or the time is over.
+
+    Any number of callers cause one fetch; it continues when they have given up.
+    """
+    fetching = need(caller.parts.fetching, "this server does not fetch")
+    fetched = yield from fetching.steps(
+        FetchRequest(
+            url=request.url,
+            max_wait_ms=request.max_wait_ms,
+            max_age_s=request.max_age_s,
+            field_max_age_s=request.field_max_age_s or {},
+            fields=request.fields,
+            request_id=request.request_id,
+        )
+    )
+    store, record = caller.store, fetched.record
+    stored = store.content(fetched.url) if request.content and record else None
+    return FetchedPage(
+        url=fetched.url,
+        state=fetched.state.value,
+        record=None if record is None else PageRecord(
+            **{name: getattr(record, name) for name in _RECORD}, formats=store.formats
+        ),
+        age_s=fetched.age_s,
+        stale_fields=fetched.stale_fields,
+        fetching=fetched.fetching,
+        reason=fetched.reason,
+        report=store.pages.fetch_report(fetched.url),
+        content=None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES),
+    )  # fmt: skip

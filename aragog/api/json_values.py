@@ -1,0 +1,274 @@
+"""
+Requests and answers of operations as JSON, for the HTTP server and its client. Pure.
+
+Members have the names of the fields, or those that their `Option` gives them over HTTP. Bytes are
+`{"base64": "..."}`. Values of fields follow their declared formats.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any
+
+from aragog.api.values import PageLink, PageRecord, PastValue
+from aragog.errors import BadInput
+from aragog.options import OptionField, option_fields
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.pages.field_formats import FieldFormats
+
+STORED = ("content_bytes", "content_hash", "due_at_ms")
+
+
+def to_json(value: Any, formats: FieldFormats) -> Any:
+    """A value as what `orjson.dumps` accepts."""
+    match value:
+        case PageRecord():
+            return record_json(value, formats)
+        case PageLink():
+            return {"url": value.url, "text": value.text, "rel": value.rel.split()}
+        case Change():
+            return change_json(value, formats.to_json)
+        case bytes():
+            return {"base64": base64.b64encode(value).decode()}
+        case Enum():
+            return value.value
+        case Mapping():
+            return {name: to_json(part, formats) for name, part in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = option_fields(type(value))
+        return {field.http: to_json(getattr(value, field.name), formats) for field in fields}
+    if isinstance(value, list | tuple):
+        return [to_json(part, formats) for part in value]
+    return value
+
+
+def record_json(record: PageRecord, formats: FieldFormats) -> dict[str, Any]:
+    """A record with its facts."""
+    result = {
+        "url": record.url,
+        "canonical_url": record.canonical_url,
+        "version": record.version,
+        "fields": {name: formats.to_json(name, data) for name, data in record.fields.items()},
+        "facts": dict(record.facts),
+        "content_bytes": record.content_bytes,
+        "content_hash": record.content_hash,
+        "due_at_ms": record.due_at_ms,
+    }
+    if record.from_standby:
+        result["from_standby"] = True
+    return result
+
+
+def change_json(change: Change, read: Callable[[str, bytes], Any]) -> dict[str, Any]:
+    """A change (docs/changes.md); values by their declared formats."""
+    return {
+        "cursor": change.cursor,
+        "kind": change.kind,
+        "url": change.url,
+        "at_ms": change.at_ms,
+        "owners": list(change.owners),
+        "fields": {
+            name: {
+                "before": None if before is None else read(name, before.encode()),
+                "now": None if now is None else read(name, now.encode()),
+            }
+            for name, (before, now) in change.fields.items()
+        },
+    }
+
+
+def request_of(kind: type, members: Mapping[str, Any]) -> Any:
+    """
+    The request of its members.
+
+    Raises:
+        BadInput: a member is missing, or has another type.
+    """
+    values = {}
+    for field in option_fields(kind):
+        raw = members.get(field.http)
+        if raw is None:
+            if field.required:
+                raise BadInput(f"{field.http}: is required")
+            continue
+        values[field.name] = _of_request(field.kind, raw, field.http)
+    return kind(**values)
+
+
+def _of_request(kind: Any, raw: Any, name: str) -> Any:
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin is bytes:
+        return _bytes(raw, name)
+    if origin is float and isinstance(raw, int) and not isinstance(raw, bool):
+        return float(raw)
+    if dataclasses.is_dataclass(origin):
+        if not isinstance(raw, dict):
+            raise BadInput(f"{name}: must be an object")
+        members = dict(raw)
+        if origin is PageLink and isinstance(raw.get("rel"), list):
+            members["rel"] = " ".join(map(str, raw["rel"]))
+        return request_of(typing.cast("type", origin), members)
+    if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
+        return tuple(_of_request(parts[0], item, name) for item in raw) if parts else tuple(raw)
+    if isinstance(raw, dict) and isinstance(origin, type) and issubclass(origin, Mapping):
+        return {key: _of_request(parts[1], item, name) for key, item in raw.items()}
+    return raw
+
+
+def from_query(kind: type, values: Mapping[str, str]) -> Any:
+    """
+    The request of the parameters of a query, which are texts.
+
+    Raises:
+        BadInput: one is missing, or is not what it must be.
+    """
+    members = {
+        field.http: _parsed(field, values[field.http])
+        for field in option_fields(kind)
+        if values.get(field.http)
+    }
+    return request_of(kind, members)
+
+
+def _parsed(field: OptionField, text: str) -> Any:
+    if field.kind is int:
+        digits, most = text.removeprefix("-"), 9 if field.option.capped else 19
+        if not (digits.isascii() and digits.isdecimal() and len(digits) <= most):
+            raise BadInput(f"{field.http}: must be a whole number, got {text[:100]!r}")
+        return int(text)
+    if field.kind is float:
+        try:
+            return float(text)
+        except ValueError:
+            raise BadInput(f"{field.http}: must be a number, got {text[:100]!r}") from None
+    if field.kind is bool:
+        if text not in ("true", "false"):
+            raise BadInput(f"{field.http}: must be true or false")
+        return text == "true"
+    if field.kind is not str:
+        return [part for part in text.split(",") if part]
+    return text
+
+
+def members_of(request: Any) -> dict[str, Any]:
+    """The members of a request that a client sends: those that differ from their defaults."""
+    return {
+        field.http: _sent(value)
+        for field in option_fields(type(request))  # type: ignore[arg-type] # classes are hashable
+        if (value := getattr(request, field.name)) is not None
+        and (field.required or value != field.default)
+    }
+
+
+def _sent(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return members_of(value)
+    if isinstance(value, Mapping):
+        return {name: _sent(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sent(part) for part in value]
+    return value
+
+
+def answer_of(kind: Any, raw: Any, formats: FieldFormats) -> Any:
+    """The answer of its JSON, as `field_formats.parse` read it; the inverse of `to_json`."""
+    if typing.get_origin(kind) is Annotated:
+        kind = typing.get_args(kind)[0]
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        if raw is None:
+            return None
+        return answer_of(next(p for p in parts if p is not type(None)), raw, formats)
+    if origin is PageRecord:
+        return record_of(raw, formats)
+    if origin is Change:
+        return _change(raw, formats)
+    if origin is bytes:
+        return _bytes(raw, "bytes")
+    if origin is float:
+        return plain(raw)
+    if isinstance(origin, type) and issubclass(origin, Enum):
+        return origin(raw)
+    if dataclasses.is_dataclass(origin):
+        return _object(typing.cast("type", origin), raw, formats)
+    if origin in (list, tuple):
+        items = parts[:1] * len(raw) if origin is list or parts[1:] == (...,) else parts
+        return origin(answer_of(part, item, formats) for part, item in zip(items, raw, strict=True))
+    return plain(raw)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _object(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
+    values = {
+        field.name: answer_of(_hints(kind)[field.name], raw[field.http], formats)
+        for field in option_fields(kind)
+        if field.http in raw and not (kind is PageLink and field.name == "rel")
+    }
+    if kind is PageLink:
+        values["rel"] = " ".join(raw.get("rel", ()))
+    return kind(**values)
+
+
+def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True) -> PageRecord:
+    """A record of its JSON."""
+    stored: dict[str, Any] = {name: raw.get(name) for name in STORED} if facts else {}
+    return PageRecord(
+        raw["url"],
+        raw["canonical_url"],
+        {name: formats.from_json(name, value) for name, value in raw["fields"].items()},
+        plain(raw["facts"]) if facts else {},
+        raw["version"],
+        **stored,
+        from_standby=raw.get("from_standby", False),
+        formats=formats,
+    )
+
+
+def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
+    def text(name: str, value: Any) -> str | None:
+        return None if value is None else formats.from_json(name, value).decode()
+
+    fields = {
+        name: (text(name, pair["before"]), text(name, pair["now"]))
+        for name, pair in raw["fields"].items()
+    }
+    return Change(
+        raw["url"], raw["at_ms"], raw["kind"], fields, tuple(raw["owners"]), raw["cursor"]
+    )
+
+
+def past_values(raw: Sequence[Mapping[str, Any]], name: str, formats: FieldFormats) -> list[Any]:
+    """Earlier values of a field, of their JSON."""
+    return [PastValue(formats.from_json(name, part["value"]), part["at_ms"]) for part in raw]
+
+
+def plain(raw: Any) -> Any:
+    """JSON as plain Python values; decimal numbers, which `parse` keeps apart, become floats."""
+    if isinstance(raw, dict):
+        return {name: plain(value) for name, value in raw.items()}
+    if isinstance(raw, list):
+        return [plain(value) for value in raw]
+    text = getattr(raw, "text", None)
+    return raw if text is None else float(text)
+
+
+def _bytes(raw: Any, name: str) -> bytes:
+    try:
+        if isinstance(raw, str):
+            return raw.encode()
+        return base64.b64decode(raw["base64"], validate=True)
+    except (binascii.Error, ValueError, TypeError, KeyError) as error:
+        raise BadInput(f'{name}: must be a string, or {{"base64": "..."}}') from error

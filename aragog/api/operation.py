@@ -1,0 +1,231 @@
+"""
+What an operation is: a call that other programs can make, whatever protocol carries it.
+
+An operation is a function of a `Caller` and a typed request, with its properties beside it: the
+scope that a token needs, whether it may be repeated, what it blocks on, and its names over HTTP and
+Thrift. Servers, clients and documents are derived from these (docs/extending.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+
+from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.auth.tokens import READ
+from aragog.api.batches import Batches
+from aragog.api.fetching import Fetching
+from aragog.api.hedging import ReadStore, unhedged
+from aragog.api.jobs import Jobs
+from aragog.api.steps import Steps
+from aragog.errors import Unsupported
+from aragog.options import OptionField, option_fields
+from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.urlstore.store import UrlStore
+
+P = ParamSpec("P")
+Q = TypeVar("Q")
+Q_co = TypeVar("Q_co", covariant=True)
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Pool(StrEnum):
+    """What an operation blocks on; each kind has its own threads, so that none delays another."""
+
+    STORE = auto()
+    CONTENT = auto()
+    FEED = auto()
+    BROKER = auto()
+    FETCH = auto()
+
+
+Enqueue = Callable[..., Iterable[EnqueueResult]]
+"""`aragog.client.Aragog.enqueue`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """
+    What operations use. A part that is None is missing: its operations raise `Unsupported`.
+
+    Args:
+        store: the store to read and write.
+        read: makes reads of the store, or of its standby; None: there is no standby.
+        writers: who may write which fields.
+        enqueue: enqueues URLs.
+        fetching: fetches for callers who wait.
+        batches: the progress of enqueued URLs.
+        jobs: the job queues of other programs.
+        taken_down: called after each change of the takedowns, to share them with producers.
+    """
+
+    store: UrlStore
+    read: ReadStore | None = None
+    writers: FieldWriters = dataclasses.field(default_factory=lambda: FieldWriters({}))
+    enqueue: Enqueue | None = None
+    fetching: Fetching | None = None
+    batches: Batches | None = None
+    jobs: Jobs | None = None
+    taken_down: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a call, and the parts of the system that serve it."""
+
+    parts: Parts
+    token: str | None = None
+    """The name of the token; None: none is required."""
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def store(self) -> UrlStore:
+        """The store to write."""
+        return self.parts.store
+
+    def read(self, call: Callable[[UrlStore], T]) -> T:
+        """A read of the store, or of its standby if the store is late."""
+        result: T = self.read_marked(call)[0]
+        return result
+
+    def read_marked(self, call: Callable[[UrlStore], T]) -> tuple[T, bool]:
+        """The same, and whether the standby answered."""
+        return (self.parts.read or unhedged(self.parts.store))(call)
+
+
+def need(part: T | None, what: str) -> T:
+    """
+    A part that the operation needs.
+
+    Raises:
+        Unsupported: this server does not have it.
+    """
+    if part is None:
+        raise Unsupported(what)
+    return part
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRoute:
+    """
+    Where an operation is over HTTP.
+
+    Args:
+        method, path: of its requests; options are in the query for GET, PUT and DELETE, in a JSON
+            object otherwise, unless the path names them.
+        status: of a success with an answer; one without an answer is 204.
+        member: the member of the JSON object that holds an answer which is not an object.
+        missing: the problem where nothing is there.
+        own_code: the route has code of its own, because its representation is more than JSON.
+    """
+
+    method: str
+    path: str
+    status: int = 200
+    member: str | None = None
+    missing: str = "there is no record of this URL"
+    own_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Generic[P, R]):
+    """
+    One operation.
+
+    `P` are the options as a caller in Python gives them, `R` is the answer; None: nothing is there.
+    """
+
+    name: str
+    request: type[Any]
+    run: Callable[[Caller, Any], Any]
+    """Returns the answer, or `Steps` that do, for a call that waits."""
+    answer: Any
+    """The type of the answer."""
+    scope: str
+    pool: Pool
+    repeatable: Callable[[Any], bool]
+    """Whether a client may send this request again when it does not know what became of it."""
+    waits: bool
+    """It waits for something without a thread; `wait_s` is how long at most."""
+    in_parts: str | None
+    """The list that a client divides into several requests if it is longer than one takes."""
+    http: HttpRoute | None
+    thrift: tuple[str, str] | None
+    """Service and method."""
+    text: str
+
+    @property
+    def fields(self) -> tuple[OptionField, ...]:
+        """Its options."""
+        return option_fields(self.request)  # type: ignore[arg-type] # classes are hashable
+
+
+def _always(_request: Any) -> bool:
+    return True
+
+
+class Defined(Protocol[P, Q_co]):
+    """What `operation` returns: it makes an operation of a function, which may wait."""
+
+    @overload
+    def __call__(self, run: Callable[[Caller, Q_co], Steps[R]], /) -> Operation[P, R]: ...
+    @overload
+    def __call__(self, run: Callable[[Caller, Q_co], R], /) -> Operation[P, R]: ...
+
+
+def _answer(run: Callable[..., Any]) -> Any:
+    """The type of what a function returns, or of what its steps do."""
+    answer = typing.get_type_hints(run)["return"]
+    if typing.get_origin(answer) is Generator:
+        return typing.get_args(answer)[-1]
+    return answer
+
+
+def operation(
+    request: Callable[P, Q],
+    *,
+    http: HttpRoute | None,
+    thrift: str | None,
+    scope: str = READ,
+    pool: Pool = Pool.STORE,
+    repeatable: Callable[[Q], bool] = _always,
+    waits: bool = False,
+    in_parts: str | None = None,
+) -> Defined[P, Q]:
+    """
+    Make a function of a caller and a request an operation of the table.
+
+    Args:
+        request: the class of its requests, a frozen dataclass whose fields have an `Option`.
+        http: its route; None: it has none.
+        thrift: its name there, `Service.method`; None: it has none.
+        scope: what a token needs.
+        pool: what it blocks on.
+        repeatable: whether a client may repeat a request.
+        waits: the function is a generator of waits.
+        in_parts: the list that may be longer than one request takes.
+    """
+
+    def define(run: Callable[[Caller, Q], Any]) -> Operation[P, Any]:
+        service, _, method = (thrift or "").partition(".")
+        return Operation(
+            name=run.__name__,
+            request=cast("type", request),
+            run=run,
+            answer=_answer(run),
+            scope=scope,
+            pool=pool,
+            repeatable=repeatable,
+            waits=waits,
+            in_parts=in_parts,
+            http=http,
+            thrift=(service, method) if thrift else None,
+            text=(run.__doc__ or "").strip(),
+        )
+
+    return cast("Defined[P, Q]", define)

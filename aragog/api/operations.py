@@ -1,0 +1,21 @@
+"""
+The table of operations: everything that another program can ask, each defined once.
+
+Servers (HTTP, Thrift), documents (OpenAPI) and clients (Python: direct, HTTP, Thrift, asyncio) are
+codecs over it. To add an option, add a field to the operation's request and to the Thrift contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.api import crawling, job_queues, reading, writing
+from aragog.api.operation import Operation
+
+OPERATIONS: dict[str, Operation[Any, Any]] = {
+    value.name: value
+    for room in (reading, writing, crawling, job_queues)
+    for value in vars(room).values()
+    if isinstance(value, Operation)
+}
+"""By name, in the order of documents."""

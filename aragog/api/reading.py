@@ -1,0 +1,282 @@
+"""Operations that read: records, links, aliases, histories, contents, watches and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Annotated
+
+from aragog.api.operation import Caller, HttpRoute, Pool, operation
+from aragog.api.steps import Steps, Wait
+from aragog.api.values import (
+    MOST_ITEMS,
+    MOST_NAME_BYTES,
+    ContentPart,
+    Fields,
+    LinkPage,
+    PageLink,
+    PageRecord,
+    PastValue,
+    Url,
+)
+from aragog.options import Option
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.records import LinkRecord, ListPage, Record
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.takedowns.tombstones import site_name
+
+MOST_CONTENT_BYTES = 15_000_000
+LONGEST_FEED_WAIT_MS = 30_000
+LOOK_S = 0.5
+"""How often the feed is read for a reader who waits."""
+NOW = "now"
+"""The cursor of the feed's current end."""
+
+_RECORD = tuple(field.name for field in fields(Record))
+Limit = Annotated[
+    int, Option("How many at most; up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
+]
+Cursor = Annotated[str | None, Option("Continues a list: the cursor of the answer before.")]
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRequest:
+    """A URL."""
+
+    url: Url
+
+
+@dataclass(frozen=True, slots=True)
+class GetRequest:
+    """A record."""
+
+    url: Url
+    fields: Fields = None
+    _: KW_ONLY
+    facts: Annotated[
+        bool,
+        Option(
+            "Also the facts of the last fetch, when the next one is due, and size and hash of the "
+            "content."
+        ),
+    ] = False
+
+
+@operation(GetRequest, http=HttpRoute("GET", "/v1/urls", own_code=True), thrift="UrlStore.get")
+def get(caller: Caller, request: GetRequest) -> PageRecord | None:
+    """The record of a URL; None if there is none."""
+    record, standby = caller.read_marked(lambda store: store.get(request.url, request.fields))
+    return _page_record(caller, record, standby, facts=request.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class GetManyRequest:
+    """Several records."""
+
+    urls: Annotated[
+        Sequence[str], Option("The URLs, in any spelling.", most_items=MOST_ITEMS, is_url=True)
+    ]
+    fields: Fields = None
+    _: KW_ONLY
+    facts: Annotated[bool, Option("As in `get`.")] = False
+
+
+@operation(
+    GetManyRequest,
+    http=HttpRoute("POST", "/v1/urls:batchGet", own_code=True),
+    thrift="UrlStore.getMany",
+    in_parts="urls",
+)
+def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | None]:
+    """The records of URLs, in order; None for each that has none."""
+    records, standby = caller.read_marked(
+        lambda store: store.get_many(request.urls, request.fields)
+    )
+    return [_page_record(caller, record, standby, facts=request.facts) for record in records]
+
+
+def _page_record(
+    caller: Caller, record: Record | None, standby: bool, *, facts: bool
+) -> PageRecord | None:
+    if record is None:
+        return None
+    values = {name: getattr(record, name) for name in _RECORD}
+    if not facts:
+        values |= {"facts": {}, "content_hash": None, "content_bytes": None, "due_at_ms": None}
+        values["content_key"] = None
+    values["from_standby"] = standby
+    return PageRecord(**values, formats=caller.store.formats)
+
+
+@dataclass(frozen=True, slots=True)
+class LinksRequest:
+    """A part of a list of links."""
+
+    url: Url
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+@operation(
+    LinksRequest, http=HttpRoute("GET", "/v1/links", own_code=True), thrift="UrlStore.outlinks"
+)
+def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
+    """Links of the page, in document order."""
+    return _links(
+        caller.read(
+            lambda store: store.links.outlinks(
+                request.url, limit=request.limit, cursor=request.cursor or None
+            )
+        )
+    )
+
+
+@operation(
+    LinksRequest, http=HttpRoute("GET", "/v1/links", own_code=True), thrift="UrlStore.inlinks"
+)
+def inlinks(caller: Caller, request: LinksRequest) -> LinkPage:
+    """Links to the page and to its aliases; new ones appear after the next compaction."""
+    return _links(
+        caller.read(
+            lambda store: store.links.inlinks(
+                request.url, limit=request.limit, cursor=request.cursor or None
+            )
+        )
+    )
+
+
+def _links(page: ListPage[LinkRecord]) -> LinkPage:
+    return LinkPage(
+        tuple(PageLink(link.url, link.text, link.rel) for link in page.items), page.cursor
+    )
+
+
+@operation(
+    UrlRequest,
+    http=HttpRoute("GET", "/v1/links:count", member="count"),
+    thrift="UrlStore.countInlinks",
+)
+def count_inlinks(caller: Caller, request: UrlRequest) -> int:
+    """How many links `inlinks` lists; read from counts, at the same cost for any number."""
+    return caller.read(lambda store: store.links.count_inlinks(request.url))
+
+
+@operation(
+    UrlRequest, http=HttpRoute("GET", "/v1/aliases", member="aliases"), thrift="UrlStore.aliases"
+)
+def aliases(caller: Caller, request: UrlRequest) -> list[str]:
+    """The URLs that stand for the same page, without the canonical one."""
+    return caller.read(lambda store: store.aliases.of(request.url))
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """A field of a page."""
+
+    url: Url
+    field: Annotated[str, Option("The name of the field.", most_bytes=MOST_NAME_BYTES)]
+
+
+@operation(
+    HistoryRequest,
+    http=HttpRoute("GET", "/v1/history", own_code=True),
+    thrift="UrlStore.history",
+)
+def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
+    """Earlier values of a field in `store.history`, newest first."""
+    past = caller.read(lambda store: store.pages.history(request.url, request.field))
+    return [PastValue(value, at_ms) for value, at_ms in past]
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRequest:
+    """The content of a page, or a part of it."""
+
+    url: Url
+    _: KW_ONLY
+    offset_bytes: Annotated[int, Option("The first byte to return.", least=0, most=2**62)] = 0
+    limit_bytes: Annotated[
+        int | None,
+        Option("How many bytes at most; over Thrift 15,000,000.", least=1, most=2**62),
+    ] = None
+
+
+@operation(
+    ContentRequest,
+    http=HttpRoute("GET", "/v1/content", own_code=True),
+    thrift="UrlStore.content",
+    pool=Pool.CONTENT,
+)
+def content_part(caller: Caller, request: ContentRequest) -> ContentPart | None:
+    """The page's content as it was fetched, or a part of it; None if there is none."""
+    stored = caller.store.content(request.url)
+    if stored is None:
+        return None
+    return ContentPart.of(stored, request.offset_bytes, request.limit_bytes)
+
+
+@operation(
+    UrlRequest, http=HttpRoute("GET", "/v1/watches", member="owners"), thrift="UrlStore.watchers"
+)
+def watchers(caller: Caller, request: UrlRequest) -> list[str]:
+    """The owners that watch the URL's page, sorted."""
+    return caller.store.schedule.watchers(request.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesRequest:
+    """A part of the change feed."""
+
+    cursor: Annotated[
+        str | None,
+        Option("Changes after it; none: since the oldest that is kept; `now`: the feed's end."),
+    ] = None
+    limit: Limit = 100
+    owner: Annotated[str | None, Option("Only of pages that this owner watches.")] = None
+    host: Annotated[str | None, Option("Only of pages of this host.")] = None
+    wait_ms: Annotated[
+        int,
+        Option(
+            "How long to wait for a change; 30,000 at most.", least=0, most=LONGEST_FEED_WAIT_MS,
+            capped=True,
+        ),
+    ] = 0  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Changes, and the cursor after them."""
+
+    changes: tuple[Change, ...]
+    cursor: str | None
+
+
+@operation(
+    ChangesRequest,
+    http=HttpRoute("GET", "/v1/changes", own_code=True),
+    thrift="UrlStore.changes",
+    pool=Pool.FEED,
+    waits=True,
+)
+def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
+    """
+    Changes of pages that were fetched again, after a cursor; each is returned at least once.
+
+    A page may be empty although there is more after its cursor.
+    """
+    left_s = request.wait_ms / 1000
+    page = read_changes(caller.store, request, request.cursor)
+    while not page.items and left_s > 0:
+        yield Wait(Future(), min(LOOK_S, left_s))
+        left_s -= LOOK_S
+        page = read_changes(caller.store, request, page.cursor)
+    return ChangePage(tuple(page.items), page.cursor)
+
+
+def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -> ListPage[Change]:
+    """One read of the feed after a cursor."""
+    if cursor == NOW:
+        cursor = store.feed.end()
+    host = site_name(request.host) if request.host else None
+    return store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)

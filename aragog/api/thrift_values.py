@@ -1,0 +1,225 @@
+"""
+Requests and answers of operations as structs of the Thrift contract, for server and client. Pure.
+
+Members have the names of the fields, or those that their `Option` gives them in the contract. A
+field in seconds is a member in milliseconds there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any
+
+import orjson
+from thriftpy2.thrift import TPayload, TType
+
+from aragog.api.operation import Operation
+from aragog.api.values import EnqueuedUrls, PageRecord
+from aragog.errors import BadInput
+from aragog.options import OptionField
+from aragog.urlstore.pages.field_formats import FieldFormats
+
+
+def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
+    """
+    The request of the arguments of a call and its options.
+
+    Raises:
+        BadInput: an argument that must be given is missing.
+    """
+    own, options = vars(arguments), getattr(arguments, "options", None)
+    values = {}
+    for field in operation.fields:
+        value = own.get(field.thrift)
+        if value is None and options is not None:
+            value = getattr(options, field.thrift, None)
+        elif field.optional and value in ([], ""):
+            value = None  # an argument that has no place for "not given"
+        if value is not None:
+            values[field.name] = _decoded(field, value)
+        elif field.required:
+            raise BadInput(f"{field.thrift}: is missing")
+    return operation.request(**values)
+
+
+def _decoded(field: OptionField, value: Any) -> Any:
+    if field.thrift.endswith("_ms") and field.name.endswith("_s"):
+        if isinstance(value, Mapping):
+            return {name: part / 1000 for name, part in value.items()}
+        return value / 1000
+    parts = typing.get_args(field.kind)
+    if parts and dataclasses.is_dataclass(parts[0]) and isinstance(value, list):
+        return tuple(plain_struct(typing.cast("type", parts[0]), item) for item in value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def plain_struct(kind: type, struct: Any) -> Any:
+    """A dataclass of the members that are set in a struct; raises BadInput if one is missing."""
+    values = {n: v for n, v in vars(struct).items() if v is not None and n in _hints(kind)}
+    try:
+        return kind(**values)
+    except TypeError:
+        missing = [f.name for f in dataclasses.fields(kind) if f.name not in values]
+        raise BadInput(f"{', '.join(missing)}: is missing") from None
+
+
+def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any:
+    """The arguments of a call, of their class, without a deadline."""
+    arguments = kind()
+    spec = {entry[1]: entry for entry in kind.thrift_spec.values()}
+    options: Any = spec["options"][2]() if "options" in spec else None
+    for field in operation.fields:
+        value = getattr(request, field.name)
+        if value is None or (value == field.default and field.thrift not in spec):
+            continue
+        if field.thrift.endswith("_ms") and field.name.endswith("_s"):
+            value = _in_ms(value)
+        if field.thrift in spec:
+            setattr(arguments, field.thrift, encoded(spec[field.thrift], value))
+        else:
+            members = {entry[1]: entry for entry in options.thrift_spec.values()}
+            setattr(options, field.thrift, encoded(members[field.thrift], value))
+    for name, entry in spec.items():
+        if getattr(arguments, name) is None and name != "options":
+            setattr(arguments, name, [] if entry[0] == TType.LIST else "")
+    arguments.options = options
+    return arguments
+
+
+def _in_ms(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: round(part * 1000) for name, part in value.items()}
+    return round(value * 1000)
+
+
+def encoded(entry: Sequence[Any], value: Any) -> Any:
+    """A value for a member of a struct, by its entry in `thrift_spec`."""
+    kind, inner = entry[0], entry[2]
+    if value is None:
+        return None
+    if isinstance(value, EnqueuedUrls):
+        return [_struct(inner[1], result, batch=value.batch) for result in value]
+    if kind in (TType.LIST, TType.SET):
+        return [_item(inner, item) for item in value]
+    if kind == TType.MAP:
+        return {name: _item(inner[1], part) for name, part in value.items()}
+    if kind == TType.STRUCT:
+        return _struct(inner, value)
+    return _scalar(inner, value)
+
+
+def _item(inner: Any, value: Any) -> Any:
+    if isinstance(inner, tuple):
+        return encoded((inner[0], "", inner[1]), value)
+    return _scalar(None, value)
+
+
+def _scalar(inner: Any, value: Any) -> Any:
+    if inner is not None and hasattr(inner, "_NAMES_TO_VALUES"):
+        name = value.name if isinstance(value, Enum) else str(value).upper()
+        return inner._NAMES_TO_VALUES[name]  # noqa: SLF001 - thriftpy2's
+    return value.value if isinstance(value, Enum) else value
+
+
+def _struct(kind: Any, value: Any, **more: Any) -> Any:
+    entries = list(kind.thrift_spec.values())
+    if isinstance(value, PageRecord):
+        facts = {name: orjson.dumps(fact).decode() for name, fact in value.facts.items()}
+        more = {"facts": facts, "from_standby": value.from_standby or None}
+    elif isinstance(value, tuple) and not hasattr(value, "_fields"):
+        more = {entry[1]: part for entry, part in zip(entries, value, strict=True)}
+    members = {entry[1]: _member(entry, value, more) for entry in entries}
+    return kind(**members)
+
+
+def _member(entry: Sequence[Any], value: Any, more: Mapping[str, Any]) -> Any:
+    name = entry[1]
+    if name in more:
+        return encoded(entry, more[name])
+    if hasattr(value, name):
+        return encoded(entry, getattr(value, name))
+    if name.endswith("_ms") and (own := getattr(value, f"{name[:-3]}_s", None)) is not None:
+        return _in_ms(own)
+    return None
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
+    """The answer of its struct; the inverse of `encoded`."""
+    if typing.get_origin(kind) is Annotated:
+        kind = typing.get_args(kind)[0]
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if value is None or origin is None:
+        return None
+    if origin in (types.UnionType, typing.Union):
+        return answer_of(next(p for p in parts if p is not type(None)), value, formats)
+    if origin is EnqueuedUrls:
+        [results] = [hint for name, hint in _hints(EnqueuedUrls).items() if name == "results"]
+        batch = next((result.batch for result in value if result.batch), None)
+        return EnqueuedUrls(answer_of(results, value, formats), batch)
+    if origin is PageRecord:
+        return record_of(value, formats)
+    if dataclasses.is_dataclass(origin):
+        return _object(typing.cast("type", origin), value, formats)
+    if issubclass(origin, Enum):
+        return origin(value)
+    if origin in (list, tuple):
+        return _items(origin, parts, value, formats)
+    if issubclass(origin, Mapping):
+        return {name: answer_of(parts[1], part, formats) for name, part in value.items()}
+    return value
+
+
+def _items(origin: Any, parts: Sequence[Any], value: Any, formats: FieldFormats) -> Any:
+    if isinstance(value, TPayload):  # a pair is a struct
+        members = [entry[1] for entry in value.thrift_spec.values()]
+        return tuple(getattr(value, name, None) for name in members)
+    return origin(answer_of(parts[0], item, formats) for item in value)
+
+
+def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
+    entries = {entry[1]: entry for entry in struct.thrift_spec.values()}
+    values = {}
+    for field in dataclasses.fields(kind):
+        name, hint = field.name, _hints(kind)[field.name]
+        if name in entries:
+            value = getattr(struct, name)
+            enum = entries[name][2]
+            if value is not None and hasattr(enum, "_VALUES_TO_NAMES"):
+                value = enum._VALUES_TO_NAMES[value].lower()  # noqa: SLF001 - thriftpy2's
+        elif f"{name.removesuffix('_s')}_ms" in entries:
+            value = getattr(struct, f"{name.removesuffix('_s')}_ms")
+            value = None if value is None else value / 1000
+        else:
+            continue
+        if value is not None:
+            values[name] = answer_of(hint, value, formats)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            values[name] = None
+    return kind(**values)
+
+
+def record_of(record: Any, formats: FieldFormats) -> PageRecord:
+    """A record of the contract as one of the store."""
+    facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
+    return PageRecord(
+        record.url,
+        record.canonical_url,
+        record.fields,
+        facts,
+        record.version,
+        content_hash=record.content_hash,
+        content_bytes=record.content_bytes,
+        due_at_ms=record.due_at_ms,
+        from_standby=bool(record.from_standby),
+        formats=formats,
+    )

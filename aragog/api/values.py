@@ -1,0 +1,138 @@
+"""The values that operations take and return, beside those of the store. Frozen, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, overload
+
+from aragog.fetcher.outcome import FetchRecord
+from aragog.options import Option
+from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.records import Content, Record
+
+MOST_ITEMS = 1000
+"""URLs, names, links or jobs in one request."""
+MOST_NAME_BYTES = 200
+BUILT_IN = FieldFormats()
+
+Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
+Fields = Annotated[
+    Sequence[str] | None,
+    Option("Names of the fields to return; none given: all.", most_items=MOST_ITEMS,
+           most_bytes=MOST_NAME_BYTES),
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord(Record):
+    """
+    The stored data of one URL, as programs get it.
+
+    `record["product.price"]` is the value that the field's format gives it: text a `str`, a price a
+    `Decimal`, JSON what it holds. `record.fields["product.price"]` is its bytes.
+    """
+
+    formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)
+    """How values are decoded."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.formats.decode(name, self.fields[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.fields
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The decoded value of a field; `default` if the record does not have it."""
+        return self[name] if name in self.fields else default
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link of a page."""
+
+    url: Annotated[str, Option("Target of an outlink, source of an inlink.")]
+    text: Annotated[str, Option("Text of the link.")] = ""
+    rel: Annotated[str, Option("Values of the rel attribute, separated by spaces.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPage:
+    """A part of a list of links; `cursor` continues it, None: it is complete."""
+
+    links: tuple[PageLink, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastValue:
+    """An earlier value of a field."""
+
+    value: bytes
+    at_ms: int
+    """Since when the field had it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentPart:
+    """A page's content, or a part of it."""
+
+    url: str
+    """The canonical URL that it is stored under."""
+    body: bytes
+    total_bytes: int
+    """Of the whole content."""
+    meta: dict[str, str]
+    """Response headers and facts of the fetch."""
+
+    @classmethod
+    def of(cls, content: Content, begin: int = 0, limit: int | None = None) -> ContentPart:
+        """A part of the stored content."""
+        end = None if limit is None else begin + limit
+        return cls(content.url, content.body[begin:end], len(content.body), dict(content.meta))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedPage:
+    """The stored data of a URL after its fetch ended or the time limit passed."""
+
+    url: str
+    """Normalized."""
+    state: str
+    """`fresh`, `stale`, or `absent`: no page is stored."""
+    record: PageRecord | None = None
+    age_s: float | None = None
+    """Since the page was last confirmed; None: never."""
+    stale_fields: tuple[str, ...] = ()
+    """Fields of `field_max_age_s` that are older than requested."""
+    fetching: bool = False
+    """The fetch continues: a later call may return more."""
+    reason: str | None = None
+    """Why the URL is not fetched, or why its last fetch brought no page."""
+    report: FetchRecord | None = None
+    """The last fetch: outcome, headers, redirects, latencies."""
+    content: ContentPart | None = None
+    """If it was asked for; up to 15,000,000 bytes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueuedUrls(Sequence[EnqueueResult]):
+    """The result of each URL that was enqueued, in order; it is a sequence of them."""
+
+    results: tuple[EnqueueResult, ...]
+    batch: str | None = None
+    """The id of the batch that they were added to; None: the server has no batches."""
+
+    @overload
+    def __getitem__(self, place: int) -> EnqueueResult: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[EnqueueResult]: ...
+    def __getitem__(self, place: int | slice) -> EnqueueResult | Sequence[EnqueueResult]:
+        return self.results[place]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[EnqueueResult]:
+        return iter(self.results)
