@@ -13,7 +13,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/pytest --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test unit chaos check lint types layers fix bench docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ down: setup  ## stop it
 
 test: setup  ## run the tests, on private servers, in WORKERS processes (two a core)
 	@$(PYTEST) -n $(WORKERS) $(ARGS)
+
+bare:  ## `make run` and `make test` on a Debian with nothing but README's requirements (root, Linux)
+	@python3 scripts/bare_machine.py
 
 unit: setup  ## run the unit tests only: they start no server
 	@$(PYTEST) -n auto tests/unit -m "not redis" $(ARGS)

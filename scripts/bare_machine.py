@@ -1,0 +1,182 @@
+"""
+The project on a machine that has README's requirements and nothing else: `make bare`.
+
+    python3 scripts/bare_machine.py [COMMAND …]
+
+builds a minimal Debian in a folder, clones the last commit into the home of an ordinary user, and
+runs each COMMAND there without a terminal (default: `make run`, then `make test`). It exits with
+the status of the first command that fails. The Debian is kept for the next run, the clone is not.
+
+Needs root on Linux, and debootstrap, which it installs on Debian. Where it cannot run it gives the
+reason and exits with 0, but with 2 where CI=true. How this machine reaches PyPI (certificates,
+pip's settings) applies in the folder as well. Environment: BARE_FOLDER, about 3 GB (default
+/var/tmp/aragog-bare).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+FOLDER = Path(os.environ.get("BARE_FOLDER", "/var/tmp/aragog-bare"))  # noqa: S108 - root's own
+SUITE = "bookworm"  # the oldest Debian with Python 3.11
+# README's requirements; git for the clone, procps as on any machine that a person logs in to.
+PACKAGES = ("ca-certificates", "git", "make", "procps", "python3", "python3-dev", "python3-venv")
+COMMANDS = ("make run", "make test")
+HOME = "home/user"
+# How this machine reaches PyPI: variables that are passed on, and files that are copied.
+PASSED_ON = re.compile(r"(PIP|UV|SSL|REQUESTS|CURL)_\w+|(?i:\w+_proxy)")
+COPIED = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs")
+# Lines that say how a command ended.
+SUMMARY = re.compile(r"(FAILED|ERROR) |.*\b(passed|failed|errors?)\b.* in |.*\bstored\b|not here: ")
+LAST_LINES = 30
+
+
+def main(commands: list[str]) -> int:
+    """Run the commands on a bare machine; the exit status."""
+    reason = obstacle()
+    if reason:
+        print(f"bare machine: not tried: {reason}", flush=True)
+        return 2 if os.environ.get("CI") == "true" else 0
+    build_debian()
+    copy_network_settings()
+    clone_project()
+    for command in commands or COMMANDS:
+        status = run(command)
+        if status:
+            return status
+    return 0
+
+
+def obstacle() -> str:
+    """Why a bare machine cannot be made here; empty if it can."""
+    if sys.platform != "linux":
+        return "it needs Linux"
+    if os.geteuid() != 0:
+        return "it needs root, for chroot (sudo make bare)"
+    if not shutil.which("unshare"):
+        return "it needs unshare (util-linux)"
+    if not shutil.which("debootstrap") and not shutil.which("apt-get"):
+        return "it needs debootstrap"
+    return ""
+
+
+def build_debian() -> None:
+    """Make the folder a minimal Debian with one ordinary user, if it is not yet."""
+    if (FOLDER / HOME).is_dir():
+        return
+    if not shutil.which("debootstrap"):
+        say("installing debootstrap")
+        quietly(["apt-get", "update", "-qq"])
+        quietly(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "debootstrap"])
+    say(f"building a minimal Debian in {FOLDER} (about a minute, once)")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    include = f"--include={','.join(PACKAGES)}"
+    quietly(["debootstrap", "--variant=minbase", include, SUITE, str(FOLDER), *mirror()])
+    (FOLDER / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    quietly(["chroot", str(FOLDER), "useradd", "-m", Path(HOME).name])
+
+
+def mirror() -> list[str]:
+    """The mirror of Debian that apt uses here; none: debootstrap's default."""
+    sources = Path("/etc/apt")
+    files = [*sources.glob("sources.list"), *sources.glob("sources.list.d/*")]
+    for file in sorted(files):
+        for line in file.read_text(errors="replace").splitlines():
+            found = re.match(r"(?:deb\s.*?|URIs:\s*)(https?://\S+/debian)/?(\s|$)", line)
+            if found:
+                return [found[1]]
+    return []
+
+
+def copy_network_settings() -> None:
+    """Name servers, pip's configuration and certificates: what reaches PyPI here does so there."""
+    for name in COPIED:
+        source, target = Path("/", name), FOLDER / name
+        if source.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(source, target, ignore_dangling_symlinks=True)
+        elif source.is_file():
+            target.unlink(missing_ok=True)
+            shutil.copyfile(source, target)
+
+
+def clone_project() -> None:
+    """The last commit, as an ordinary user would have cloned it."""
+    home = FOLDER / HOME
+    shutil.rmtree(home / "aragog", ignore_errors=True)
+    quietly(["git", "clone", "--quiet", "--no-hardlinks", str(PROJECT), str(home / "aragog")])
+    quietly(["chroot", str(FOLDER), "chown", "-R", "user:user", f"/{HOME}"])
+
+
+def run(command: str) -> int:
+    """Run a command as the user, in the clone; print how it ended and how long it took."""
+    say(f"{command} …")
+    log = FOLDER / HOME / f"{re.sub(r'[^a-z0-9]+', '-', command.lower()).strip('-')[:60]}.log"
+    began_s = time.monotonic()
+    with log.open("wb") as out:
+        status = subprocess.run(
+            in_the_folder(command), stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False
+        ).returncode
+    for line in ending(log, failed=status != 0):
+        print(f"  {line}")
+    say(f"{command}: exit {status} after {time.monotonic() - began_s:.0f} s, {log}")
+    return status
+
+
+def in_the_folder(command: str) -> list[str]:
+    """
+    The command line that runs a shell command inside the folder.
+
+    Mounts and processes are in namespaces of their own: whatever the command leaves ends with it.
+    """
+    inside = [
+        "chroot", "--userspec=user:user", str(FOLDER), "/usr/bin/env", "-i",
+        f"HOME=/{HOME}", "USER=user", "LOGNAME=user", "LANG=C.UTF-8", "TERM=dumb",
+        "PATH=/usr/local/bin:/usr/bin:/bin",
+        *(f"{name}={value}" for name, value in os.environ.items() if PASSED_ON.fullmatch(name)),
+        "bash", "-c", f"cd ~/aragog && {command}",
+    ]  # fmt: skip
+    prepare = (
+        'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
+        'mount -t tmpfs tmpfs "$0/tmp" && exec "$@"'
+    )
+    namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    return [*namespaces, "sh", "-c", prepare, str(FOLDER), *inside]
+
+
+def ending(log: Path, *, failed: bool) -> Iterator[str]:
+    """The lines of a log that say how its command ended; with a failure also the last ones."""
+    lines = log.read_text(errors="replace").splitlines()
+    if failed:
+        yield from lines[-LAST_LINES:]
+    else:
+        yield from [line for line in lines if SUMMARY.match(line)][-LAST_LINES:]
+
+
+def quietly(command: list[str]) -> None:
+    """Run a command; exits with its output if it fails."""
+    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    if done.returncode:
+        output = (done.stdout + done.stderr)[-3000:]
+        raise SystemExit(f"bare machine: {' '.join(command)}: exit {done.returncode}\n{output}")
+
+
+def say(text: str) -> None:
+    """Print a line at once, so that one sees what is waited for."""
+    print(f"bare machine: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main(sys.argv[1:]))
