@@ -43,7 +43,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stages import connect
-from aragog.fetcher.admission import Gate
+from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Gone, Outcome, Redirected
 from aragog.pinlater import job_codec
 from aragog.pinlater.brokers import celery_settings, of_socket

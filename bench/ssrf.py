@@ -14,7 +14,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 
 ROUNDS = 5_000
 

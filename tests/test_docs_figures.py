@@ -22,9 +22,8 @@ from aragog.cli import main, producing, reading
 from aragog.cli.store import transfer
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
-from aragog.fetcher import cookies
-from aragog.fetcher.http1 import body, framing, pool, reader
-from aragog.fetcher.ssrf import dns
+from aragog.fetcher import cookies, dns
+from aragog.fetcher.http1 import body, head, pool, reader
 from aragog.pages import extractors, markup_limits, sitemaps
 from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
@@ -221,7 +220,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         ),
         (lanes.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
         (reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
-        (framing.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
+        (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),
         (fetching.LONGEST_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
         (hedging.DOWN_AFTER_S, 1.0, "thrift.md", "has not answered for a second"),

@@ -20,7 +20,7 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pipeline.counters import Counters

@@ -26,7 +26,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pages import extractors, sitemaps
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.files import log_files

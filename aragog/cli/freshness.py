@@ -19,7 +19,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.pipeline.webhooks.post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table

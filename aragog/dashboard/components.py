@@ -9,7 +9,7 @@ from pathlib import Path
 import redis
 
 from aragog.clock import Clock
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.stream import CrawlLogStream

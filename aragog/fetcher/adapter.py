@@ -20,16 +20,20 @@ from aragog.clock import Clock, SystemClock
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import Deferred, TargetBlocked, TransportError
 from aragog.fetcher.http1.body import Bounds
-from aragog.fetcher.http1.connection import MAX_ADDRESSES, Address, HttpConnection, Peer, connect
+from aragog.fetcher.http1.connection import (
+    MAX_ADDRESSES,
+    Address,
+    HttpConnection,
+    Peer,
+    Proxy,
+    connect,
+    tls_context,
+)
 from aragog.fetcher.http1.pool import ConnectionPool, max_idle
-from aragog.fetcher.http1.proxy import Proxy
-from aragog.fetcher.http1.response import HttpResponse
-from aragog.fetcher.http1.tls import tls_context
+from aragog.fetcher.http1.response import HttpResponse, faults_as_requests_errors
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
-from aragog.fetcher.requests_errors import faults_as_requests_errors
-from aragog.fetcher.ssrf.filter import Denied, Unresolved, Vetted
-from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
 from aragog.fetcher.user_agent import has_contact, missing_contact
 from aragog.hosts import is_loopback
 from aragog.settings import FetchSettings

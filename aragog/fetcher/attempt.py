@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from aragog.fetcher.admission import Deny, Gate, Go, Later
+from aragog.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.cookies import Cookies
 from aragog.fetcher.faults import (
     Deferred,
@@ -14,11 +14,9 @@ from aragog.fetcher.faults import (
     TransportError,
     UnsupportedContent,
 )
-from aragog.fetcher.headers.media import content_type_of, refused_by_content, refused_by_type
-from aragog.fetcher.headers.redirects import as_sent, location_of, target_of
-from aragog.fetcher.headers.retry_after import retry_at_ms
-from aragog.fetcher.http1.framing import Delimiter
-from aragog.fetcher.http1.head import ResponseHead
+from aragog.fetcher.gate import Deny, Gate, Go, Later
+from aragog.fetcher.headers import as_sent, location_of, retry_at_ms, target_of
+from aragog.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.outcome import (
     Blocked,

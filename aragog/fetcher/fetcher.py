@@ -16,13 +16,13 @@ from typing import Self
 import requests
 
 from aragog.clock import Clock, SystemClock
+from aragog.fetcher import ssrf
 from aragog.fetcher.adapter import PinnedAdapter
-from aragog.fetcher.admission import Gate, OpenGate
 from aragog.fetcher.attempt import FetchAttempt
+from aragog.fetcher.gate import Gate, OpenGate
 from aragog.fetcher.outcome import Hop, Outcome
 from aragog.fetcher.request_defaults import RequestDefaults
-from aragog.fetcher.ssrf import ports
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.fetcher.user_agent import user_agent
 from aragog.settings import FetchSettings
 from aragog.urls import normalize
@@ -42,13 +42,13 @@ class Fetcher:
     def __init__(
         self,
         settings: FetchSettings,
-        ssrf_filter: ports.AddressPolicy | None = None,
+        ssrf_filter: ssrf.AddressPolicy | None = None,
         *,
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.settings = settings
-        self.ssrf_filter: ports.AddressPolicy = ssrf_filter or SsrfFilter(settings)
+        self.ssrf_filter: ssrf.AddressPolicy = ssrf_filter or SsrfFilter(settings)
         self.clock = clock or SystemClock()
         self.adapter = PinnedAdapter(settings, self.ssrf_filter, clock=self.clock, tls=tls)
         self._defaults = RequestDefaults(settings, self.ssrf_filter, self.adapter, self.clock)
@@ -113,7 +113,7 @@ def fetch(
     url: str,
     *,
     settings: FetchSettings | None = None,
-    ssrf_filter: ports.AddressPolicy | None = None,
+    ssrf_filter: ssrf.AddressPolicy | None = None,
     gate: Gate | None = None,
     conditional: tuple[str | None, str | None] | None = None,
     clock: Clock | None = None,

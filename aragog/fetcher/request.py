@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from aragog.fetcher.admission import Later
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
+from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.hosts import split_port
 

@@ -10,7 +10,7 @@ from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.decoders import ACCEPT_ENCODING
 from aragog.fetcher.request import basic_auth_header
-from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import user_agent
 from aragog.secret import reveal
 from aragog.settings import FetchSettings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.clock import ManualClock
-from aragog.fetcher.admission import Gate
+from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
 from aragog.pipeline.permission.waiting_line import InLine
 from aragog.pipeline.ports import SpoolState

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.cli.processes.problems import setting_of
 from aragog.cli.processes.run_tracker import NotStored
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.settings import PolitenessSettings, Settings
 
 BOTH = "fetch.allowed_ports, fetch.allowed_networks"

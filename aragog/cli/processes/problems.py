@@ -13,7 +13,7 @@ from rich.text import Text
 
 from aragog.cli.processes.run_tracker import NotStored
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line
 

@@ -9,16 +9,23 @@ and the Host header only.
 from __future__ import annotations
 
 import contextlib
+import functools
 import select
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
+import certifi
+
+from aragog.errors import ConfigError
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.reader import ResponseReader
 from aragog.fetcher.outcome import UnreachableKind
+from aragog.fetcher.request import basic_auth_header
+from aragog.secret import reveal, without_password
 
 READ_BYTES = 65_536
 
@@ -216,3 +223,68 @@ def _socket_errors(action: str) -> Iterator[None]:
         raise TransportError(
             UnreachableKind.RESET, f"{action}: {error.strerror or error}"
         ) from error
+
+
+@functools.cache
+def tls_context(*, verify: bool = True) -> ssl.SSLContext:
+    """
+    Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
+
+    Loading the roots takes about 30 ms, so each process has one context.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["http/1.1"])
+    if verify:
+        context.load_verify_locations(certifi.where())
+        context.load_default_certs()
+    else:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class Proxy:
+    """
+    The operator's forward proxy, `http://[user:password@]host[:port]`, used by CONNECT tunnels.
+
+    The SSRF filter checks the target, not the proxy. Plain HTTP uses a tunnel as well: a proxy that
+    received the name would resolve it again and could reach another address (DNS rebinding).
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urlsplit(reveal(url))
+            port = parts.port or 3128
+        except ValueError:
+            parts, port = urlsplit(""), 0
+        if parts.scheme != "http" or not parts.hostname or not port:
+            raise ConfigError(
+                f"fetch.proxy: must be http://[user:password@]host[:port], got "
+                f"{without_password(url)!r}"
+            )
+        self._host, self._port = parts.hostname, port
+        self.authorization = ""
+        """The value of Proxy-Authorization, which is sent to the proxy only."""
+        if parts.username is not None:
+            self.authorization = basic_auth_header(
+                unquote(parts.username), unquote(parts.password or "")
+            )
+
+    def addresses(self) -> list[Address]:
+        """Resolve the proxy. The operator chose it, so the SSRF filter does not check it."""
+        try:
+            infos = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise TransportError(
+                UnreachableKind.CONNECT, f"cannot resolve the proxy {self._host}: {error.strerror}"
+            ) from error
+        return [(str(address[0]), self._port) for *_, address in infos]
+
+    def connect_request(self, address: Address) -> bytes:
+        """Return the request for a tunnel to an allowed address (RFC 9110 section 9.3.6)."""
+        ip, port = address
+        authority = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+        lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
+        if self.authorization:
+            lines.append(f"Proxy-Authorization: {self.authorization}")
+        return "\r\n".join((*lines, "", "")).encode("latin-1")

@@ -16,7 +16,7 @@ import brotli
 import zstandard
 
 from aragog.fetcher.faults import UnsupportedContent
-from aragog.fetcher.http1.framing import check_codings
+from aragog.fetcher.http1.head import check_codings
 
 GZIP_MAGIC = b"\x1f\x8b"
 

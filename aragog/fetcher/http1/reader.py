@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from aragog.fetcher.faults import LimitExceeded, TransportError
-from aragog.fetcher.http1.framing import Delimiter, Framing
-from aragog.fetcher.http1.head import ResponseHead, parse_head
+from aragog.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetcher.outcome import UnreachableKind
 
 # Interim responses (1xx) before the final one; more would only delay the fetch.

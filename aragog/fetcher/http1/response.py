@@ -1,22 +1,31 @@
-"""A response whose body is not read yet; it returns its connection to the pool when done."""
+"""
+A response whose body is not read yet; it returns its connection to the pool when done.
+
+`requests` reads it as the `raw` of its own response; faults then become exceptions of requests.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import requests
 from requests.structures import CaseInsensitiveDict
 
 from aragog.fetcher.deadline import Deadline
-from aragog.fetcher.faults import Fault, TransportError
+from aragog.fetcher.faults import (
+    Fault,
+    LimitExceeded,
+    TargetBlocked,
+    TransportError,
+    UnsupportedContent,
+)
 from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.connection import HttpConnection
 from aragog.fetcher.http1.decoders import decoders_for
-from aragog.fetcher.http1.framing import Delimiter, Framing, framing_of
-from aragog.fetcher.http1.head import ResponseHead
+from aragog.fetcher.http1.head import Delimiter, Framing, ResponseHead, framing_of
 from aragog.fetcher.http1.reader import content
 from aragog.fetcher.outcome import UnreachableKind
-from aragog.fetcher.requests_errors import faults_as_requests_errors
 
 # A short body that is not needed is read to its end, because that is cheaper than a new connection.
 DRAIN_BYTES = 16_384
@@ -154,3 +163,27 @@ class HttpResponse:
 
     def release_conn(self) -> None:
         self._release(reusable=False)
+
+
+@contextlib.contextmanager
+def faults_as_requests_errors(request: requests.PreparedRequest | None) -> Iterator[None]:
+    """Convert a `Fault` raised inside into the closest exception of requests."""
+    try:
+        yield
+    except Fault as fault:
+        raise _requests_error(fault)(fault.reason, request=request) from fault
+
+
+def _requests_error(fault: Fault) -> type[requests.RequestException]:
+    if isinstance(fault, TargetBlocked):
+        return requests.exceptions.InvalidURL
+    if isinstance(fault, LimitExceeded):
+        return requests.exceptions.InvalidHeader
+    if isinstance(fault, UnsupportedContent):
+        return requests.exceptions.ContentDecodingError
+    kind = fault.kind if isinstance(fault, TransportError) else None
+    if kind is UnreachableKind.TIMEOUT:
+        return requests.exceptions.Timeout
+    if kind is UnreachableKind.TLS:
+        return requests.exceptions.SSLError
+    return requests.exceptions.ConnectionError

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from aragog.clock import Clock
 from aragog.errors import InvalidUrl
-from aragog.fetcher.admission import Gate, Later
+from aragog.fetcher.gate import Gate, Later
 from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.fetching.requester import answered_well

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aragog.fetcher.headers.media import refused_by_type
+from aragog.fetcher.content_types import refused_by_type
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import FetchResult, ResultBatch

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidMessage
-from aragog.fetcher.headers.http_date import http_date_ms
+from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages.links import Link
 from aragog.pipeline.messages import FetchResult

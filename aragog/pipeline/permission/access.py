@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate

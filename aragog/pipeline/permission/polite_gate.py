@@ -1,7 +1,7 @@
 """
 The way to a domain: robots rules, then a slot. One gate for each URL that is fetched.
 
-`Gate` (aragog.fetcher.admission) is what the fetcher asks: `admit` for every redirect target,
+`Gate` (aragog.fetcher.gate) is what the fetcher asks: `admit` for every redirect target,
 `acquire_permit` on the open connection just before a request is written, `release_permit` right
 after, `busy` when a 429 or 503 arrives.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from aragog.fetcher.admission import Admission, Deny, Go, Later
+from aragog.fetcher.gate import Admission, Deny, Go, Later
 from aragog.pipeline.ports import TakedownLookup
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides.overrides import Overrides

@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
-from aragog.fetcher.admission import Gate
+from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
     Fetched,

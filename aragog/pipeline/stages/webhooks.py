@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from aragog.clock import Clock
-from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.fetcher.ssrf import AddressPolicy
 from aragog.pipeline.messages import VERSION, reading
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.webhooks.change_json import plain

@@ -17,9 +17,8 @@ import requests
 
 from aragog.clock import SystemClock
 from aragog.fetcher.adapter import PinnedAdapter
-from aragog.fetcher.ssrf.dns import Resolver, system_lookup
-from aragog.fetcher.ssrf.filter import Resolution, Unresolved, Vetted
-from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.fetcher.dns import Resolver, system_lookup
+from aragog.fetcher.ssrf import AddressPolicy, Resolution, Unresolved, Vetted
 from aragog.settings import FetchSettings, WebhookSettings
 
 MOST_HEADER_BYTES = 16_384

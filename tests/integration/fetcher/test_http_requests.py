@@ -11,8 +11,8 @@ import requests
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.fetcher import outcome as o
-from aragog.fetcher.admission import Admission, Deny, Go, Later
 from aragog.fetcher.fetcher import fetch
+from aragog.fetcher.gate import Admission, Deny, Go, Later
 from tests.support.origin import HELLO, Origin, page, redirect
 
 

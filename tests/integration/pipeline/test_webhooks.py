@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
 from aragog.pipeline.webhooks.post import post

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from aragog.fetcher.admission import Go, Later
+from aragog.fetcher.gate import Go, Later
 from aragog.pipeline.messages import RobotsBatch, UrlJob, into_batches
 from aragog.pipeline.permission.polite_gate import RobotsGate
 from aragog.pipeline.routing import Destination, OutgoingMessage

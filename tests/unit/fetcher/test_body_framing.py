@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.faults import TransportError
-from aragog.fetcher.http1.framing import Delimiter, Framing
+from aragog.fetcher.http1.head import Delimiter, Framing
 from aragog.fetcher.http1.reader import content
 from tests.support.byte_streams import channel_of
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.fetcher.adapter import PinnedAdapter
+from aragog.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
-from aragog.fetcher.headers.media import content_type_of, refused_by_content, refused_by_type
-from aragog.fetcher.headers.retry_after import MAX_RETRY_AFTER_S, retry_at_ms
-from aragog.fetcher.http1.proxy import Proxy
+from aragog.fetcher.headers import MAX_RETRY_AFTER_S, retry_at_ms
+from aragog.fetcher.http1.connection import Proxy
 from aragog.fetcher.request import Target
 from aragog.fetcher.request_defaults import RequestDefaults
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.settings import FetchSettings
 

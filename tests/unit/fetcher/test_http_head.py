@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
-from aragog.fetcher.http1.framing import Delimiter, Framing, framing_of
-from aragog.fetcher.http1.head import parse_head
+from aragog.fetcher.http1.head import Delimiter, Framing, framing_of, parse_head
 from tests.support.byte_streams import channel_of
 
 OK = b"HTTP/1.1 200 OK\r\n"

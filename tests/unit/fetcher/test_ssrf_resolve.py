@@ -8,8 +8,8 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.fetcher.ssrf import dns
-from aragog.fetcher.ssrf.filter import Denied, SsrfFilter, Unresolved, Vetted
+from aragog.fetcher import dns
+from aragog.fetcher.ssrf import Denied, SsrfFilter, Unresolved, Vetted
 from aragog.settings import FetchSettings
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
-from aragog.fetcher.ssrf.filter import SsrfFilter, is_forbidden
+from aragog.fetcher.ssrf import SsrfFilter, is_forbidden
 from aragog.settings import FetchSettings
 
 

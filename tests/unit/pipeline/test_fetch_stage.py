@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.fetcher.admission import Go
+from aragog.fetcher.gate import Go
 from aragog.fetcher.outcome import (
     Busy,
     Gone,

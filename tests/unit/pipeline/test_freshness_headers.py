@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.headers.http_date import http_date_ms
+from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.pages.http_freshness import fresh_s

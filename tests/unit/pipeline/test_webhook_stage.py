@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
 from aragog.settings import WebhookSettings

@@ -1,6 +1,9 @@
-"""Redirect targets: read Location headers and resolve them. Pure."""
+"""Response headers that the fetcher acts on: dates, Retry-After and Location. Pure."""
 
 from __future__ import annotations
+
+import datetime as dt
+from email.utils import parsedate_to_datetime
 
 import can_ada
 
@@ -9,6 +12,45 @@ from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.urls import normalize
+
+
+def http_date_ms(text: str | None) -> int | None:
+    """Milliseconds since the epoch, or None for an invalid date; without a zone it is UTC."""
+    if not text:
+        return None
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=dt.UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+# 30 days. Larger values are mistakes or attacks.
+MAX_RETRY_AFTER_S = 30 * 86_400
+
+
+def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int | None:
+    """
+    Return the instant at which `value` allows the next request; None if it is not usable.
+
+    Seconds count from `now_ms`, a past date means now, and the maximum is 30 days. A date refers to
+    the origin's clock. `date`, its Date header (RFC 9110 section 6.6.1), shows that clock, so only
+    the difference between the two counts.
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        seconds = min(float(text[:20]), MAX_RETRY_AFTER_S)
+        return now_ms + int(seconds * 1000)
+    at_ms = http_date_ms(text)
+    if at_ms is None:
+        return None
+    origin_now_ms = http_date_ms((date or "").strip())
+    if origin_now_ms is not None:
+        at_ms += now_ms - origin_now_ms
+    return min(max(at_ms, now_ms), now_ms + MAX_RETRY_AFTER_S * 1000)
+
 
 # 304 answers a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
 FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})

@@ -15,15 +15,25 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import can_ada
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.fetcher.ssrf.dns import Lookup, Resolver, system_lookup
-from aragog.fetcher.ssrf.names import embedded_addresses, loopback_service, why_local, why_metadata
-from aragog.fetcher.ssrf.ranges import IP, METADATA, Network, embedded_ipv4, why_not_global
+from aragog.fetcher.blocked_addresses import (
+    IP,
+    METADATA,
+    Network,
+    embedded_addresses,
+    embedded_ipv4,
+    loopback_service,
+    why_local,
+    why_metadata,
+    why_not_global,
+)
+from aragog.fetcher.dns import Lookup, Resolver, system_lookup
 from aragog.hosts import split_port
 from aragog.settings import FetchSettings
 
@@ -319,3 +329,13 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
     if problems:
         raise ConfigError(*problems)
     return mapping
+
+
+class AddressPolicy(Protocol):
+    """The interface of `aragog.fetcher.ssrf.SsrfFilter` that the fetcher uses."""
+
+    def vet_url(self, url: str) -> str | None:
+        """Return why the text of `url` forbids a fetch; None if it does not. Uses no DNS."""
+
+    def resolve(self, host: str, port: int) -> Resolution:
+        """Resolve `host` and return the addresses a connection may use."""

@@ -1,1 +1,0 @@
-"""Readers of response headers: media type, Location, Retry-After, dates. Pure."""

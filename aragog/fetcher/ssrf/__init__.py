@@ -1,1 +1,0 @@
-"""The SSRF filter: which URLs and addresses the fetcher may connect to."""
