@@ -26,7 +26,7 @@ from rich.table import Table
 from aragog.bootstrap.stages import connect
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.routing import OutgoingMessage
-from aragog.politeness.robots.rules import RobotsRules
+from aragog.politeness.robots_rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.sections.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from aragog.politeness.ratelimit import limiter, permits
+from aragog.politeness.robots import cache
 
 from aragog.api import hedging
 from aragog.api.http.routes import changes
@@ -16,10 +18,8 @@ from aragog.pipeline.crawl_log import writer
 from aragog.pipeline.fetching import lanes
 from aragog.pipeline.spool import room
 from aragog.pipeline.spool.bounds import SpoolBounds
-from aragog.politeness.ratelimit import limiter, permits
-from aragog.politeness.ratelimit.overrides import overrides
-from aragog.politeness.ratelimit.state import STATE
-from aragog.politeness.robots import cache
+from aragog.politeness.overrides import overrides
+from aragog.politeness.slots import STATE
 from aragog.settings import Settings
 from aragog.urlstore.feed import changes as feed
 from aragog.urlstore.schedule import crawl_budget
@@ -62,7 +62,6 @@ IN_WORDS = [
     (31, (BUCKETS, changes.LOOK_S), (16, 0.5), "sixteen short scans each half second"),
     (32, crawl_budget.HOPELESS_AGES, 6, "once in six of the domain's usual intervals"),
     (34, lanes.AHEAD_S, 10, "within ten seconds"),
-    (61, (lanes.DELAYED_BY, lanes.LONGEST_DELAY_S), (0.25, 3600), "by a quarter of the time"),
     (62, cache.LOOK_AGAIN_S, 5, "own memory for five seconds"),
     (64, hedging.DOWN_AFTER_S, 1, "of the primary for a second"),
     (71, limiter.STOPPED_AGAIN_S, 300, "every five minutes"),

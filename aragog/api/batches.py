@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from aragog.clock import Clock, SystemClock
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.slots import DomainReport
 
 MOST_DOMAINS = 1000
 """Domains whose slots are looked up: those with the most URLs left."""

@@ -64,8 +64,8 @@ from aragog.pipeline.stages.render import PageRenderer, RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.store import UrlStore

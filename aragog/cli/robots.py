@@ -17,8 +17,8 @@ from aragog.client import Aragog
 from aragog.errors import InvalidUrl
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.politeness.robots.engines import ENGINES, Opinion
-from aragog.politeness.robots.rules import RobotsRules
+from aragog.politeness.robots_engines import ENGINES, Opinion
+from aragog.politeness.robots_rules import RobotsRules
 from aragog.terminal import SafeConsole, echo, echo_json
 from aragog.urls import normalize
 from aragog.urls.domain import origin

@@ -18,9 +18,9 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.spool.spool import Spool
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.robots_cache import RobotsCache
 from aragog.urlstore.store import UrlStore
 
 

@@ -11,7 +11,7 @@ from aragog.dashboard.domains import change_domain, find_domains, limiter_key, l
 from aragog.dashboard.handlers import DashboardPage
 from aragog.errors import BadInput
 from aragog.formatting import at, moment
-from aragog.politeness.ratelimit.overrides.live_overrides import OverrideChange
+from aragog.politeness.live_overrides import OverrideChange
 
 MOST_CHANGES = 20
 

@@ -10,9 +10,9 @@ from aragog.dashboard.components import Components
 from aragog.durations import span
 from aragog.formatting import moment
 from aragog.pipeline.outcome_log import LastOutcomes
-from aragog.politeness.ratelimit.overrides.overrides_file import Override
-from aragog.politeness.ratelimit.slots import DomainReport
-from aragog.politeness.robots.cached_rules import CachedRules, RulesState
+from aragog.politeness.overrides import Override
+from aragog.politeness.robots_records import CachedRules, RulesState
+from aragog.politeness.slots import DomainReport
 from aragog.urls.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.

@@ -10,7 +10,7 @@ from aragog.dashboard.domain_list import DomainList
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.errors import BadInput, InvalidUrl
 from aragog.formatting import plain
-from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.live_overrides import LiveOverrides
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.takedowns.tombstones import parents

@@ -17,7 +17,7 @@ from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
 from aragog.pipeline.routing import Queue
-from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.politeness.slots import DomainReport
 from aragog.urls import explain, normalize
 from aragog.urls.canonical import PROVISIONAL
 from aragog.urls.domain import host, origin

@@ -26,8 +26,8 @@ from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims import worker_name
-from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.blocked_hosts import BlockedHosts
+from aragog.politeness.overrides import Overrides
 from aragog.settings import ServingSettings, Settings
 from aragog.standalone.recorded_settings import record_settings
 from aragog.standalone.redis_server import RedisServer

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.lines import LineEntry, Lines
-from aragog.politeness.ratelimit.nodes.script_calls import PERMIT_TTL_US
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.lines import LineEntry, Lines
+from aragog.politeness.nodes.scripts import PERMIT_TTL_US
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 from tests.support.examples import examples
 

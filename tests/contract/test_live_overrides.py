@@ -4,10 +4,10 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput
-from aragog.politeness.ratelimit.limiter import STOPPED_AGAIN_S, Limiter
-from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.overrides.overrides import CHECK_EVERY_S, Overrides
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.limiter import STOPPED_AGAIN_S, Limiter
+from aragog.politeness.live_overrides import LiveOverrides
+from aragog.politeness.overrides import CHECK_EVERY_S, Overrides
+from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis

@@ -17,9 +17,9 @@ from aragog.pipeline.messages import FetchBatch, FetchResult, PageBatch, ResultB
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.lines import Lines
-from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.lines import Lines
+from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import (
     FetchSettings,
     PolitenessSettings,

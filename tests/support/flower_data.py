@@ -17,8 +17,8 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, Nack, NewJob
 from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.politeness.ratelimit.lines import LineEntry
-from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.lines import LineEntry
+from aragog.politeness.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink

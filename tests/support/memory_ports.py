@@ -16,9 +16,9 @@ from aragog.pipeline.ports import SpoolState
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
-from aragog.politeness.ratelimit.slots import DomainReport, RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cached_rules import CachedRules, RobotsResult, RulesState
-from aragog.politeness.robots.rules import RobotsRules
+from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
+from aragog.politeness.robots_rules import RobotsRules
+from aragog.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest
 from aragog.settings import FetchSettings, Settings
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent

@@ -21,9 +21,9 @@ from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.pipeline.stages.refresh import RefreshStage, Tick
 from aragog.pipeline.stages.store import StoreStage
-from aragog.politeness.ratelimit.slots import DomainReport
-from aragog.politeness.robots.cached_rules import CachedRules, RulesState
-from aragog.politeness.robots.rules import RobotsRules
+from aragog.politeness.robots_records import CachedRules, RulesState
+from aragog.politeness.robots_rules import RobotsRules
+from aragog.politeness.slots import DomainReport
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent

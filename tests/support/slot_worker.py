@@ -18,8 +18,8 @@ import time
 from collections import Counter
 
 from aragog.errors import LimiterUnavailable
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.slots import Slot, SlotRequest
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
 

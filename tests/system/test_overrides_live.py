@@ -7,7 +7,7 @@ import pytest
 
 from aragog.client import Aragog
 from aragog.pipeline.counters import RESCHEDULED
-from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from tests.support.origin import titled_pages
 from tests.support.standalone import standalone

@@ -17,7 +17,7 @@ from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable, TransientError
 from aragog.extras import require
 from aragog.pipeline.crawl_log.files import log_files
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
 

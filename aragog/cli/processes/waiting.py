@@ -11,7 +11,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobState
 from aragog.pipeline.routing import Queue
-from aragog.politeness.ratelimit.lines import Lines
+from aragog.politeness.lines import Lines
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100

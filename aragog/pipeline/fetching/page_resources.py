@@ -25,9 +25,9 @@ from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
 from aragog.pipeline.permission.site_rules import other_spelling
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.permits import NO_PERMIT_US
-from aragog.politeness.ratelimit.slots import Slot, SlotRequest
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.permits import NO_PERMIT_US
+from aragog.politeness.slots import Slot, SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest
 from aragog.urls import normalize
 from aragog.urls.domain import origin

@@ -9,7 +9,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import FetchResult, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.politeness.ratelimit.overrides.host_names import HostNames
+from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import host
 

@@ -27,7 +27,7 @@ from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.access import HEAD_START_MS, Access
 from aragog.pipeline.permission.polite_gate import PoliteGate
-from aragog.politeness.ratelimit.slots import Slot
+from aragog.politeness.slots import Slot
 
 _NO_COPY = StoredValidators()
 

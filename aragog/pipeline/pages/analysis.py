@@ -20,7 +20,7 @@ from aragog.pages.links import Link
 from aragog.pages.rich_pins import RichPin
 from aragog.pages.robots_meta import PageRobots
 from aragog.pipeline.messages import FetchResult
-from aragog.politeness.robots.rules import product_token
+from aragog.politeness.robots_rules import product_token
 from aragog.settings import FetchSettings
 from aragog.urls import canonical
 from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect

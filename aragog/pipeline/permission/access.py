@@ -13,9 +13,9 @@ from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
 from aragog.pipeline.permission.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cached_rules import RulesState
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.robots_records import RulesState
+from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.urls.domain import host, origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the

@@ -14,10 +14,10 @@ from typing import Self
 
 from aragog.fetcher.gate import Admission, Deny, Go, Later
 from aragog.pipeline.ports import TakedownLookup
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.robots_cache import RobotsCache
+from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 from aragog.urls.domain import host, origin
 

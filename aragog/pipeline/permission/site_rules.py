@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from aragog.errors import ConfigError
-from aragog.politeness.robots.rules import path_of
-from aragog.politeness.robots.spelling import comparable_path
+from aragog.politeness.robots_rules import comparable_url
 from aragog.settings import Settings
 from aragog.urls import use_site_rules
 from aragog.urls.parser import parse
@@ -43,6 +42,6 @@ def other_spelling(given: str, normalized: str, base: str | None = None) -> str 
     if given == normalized:
         return None
     absolute = parse(given, base).partition("#")[0]
-    if comparable_path(path_of(absolute)) == comparable_path(path_of(normalized)):
+    if comparable_url(absolute) == comparable_url(normalized):
         return None
     return absolute

@@ -1,4 +1,4 @@
-"""The jobs that wait for slots, in the lines of their domains (`politeness.ratelimit.lines`)."""
+"""The jobs that wait for slots, in the lines of their domains (`politeness.lines`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from aragog.pipeline.messages import UrlJob
-from aragog.politeness.ratelimit.lines import LineEntry
+from aragog.politeness.lines import LineEntry
 
 # Jobs at least this urgent go ahead of all others of their domain.
 URGENT = 2
@@ -31,7 +31,7 @@ class InLine(NamedTuple):
 
 
 class LineStore(Protocol):
-    """Keeps the entries (`aragog.politeness.ratelimit.lines.Lines`)."""
+    """Keeps the entries (`aragog.politeness.lines.Lines`)."""
 
     def park(self, entries: Sequence[LineEntry]) -> None:
         """Put requests into the lines of their domains."""

@@ -25,7 +25,7 @@ from aragog.pipeline.ports import InFlight
 from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
 from aragog.pipeline.spool.reclaim import tokens_in
 from aragog.pipeline.spool.spool import Spool
-from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.robots_cache import RobotsCache
 from aragog.urls.normalize import normalize
 
 Refused = Callable[[Iterable[str]], set[str]]

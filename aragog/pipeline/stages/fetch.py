@@ -37,7 +37,7 @@ from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.spool.room import URGENT, SpoolRoom
-from aragog.politeness.ratelimit.slots import Slot
+from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin
 

@@ -24,8 +24,8 @@ from aragog.instruments import REFRESH_URLS
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.messages import PRIORITY_REFRESH
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 from aragog.urlstore.records import Due

@@ -21,11 +21,10 @@ from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
 from aragog.pipeline.rescheduling import Delayed, delayed_batches
 from aragog.pipeline.routing import Sender
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.lines import Lines, LineServer, TakenEntry
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.overrides.overrides_file import Override
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.lines import Lines, LineServer, TakenEntry
+from aragog.politeness.overrides import Override, Overrides
+from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -34,11 +34,11 @@ from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, Refusals, Robots
 from aragog.pipeline.permission.waiting_line import URGENT
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import RobotsCache
-from aragog.politeness.robots.cached_rules import CachedRules, RobotsResult, RulesState
-from aragog.politeness.robots.parse import MAX_BYTES
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.robots_cache import RobotsCache
+from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
+from aragog.politeness.robots_rules import MAX_BYTES
+from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 

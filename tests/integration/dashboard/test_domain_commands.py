@@ -18,8 +18,8 @@ from aragog.cli.domains import domain
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.outcome_log import KEPT, OutcomeLog
-from aragog.politeness.ratelimit.lines import LineEntry
-from aragog.politeness.ratelimit.slots import RateExceeded, SlotRequest
+from aragog.politeness.lines import LineEntry
+from aragog.politeness.slots import RateExceeded, SlotRequest
 from aragog.settings import load_settings
 
 pytestmark = pytest.mark.redis

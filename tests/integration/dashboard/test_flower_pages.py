@@ -17,7 +17,7 @@ from aragog.cli.doctor import doctor
 from aragog.cli.inspecting import explain
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
-from aragog.politeness.ratelimit.lines import LineEntry
+from aragog.politeness.lines import LineEntry
 from aragog.urlstore.records import OutLink
 from tests.support.cases import missing
 from tests.support.flower_server import flower_system

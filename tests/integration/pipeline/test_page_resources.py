@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aragog.pipeline.fetching.page_resources import NO_RULES, TOO_LATE
-from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.politeness.live_overrides import LiveOverrides
+from aragog.politeness.slots import SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest
 from tests.support.origin import answer, redirect
 

@@ -14,7 +14,7 @@ import pytest
 from aragog.pipeline import counters
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.politeness.slots import SlotRequest
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip
 from tests.support.origin import answer, page

@@ -24,8 +24,8 @@ from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.reextract import ReextractBatch
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.stages.webhooks import Delivery
-from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.blocked_hosts import BlockedHosts
+from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent

@@ -10,8 +10,8 @@ from aragog.pipeline.permission.releasing import Releasing
 from aragog.pipeline.permission.waiting_line import InLine, WaitingLine, job_of
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.release import LOOK_AGAIN_MS
-from aragog.politeness.ratelimit.lines import LineEntry
-from aragog.politeness.ratelimit.slots import RateExceeded, SlotRequest
+from aragog.politeness.lines import LineEntry
+from aragog.politeness.slots import RateExceeded, SlotRequest
 from tests.support.origin import answer
 from tests.support.waiting import wait_until
 

@@ -3,9 +3,8 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots.cache import RobotsCache
-from aragog.politeness.robots.cached_rules import RobotsResult, RulesState
-from aragog.politeness.robots.memory import RobotsMemory
+from aragog.politeness.robots_cache import RobotsCache, RobotsMemory
+from aragog.politeness.robots_records import RobotsResult, RulesState
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis

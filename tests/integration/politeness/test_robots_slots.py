@@ -11,7 +11,7 @@ from aragog.pipeline.messages import RobotsBatch, UrlJob, into_batches
 from aragog.pipeline.permission.polite_gate import RobotsGate
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.robots import SLOT_WITHIN_MS
-from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.politeness.slots import SlotRequest
 from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis

@@ -12,9 +12,9 @@ from aragog.clock import SystemClock
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.slots import SlotRequest
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page

@@ -11,8 +11,8 @@ from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.progress.url_batches import UrlBatches
-from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running
 from tests.support.serving import served_page

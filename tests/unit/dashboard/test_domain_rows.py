@@ -7,10 +7,10 @@ import pytest
 from aragog.dashboard.domain_rows import DomainFacts, cause, domain_row
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.outcome_log import LastOutcomes
-from aragog.politeness.ratelimit.overrides.overrides_file import Override
-from aragog.politeness.ratelimit.slots import DomainReport
-from aragog.politeness.robots.cache import CachedRules, RulesState
-from aragog.politeness.robots.rules import RobotsRules
+from aragog.politeness.overrides import Override
+from aragog.politeness.robots_cache import CachedRules, RulesState
+from aragog.politeness.robots_rules import RobotsRules
+from aragog.politeness.slots import DomainReport
 
 NOW_MS = 1_700_000_000_000
 IDLE = DomainFacts(

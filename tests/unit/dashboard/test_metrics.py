@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import aragog.pinlater
 import aragog.pipeline.stages.refresh
-import aragog.politeness.ratelimit.limiter
-import aragog.politeness.ratelimit.permits
+import aragog.politeness.limiter
+import aragog.politeness.permits
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector
@@ -24,7 +24,7 @@ from aragog.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import EVENTS, NewJob
-from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.politeness.slots import DomainReport
 from aragog.testing.memory_shard import MemoryShard
 from scripts.reference_docs import metrics_of_the_code
 from tests.support.cases import missing

@@ -24,8 +24,8 @@ from aragog.pipeline.permission.polite_gate import GateRules
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
 from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.robots.cached_rules import RulesState
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.robots_records import RulesState
 from aragog.urlstore.content.compression import decompress
 from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page

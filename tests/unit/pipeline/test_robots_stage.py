@@ -20,7 +20,7 @@ from aragog.pipeline.stages.robots import (
     RobotsStage,
     status_of,
 )
-from aragog.politeness.robots.cached_rules import RulesState
+from aragog.politeness.robots_records import RulesState
 from tests.support.stores import NOW_MS
 
 ORIGIN = "http://a.example"

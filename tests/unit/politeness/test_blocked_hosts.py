@@ -4,8 +4,8 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.blocked_hosts import BlockedHosts
+from aragog.politeness.overrides import Overrides
 from aragog.settings import load_settings, settings_file
 
 

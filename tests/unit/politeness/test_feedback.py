@@ -1,6 +1,6 @@
 """The queue that reports departures to the limiter in the background."""
 
-from aragog.politeness.ratelimit.feedback import FeedbackQueue
+from aragog.politeness.permits import FeedbackQueue
 from tests.support.waiting import wait_until
 
 

@@ -1,9 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.politeness.ratelimit.nodes.server_clock import ServerClock
-from aragog.politeness.ratelimit.slots import ceil_ms
-from aragog.politeness.ratelimit.state import STATE, DomainState, unpack_state
+from aragog.politeness.nodes.node import ServerClock
+from aragog.politeness.slots import STATE, DomainState, ceil_ms, unpack_state
 
 legs_us = st.floats(0, 5e4)
 

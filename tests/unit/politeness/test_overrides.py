@@ -5,9 +5,8 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.politeness.ratelimit.overrides.blocked_hosts import BlockedHosts
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.overrides.overrides_file import Override, read_overrides
+from aragog.politeness.blocked_hosts import BlockedHosts
+from aragog.politeness.overrides import Override, Overrides, read_overrides
 from tests.support.documented import blocks
 
 GOOD = """

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.politeness.robots.engines import BuiltinEngine, ReppyEngine
-from aragog.politeness.robots.rules import RobotsRules, rules_for_status
+from aragog.politeness.robots_engines import BuiltinEngine, ReppyEngine
+from aragog.politeness.robots_rules import RobotsRules, rules_for_status
 from tests.support.cases import cases
 from tests.support.missing_parts import REPPY
 

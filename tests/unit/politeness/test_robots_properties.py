@@ -8,10 +8,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.politeness.robots.match import Matcher
-from aragog.politeness.robots.parse import Rule, escaped
-from aragog.politeness.robots.rules import RobotsRules, path_of, rules_for_status
-from aragog.politeness.robots.spelling import comparable_path
+from aragog.politeness.robots_parser.match import Matcher
+from aragog.politeness.robots_parser.parse import Rule, escaped
+from aragog.politeness.robots_parser.spelling import comparable_path
+from aragog.politeness.robots_rules import RobotsRules, path_of, rules_for_status
 from aragog.urls import normalize
 from aragog.urls.parser import parse
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from aragog.politeness.robots.rules import RobotsRules, path_of, product_token, rules_for_status
+from aragog.politeness.robots_rules import RobotsRules, path_of, product_token, rules_for_status
 from tests.support.cases import cases
 
 

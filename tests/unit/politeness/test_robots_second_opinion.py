@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.politeness.robots.rules import RobotsRules
+from aragog.politeness.robots_rules import RobotsRules
 from tests.support.examples import examples
 from tests.support.missing_parts import REPPY
 

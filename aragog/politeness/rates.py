@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import host, registered_domain
 

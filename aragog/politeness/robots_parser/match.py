@@ -14,8 +14,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from aragog.politeness.robots.parse import Rule
-from aragog.politeness.robots.spelling import comparable_path, comparable_pattern
+from aragog.politeness.robots_parser.parse import Rule
+from aragog.politeness.robots_parser.spelling import comparable_path, comparable_pattern
 
 # Up to this many rules with wildcards, trying each is faster than an index.
 MAX_UNINDEXED = 24

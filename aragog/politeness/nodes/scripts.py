@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from aragog.politeness.ratelimit.nodes.node import LimiterNode
-from aragog.politeness.ratelimit.slots import VERDICTS, PermitDecision, Slot
+from aragog.politeness.nodes.node import LimiterNode
+from aragog.politeness.slots import VERDICTS, PermitDecision, Slot
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
 PERMIT_TTL_US = 500_000

@@ -3,23 +3,33 @@ Send permits: at most one sender a domain writes at a time, an interval after th
 
 A pre-granted permit came with its slot and needs no round trip. Others are requested from the
 domain's node, which waits until the holder has reported or its permit has expired.
+
+Slots with a pre-granted permit and domains with very short intervals send without a round trip. A
+pause that this process reported, or read from the limiter's state, makes them request a permit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from aragog.clock import Clock
+from aragog.errors import LimiterUnavailable
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
-from aragog.politeness.ratelimit.feedback import FeedbackQueue
-from aragog.politeness.ratelimit.nodes import script_calls
-from aragog.politeness.ratelimit.nodes.node import LimiterNode, stopwatch_us
-from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
-from aragog.politeness.ratelimit.pauses import Pauses
-from aragog.politeness.ratelimit.rates import Rates
-from aragog.politeness.ratelimit.slots import PermitDecision, Slot
-from aragog.politeness.ratelimit.state import unpack_state
+from aragog.politeness.nodes import scripts
+from aragog.politeness.nodes.node import LimiterNode, NodeRing, stopwatch_us
+from aragog.politeness.rates import Rates
+from aragog.politeness.slots import PermitDecision, Slot, unpack_state
 
+# Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.
+MAX_DOMAINS = 10_000
+# How often a process reads whether another process reported a pause.
+LOOK_US = 100_000.0
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 # A sender that could not write within this long after the grant requests the permit again. It is
 # far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
 # promise.
@@ -30,7 +40,6 @@ ASK_AHEAD_US = 3_000
 NO_PERMIT_US = 2_000
 # Sends with pre-granted permits are reported this much later at most, in batches.
 TELL_AFTER_S = 0.01
-
 _USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.of()
 
@@ -113,7 +122,7 @@ class Permits:
     def request(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire`."""
         places = self._rates.max_concurrent(slot.key) or 0
-        return script_calls.acquire_permit(
+        return scripts.acquire_permit(
             self._nodes.of(slot.key), slot, places=places, window_us=self._window_us
         )
 
@@ -142,7 +151,7 @@ class Permits:
         """Report when the requests of slots were written, 0.0: never; ends their permits."""
         numbered = ((departure[0].key, departure) for departure in departures)
         for node, group in self._nodes.group(numbered):
-            script_calls.release_permits(node, group)
+            scripts.release_permits(node, group)
 
     def finished(self, slot: Slot) -> None:
         """
@@ -186,3 +195,112 @@ class Permits:
             node.ask_time()
         while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
             self._clock.sleep_s(left_us / 1e6)
+
+
+class Pauses:
+    """Pauses by domain. Instants are microseconds on the limiter's clock. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until_us: dict[str, float] = {}
+        self._looked_us: dict[str, float] = {}
+
+    def remember(self, key: str, until_us: float) -> None:
+        """Record that `key` is paused until that instant."""
+        with self._lock:
+            if len(self._until_us) >= MAX_DOMAINS:
+                self._until_us.clear()
+            self._until_us[key] = max(until_us, self._until_us.get(key, 0.0))
+
+    def active(self, key: str, now_us: float) -> bool:
+        """True while `key` is known to be paused."""
+        until_us = self._until_us.get(key)
+        if until_us is None:
+            return False
+        if until_us > now_us:
+            return True
+        with self._lock:
+            self._until_us.pop(key, None)
+        return False
+
+    def look_due(self, key: str, now_us: float) -> bool:
+        """Return True to one caller every `LOOK_US`, who must read the state of `key`."""
+        with self._lock:
+            if now_us - self._looked_us.get(key, float("-inf")) < LOOK_US:
+                return False
+            if len(self._looked_us) >= MAX_DOMAINS:
+                self._looked_us.clear()
+            self._looked_us[key] = now_us
+            return True
+
+
+class FeedbackQueue(Generic[T]):
+    """
+    Collects items and sends them in one batch, `after_s` after the first item.
+
+    Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
+    are dropped: the limiter replaces missing feedback by a timeout.
+
+    Args:
+        send: sends one batch; called from the thread.
+        after_s: seconds between the first item and the batch.
+    """
+
+    def __init__(self, send: Callable[[Sequence[T]], None], after_s: float) -> None:
+        self._send = send
+        self._after_s = after_s
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._has_items = threading.Event()
+        self._closed = threading.Event()
+        self._items: list[T] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, item: T) -> None:
+        """Queue `item`; returns immediately."""
+        if self._pid != os.getpid():
+            self._start()  # the child has no thread, and the parent sends its own items
+        with self._lock:
+            self._items.append(item)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="limiter feedback", daemon=True
+                )
+                self._thread.start()
+        self._has_items.set()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._has_items.wait()
+            self._closed.wait(self._after_s)
+            self._has_items.clear()
+            self.flush()
+
+    def flush(self) -> None:
+        """Return when all items added before have been sent or dropped."""
+        if self._pid != os.getpid():
+            return
+        with self._sending:
+            with self._lock:
+                items, self._items = self._items, []
+            if not items:
+                return
+            try:
+                self._send(items)
+            except LimiterUnavailable as error:
+                log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
+            except Exception:
+                # Without this thread every later permit would have to expire.
+                log.exception("dropped limiter feedback for %d requests", len(items))
+
+    def close(self) -> None:
+        """Send the remaining items and stop the thread."""
+        self._closed.set()
+        self._has_items.set()
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join(5)
+        self.flush()

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from aragog.extras import has
-from aragog.politeness.robots.match import MAX_WORK
-from aragog.politeness.robots.parse import Rule
-from aragog.politeness.robots.rules import RobotsRules, path_of
-from aragog.politeness.robots.spelling import comparable_path, comparable_pattern
+from aragog.politeness.robots_parser.match import MAX_WORK
+from aragog.politeness.robots_parser.parse import Rule
+from aragog.politeness.robots_parser.spelling import comparable_pattern
+from aragog.politeness.robots_rules import RobotsRules, comparable_url
 
 _STARS = re.compile(r"\*+")
 # Escaped wildcards act as wildcards in reppy, and a `$` within a pattern ends it.
@@ -62,7 +62,7 @@ class ReppyEngine:
             return Opinion(None, "not installed; docs/deployment.md states how to build it")
         lines = [line for rule in all_rules if (line := _line(rule))]
         left_out = len(all_rules) - len(lines)
-        path = comparable_path(path_of(url))
+        path = comparable_url(url)
         if not path.isprintable():
             return Opinion(
                 None, "the path has a literal * or $, which reppy interprets as a wildcard"

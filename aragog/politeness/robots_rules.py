@@ -2,7 +2,7 @@
 The rules of a robots.txt file: which URLs a user agent may fetch. Pure.
 
 They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
-`aragog.politeness.robots.cache` stores them. No input raises. Delays are seconds.
+`aragog.politeness.robots_cache` stores them. No input raises. Delays are seconds.
 """
 
 from __future__ import annotations
@@ -12,9 +12,19 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from aragog.politeness.robots.match import Matcher, TooCostly
-from aragog.politeness.robots.parse import ALL_AGENTS, MAX_RULES, RobotsLines, Rule, read_lines
+from aragog.politeness.robots_parser import parse as parser
+from aragog.politeness.robots_parser.match import Matcher, TooCostly
+from aragog.politeness.robots_parser.parse import (
+    ALL_AGENTS,
+    MAX_RULES,
+    RobotsLines,
+    Rule,
+    read_lines,
+)
+from aragog.politeness.robots_parser.spelling import comparable_path
 
+# Of a file, so many bytes count (RFC 9309, 2.5).
+MAX_BYTES = parser.MAX_BYTES
 # Sitemap lines kept per file.
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
@@ -221,6 +231,11 @@ def product_token(user_agent: str) -> str:
     if user_agent.startswith("Mozilla/") and (match := _COMPATIBLE.search(user_agent)):
         return match.group(1).lower()
     return _PRODUCT_END.split(user_agent.strip(), maxsplit=1)[0].rstrip().lower()
+
+
+def comparable_url(url: str) -> str:
+    """Return what rules compare of an absolute URL: path and query, with escapes in one form."""
+    return comparable_path(path_of(url))
 
 
 def path_of(url: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import idna
+
 from aragog.errors import ConfigError
-from aragog.politeness.ratelimit.overrides.overrides_file import host_name
 
 
 class HostNames:
@@ -37,4 +38,16 @@ class HostNames:
             if host in self.names:
                 return host
             host = host.partition(".")[2]
+        return None
+
+
+def host_name(name: str) -> str | None:
+    """Return the name in lower case and punycode; None if it is not a host name."""
+    bare = name.strip().rstrip(".").lower()
+    if bare.isascii():
+        allowed = bare.replace("-", "").replace(".", "").replace("_", "").isalnum()
+        return bare if allowed and ".." not in bare and not bare.startswith(".") else None
+    try:
+        return idna.encode(bare, uts46=True).decode("ascii")
+    except idna.IDNAError:
         return None

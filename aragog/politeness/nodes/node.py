@@ -1,34 +1,72 @@
 """
-One Redis server of the limiter: its scripts, its clock, and its errors as aragog's errors.
+The Redis servers of the limiter: scripts, clocks, and errors as aragog's errors.
 
 A server that restarted, or a replica that became the master, may have lost the last sends. Clients
 notice by a lost connection: `restart.lua` runs first on each new one, and makes sure that what was
 lost cannot bring two requests too close together. That the server does not know the scripts would
 be no sign: before version 7, Redis keeps them in its append-only file and sends them to replicas.
+
+Every response with the server's time bounds the offset between its clock and the local monotonic
+clock: the server read its clock between the request and the response. Recent bounds are
+intersected, so the error is about half the fastest recent round trip.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from aragog.errors import LimiterUnavailable
-from aragog.politeness.ratelimit.nodes.server_clock import ServerClock
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.nodes import Ring
 from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.secret import without_password
 
+# The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).
+DRIFT = 0.0005
 TIMEOUT_S = 2.0
 # Every response starts with the server's time.
 _NOW = struct.Struct("<d")
+T = TypeVar("T")
 
 
-def _script(name: str) -> LuaScript:
-    return load_script("aragog.politeness", name, prelude="prelude")
+class NodeRing:
+    """
+    Nodes by domain, by consistent hashing. Nothing is connected before a node's first call.
+
+    Args:
+        urls: of the Redis servers.
+        prefix: the start of every key.
+        hold_us: how long a pre-granted permit lasts.
+
+    Raises:
+        ConfigError: `urls` is empty, has duplicates, or one that is not a Redis URL.
+    """
+
+    def __init__(self, urls: Sequence[str], prefix: str, hold_us: int) -> None:
+        self._ring = Ring(urls)
+        self._nodes = {url: LimiterNode(url, prefix, hold_us) for url in urls}
+
+    def __iter__(self) -> Iterator[LimiterNode]:
+        return iter(self._nodes.values())
+
+    def of(self, key: str) -> LimiterNode:
+        """The node that decides for a domain."""
+        return self._nodes[self._ring.node_for(key)]
+
+    def first(self) -> LimiterNode:
+        """The node that was named first."""
+        return self._nodes[self._ring.nodes[0]]
+
+    def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
+        """(domain, item) pairs by node, in their order within a node."""
+        for url, group in self._ring.group(items).items():
+            yield self._nodes[url], group
 
 
 class LimiterNode:
@@ -120,6 +158,49 @@ class LimiterNode:
         self.client.close()
 
 
+def _script(name: str) -> LuaScript:
+    return load_script("aragog.politeness", name, prelude="prelude")
+
+
 def stopwatch_us() -> float:
     """Microseconds on this process's monotonic clock."""
     return time.monotonic_ns() / 1000
+
+
+class ServerClock:
+    """
+    Bounds on a server's clock. All instants are microseconds. Thread-safe.
+
+    After a step of the server's clock the bounds have no intersection; the newest one then counts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._low_us = float("-inf")
+        self._high_us = float("inf")
+        self._at_us = 0.0
+
+    @property
+    def known(self) -> bool:
+        """False until the first response."""
+        return self._high_us != float("inf")
+
+    def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
+        """Record a response: the monotonic clock before and after, and the server's clock."""
+        low, high = server_us - received_us, server_us - sent_us
+        with self._lock:
+            drift = max(0.0, received_us - self._at_us) * DRIFT
+            both = max(low, self._low_us - drift), min(high, self._high_us + drift)
+            self._low_us, self._high_us = both if both[0] <= both[1] else (low, high)
+            self._at_us = received_us
+
+    def earliest_us(self, stopwatch_us: float) -> float:
+        """Return the lower bound of the server's clock."""
+        return stopwatch_us + self._low_us - self._drift(stopwatch_us)
+
+    def latest_us(self, stopwatch_us: float) -> float:
+        """Return the upper bound of the server's clock."""
+        return stopwatch_us + self._high_us + self._drift(stopwatch_us)
+
+    def _drift(self, stopwatch_us: float) -> float:
+        return max(0.0, stopwatch_us - self._at_us) * DRIFT

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aragog.errors import ConfigError
-from aragog.politeness.ratelimit.overrides.host_names import HostNames
-from aragog.politeness.ratelimit.overrides.watched_file import WatchedFile
+from aragog.politeness.host_names import HostNames
 
 log = logging.getLogger(__name__)
-
 SETTING = "politeness.blocked_hosts"
 
 
@@ -63,3 +61,25 @@ class BlockedHosts:
         if names.names != self._names.names:
             self._names = names
             log.info("reloaded %s: %d names", SETTING, len(names.names))
+
+
+class WatchedFile:
+    """A file and the state in which it was last seen; a check costs one stat(2)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen = _signature(path)
+
+    def changed(self) -> bool:
+        """Report whether the file changed, appeared or was removed since the last call."""
+        before, self._seen = self._seen, _signature(self.path)
+        return self._seen != before
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """Return mtime, size and inode (for a file renamed over it); None without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -22,29 +22,30 @@ from collections.abc import Iterable, Sequence
 
 from aragog.clock import Clock, SystemClock
 from aragog.instruments import SLOTS
-from aragog.politeness.ratelimit.backlogs import Backlogs
-from aragog.politeness.ratelimit.backoff import Backoff
-from aragog.politeness.ratelimit.lines import Lines
-from aragog.politeness.ratelimit.nodes import script_calls
-from aragog.politeness.ratelimit.nodes.node import LimiterNode, stopwatch_us
-from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
-from aragog.politeness.ratelimit.nodes.script_calls import Ask, Reserved
-from aragog.politeness.ratelimit.overrides.overrides import Overrides
-from aragog.politeness.ratelimit.permits import ALLOWANCE_US, Permits
-from aragog.politeness.ratelimit.rates import Rates
-from aragog.politeness.ratelimit.slots import (
+from aragog.politeness.lines import Lines
+from aragog.politeness.nodes import scripts
+from aragog.politeness.nodes.node import LimiterNode, NodeRing, stopwatch_us
+from aragog.politeness.nodes.scripts import Ask, Reserved
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.permits import ALLOWANCE_US, Permits
+from aragog.politeness.rates import Rates
+from aragog.politeness.slots import (
     DomainReport,
     RateExceeded,
     Slot,
     SlotRequest,
     ceil_ms,
+    unpack_state,
 )
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 
+# Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
+PATIENCE = 3
+SLOWEST = 3_200
+MOST_DOMAINS = 100_000
 # A URL of a domain that an operator stopped is tried again after about this long.
 STOPPED_AGAIN_S = 300.0
-
 _RESERVED = SLOTS.of("reserved")
 
 
@@ -126,7 +127,7 @@ class Limiter:
     ) -> list[Slot | RateExceeded]:
         intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
         tokens = _tokens(len(asks))
-        now_us, replies = script_calls.reserve(
+        now_us, replies = scripts.reserve(
             node,
             [ask.key for ask in asks],
             [
@@ -245,7 +246,7 @@ class Limiter:
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
         self.permits.note_pause(key, until_us)
-        script_calls.pause_until(node, key, until_us, self.interval_us(key))
+        scripts.pause_until(node, key, until_us, self.interval_us(key))
 
     def report(self, key: str, ok: bool) -> None:
         """Report whether a request succeeded; see `Backoff.report_many`."""
@@ -272,6 +273,116 @@ class Limiter:
         self.permits.close()
         for node in self._nodes:
             node.close()
+
+
+class Backoff:
+    """Backoff factors. Thread-safe. Raises `LimiterUnavailable`."""
+
+    def __init__(self, nodes: NodeRing) -> None:
+        self._nodes = nodes
+        self._failing: set[str] = set()
+
+    def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
+        """
+        Report whether requests succeeded, which adjusts the backoff factor of their domains.
+
+        Three consecutive errors halve the rate, and each further one again, down to 1/32; each
+        success reduces the factor by a quarter. Successes of domains without errors need no round
+        trip. Safe to repeat.
+        """
+        reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
+        for node, group in self._nodes.group(reported):
+            prefix = node.key("slot", "")
+            reply = node.call(
+                "report",
+                failing=node.key("slots", "failing"),
+                slots=[prefix + key for key, _ in group],
+                results=bytes(ok for _, ok in group),
+                errors_to_slow=PATIENCE,
+                max_factor=SLOWEST,
+                prefix_bytes=len(prefix.encode()),
+            )
+            for (key, _), (factor,) in zip(group, struct.iter_unpack("<H", reply[8:]), strict=True):
+                if factor:
+                    self.remember(key)
+                else:
+                    self._failing.discard(key)
+
+    def remember(self, key: str) -> None:
+        """A domain has recent errors: its successes must also be reported."""
+        if len(self._failing) > MOST_DOMAINS:
+            self._failing.clear()  # learned again with the next slot
+        self._failing.add(key)
+
+
+class Backlogs:
+    """Reads the state of domains. Raises `LimiterUnavailable`."""
+
+    def __init__(self, nodes: NodeRing, rates: Rates, lines: Lines | None) -> None:
+        self._nodes = nodes
+        self._rates = rates
+        self._lines = lines
+
+    def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
+        """Return the state of domains; one round trip per node, and per server with lines."""
+        waiting = self._lines.waiting(keys) if self._lines else {}
+        reports: dict[str, DomainReport] = {}
+        for node, group in self._nodes.group((key, key) for key in keys):
+            states = node.get_many([node.key("slot", key) for key in group])
+            now_us = node.now_us()
+            for key, packed in zip(group, states, strict=True):
+                state = unpack_state(packed)
+                backoff_factor = state.factor / 100
+                interval_us = self._rates.interval_us(key) * backoff_factor
+                next_us = state.planned_us + interval_us
+                ahead_us = max(0.0, next_us - now_us)
+                in_line = waiting.get(key, 0)
+                reports[key] = DomainReport(
+                    key=key,
+                    qps=1e6 / interval_us,
+                    next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
+                    backlog_ms=int((ahead_us + in_line * interval_us) // 1000),
+                    backoff_factor=backoff_factor,
+                    errors_in_a_row=state.streak,
+                    max_concurrent=self._rates.max_concurrent(key),
+                    stopped=self._rates.stopped(key),
+                    waiting=in_line,
+                    paused_ms=max(0, ceil_ms(state.last_us - now_us)),
+                )
+        return reports
+
+    def busiest(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return the domains with the longest lines, by how long these take.
+
+        One round trip per server with lines, and one per node.
+        """
+        longest = self._lines.longest(count) if self._lines else {}
+        reports = self.describe(list(longest)).values()
+        return sorted(reports, key=lambda report: -report.backlog_ms)
+
+    def failing(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return domains with errors in a row or a backoff, most errors first.
+
+        Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
+        """
+        reports = [
+            report
+            for report in self._failing(count)
+            if report.errors_in_a_row or report.backoff_factor > 1
+        ]
+        return sorted(
+            reports, key=lambda report: (-report.errors_in_a_row, -report.backoff_factor)
+        )[:count]
+
+    def _failing(self, count: int) -> Iterable[DomainReport]:
+        named = [
+            name.decode()
+            for node in self._nodes
+            for name in node.last_members(node.key("slots", "failing"), count)
+        ]
+        return self.describe(named).values()
 
 
 def _tokens(count: int) -> list[int]:

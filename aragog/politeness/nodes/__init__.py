@@ -1,0 +1,1 @@
+"""The Redis servers of the limiter, and calls of their scripts."""

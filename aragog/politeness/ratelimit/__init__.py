@@ -1,1 +1,0 @@
-"""Rate limits per domain: slots, permits, overrides and feedback."""

@@ -1,1 +1,0 @@
-"""The Redis servers of the limiter: their ring, clocks and scripts."""

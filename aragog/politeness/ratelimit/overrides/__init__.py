@@ -1,1 +1,0 @@
-"""Overrides of single domains and hosts: from a file, and set while the system runs."""

@@ -1,1 +1,0 @@
-"""robots.txt: parsing, matching and the shared cache of rules."""

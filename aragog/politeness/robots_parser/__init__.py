@@ -1,0 +1,1 @@
+"""Reading and matching the lines of a robots.txt."""
