@@ -1,8 +1,10 @@
--- ack: mark jobs SUCCEEDED whose claims the caller still owns.
+-- ack: mark the jobs SUCCEEDED whose claims the caller still owns.
 --
--- ARGV, two a job: id, token
--- Returns for each 1; 0 when the claim is no longer the caller's (nothing changed); 2 when it is older
--- than the server's start: the job is PENDING again, this attempt uncounted.
+-- ARGV has two values for each job: its id and the token of the claim.
+--
+-- Returns a number for each job. 1: it has SUCCEEDED. 0: the claim is no longer the caller's, and nothing
+-- changed. 2: the claim is older than the server's start; the job is PENDING again, and this attempt does
+-- not count.
 
 even_when_full()
 local answer, done, restarted = {}, 0, 0

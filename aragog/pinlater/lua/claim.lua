@@ -1,11 +1,14 @@
 -- claim: claim the most urgent due jobs, within the queue's rate.
 --
--- ARGV[1]  limit, 1 to 200   ARGV[2]  claim timeout (ms)   ARGV[3]  worker's name (no '|')
+-- ARGV[1]  the most jobs to claim, 1 to 200
+-- ARGV[2]  the claims expire after this time (ms) unless they are extended
+-- ARGV[3]  the worker's name, without '|'
 -- ARGV[4]  this shard's share of the queue's rate, above 0 to 1
--- ARGV[5]  the least urgent priority to take, 0 to 9; the others count as if they were not there
--- Returns now_ms, when to ask again (ms; -1: nothing is known to come), 1 if due jobs remain,
--- then for each job id, token, attempt (from 1), record.
--- After it each of them is RUNNING under its token until now + claim timeout.
+-- ARGV[5]  the least urgent priority to claim, 0 to 9; less urgent jobs count as if they were not there
+--
+-- Returns the time (ms), when to ask again (ms; -1: no job is known to become due), and 1 if due jobs
+-- remain. Then four values follow for each claimed job: its id, token, attempt (from 1) and record.
+-- After it each of these jobs is RUNNING under its token until the claim expires.
 
 even_when_full()
 local limit, timeout_ms, worker = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
@@ -64,7 +67,7 @@ local function take(set, ids, due, records)
   end
 end
 
--- Claim from one priority, and break up its wide jobs. Returns true if there may be more to claim.
+-- Claim from one priority, and break up its wide jobs. Return true if there may be more to claim.
 local function visit(set)
   local scored = redis.call(
     'ZRANGEBYSCORE', set, '-inf', NOW, 'WITHSCORES', 'LIMIT', 0, limit - taken)

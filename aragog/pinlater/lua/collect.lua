@@ -1,14 +1,16 @@
--- collect: add items to jobs that wait, one job for the items due in the same span of time.
+-- collect: add items to jobs that wait. The items that are due in the same span of time share a job.
 --
--- ARGV[1]  1: take them although the server's memory is full
--- ARGV[2]  priority   ARGV[3]  attempts allowed (0: the queue's)   ARGV[4]  name   ARGV[5]  key
--- ARGV[6]  group: items of different groups never share a job
--- ARGV[7]  span (ms)   ARGV[8]  most items of a job   ARGV[9]  body up to the items
--- ARGV[10] body after the items; then two an item: delay_ms, item
---          names, keys and groups escaped (no '|')
--- Returns now_ms.
--- After it each item is in a job that becomes due with the earliest of its items, all of which are
--- due within one span, and that was never claimed before.
+-- ARGV[1]  1: accept the items although the server's memory is full
+-- ARGV[2]  the priority   ARGV[3]  attempts allowed (0: the queue's)   ARGV[4]  name   ARGV[5]  key
+-- ARGV[6]  the group; items of different groups never share a job
+-- ARGV[7]  the span (ms)   ARGV[8]  the most items of a job
+-- ARGV[9]  the body before the items   ARGV[10]  the body after the items
+-- ARGV[11..]  two values for each item: its delay (ms) and its data
+-- Names, keys and groups are escaped: they contain no '|'.
+--
+-- Returns the time (ms).
+-- After it each item is in a job that has never been claimed, whose items are all due within one span,
+-- and that becomes due with the earliest of them.
 
 if ARGV[1] == '1' then even_when_full() end
 local frame = {

@@ -1,8 +1,9 @@
 -- delete: delete jobs that are not RUNNING.
 --
--- ARGV[1]  KEYS index of their set (ok, bad, or a priority's)
--- ARGV[2]  limit, 1 to 200, of the oldest; or 0: the ids that follow
--- Returns how many.
+-- ARGV[1]  the index in KEYS of the set that has them: ok, bad, or that of a priority
+-- ARGV[2]  how many of the oldest to delete, 1 to 200; or 0, and the ids of the jobs follow
+--
+-- Returns how many jobs it deleted.
 
 even_when_full()
 local set, ids = KEYS[tonumber(ARGV[1])], {}

@@ -1,10 +1,12 @@
--- enqueue: store jobs that wait until run_after = now + delay, by this server's clock.
+-- enqueue: store jobs that become due after their delay, by this server's clock.
 --
--- ARGV[1]  1: take them although the server's memory is full
--- ARGV[2..], seven a job: priority, delay_ms, attempts allowed (0: the queue's), unique key or '',
---                    name, key, body; names and keys escaped (no '|')
--- Returns now_ms, then for each job its id and 1 if it was already there, else 0.
--- After it a new job is PENDING; one whose unique key is taken changed nothing.
+-- ARGV[1]  1: accept the jobs although the server's memory is full
+-- ARGV[2..]  seven values for each job: priority, delay (ms), attempts allowed (0: the queue's), unique key
+--            or '', name, key, body. Names and keys are escaped: they contain no '|'.
+--
+-- Returns the time (ms), then two values for each job: its id, and 1 if its unique key was in use, else 0.
+-- After it each new job is PENDING. A job whose unique key was in use changed nothing; the id is that of
+-- the job that has the key.
 
 if ARGV[1] == '1' then even_when_full() end
 local answer, soon, existing = {NOW}, false, 0

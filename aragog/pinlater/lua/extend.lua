@@ -1,7 +1,9 @@
--- extend: postpone the deadlines of claims that the caller still owns.
+-- extend: postpone the deadlines of the claims that the caller still owns.
 --
--- ARGV[1]  claim timeout (ms); then two a job: id, token
--- Returns now_ms, then for each 1, or 0 when the claim is no longer the caller's.
+-- ARGV[1]  the claims expire after this time (ms)
+-- ARGV[2..]  two values for each job: its id and the token of the claim
+--
+-- Returns the time (ms), then a number for each job: 1, or 0 when the claim is no longer the caller's.
 
 even_when_full()
 local answer, deadline = {NOW}, NOW + tonumber(ARGV[1])

@@ -1,8 +1,10 @@
--- nack: end claims that the caller still owns; the jobs run again or are FAILED.
+-- nack: end the claims that the caller still owns. Their jobs run again or are FAILED.
 --
--- ARGV, five a job: id, token, how, delay_ms, error (no newline needed; kept as it is)
---   how 'again': this attempt counts; 'release': it does not; 'fail': FAILED at once
--- Returns for each its new state, or '' when the claim is no longer the caller's.
+-- ARGV has five values for each job: its id, the token of the claim, how the claim ends, a delay (ms) and
+-- the error, which is stored as it is. How: 'again' counts the attempt, 'release' does not count it, and
+-- 'fail' makes the job FAILED at once.
+--
+-- Returns the new state of each job, or '' when the claim is no longer the caller's.
 
 even_when_full()
 local answer, retried, released = {}, 0, 0

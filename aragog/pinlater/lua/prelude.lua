@@ -1,21 +1,26 @@
--- prelude: code prepended to every script. All scripts take the keys of a queue in this order.
+-- prelude: code that is prepended to every script of a shard.
 --
--- KEYS[1]   seq      int    last job id and last claim token, one counter
+-- Every script receives the keys of one queue in this order:
+--
+-- KEYS[1]   seq      int    the last number given to a job or to a claim; both use this counter
 -- KEYS[2]   running  zset   job id -> deadline of its claim (ms)
--- KEYS[3]   bodies   hash   job id -> record: version|priority|attempts allowed|created|due|unique|name|key|body;
---                           version 2: the body is in parts, see below
--- KEYS[4]   claims   hash   job id -> token|attempts|claimed at|worker|error; token 0: nobody's
--- KEYS[5]   ok       zset   SUCCEEDED: job id -> when it ended (ms)
--- KEYS[6]   bad      zset   FAILED: job id -> when it ended (ms)
--- KEYS[7]   ended    hash   job id -> the record's header, then attempts|claimed at|ended at|worker|error
--- KEYS[8]   unique   hash   unique key -> job id, while that job waits or runs; also a span of time
+-- KEYS[3]   bodies   hash   job id -> record: version|priority|attempts allowed|created|due|unique|name|
+--                           key|body. In version 2 the body is in parts, which "Jobs that collect items"
+--                           below describes.
+-- KEYS[4]   claims   hash   job id -> token|attempts|claimed at|worker|error. The token of a job that
+--                           nobody has claimed is 0.
+-- KEYS[5]   ok       zset   SUCCEEDED jobs: job id -> when it ended (ms)
+-- KEYS[6]   bad      zset   FAILED jobs: job id -> when it ended (ms)
+-- KEYS[7]   ended    hash   job id -> the header of its record, then attempts|claimed at|ended at|
+--                           worker|error
+-- KEYS[8]   unique   hash   unique key -> the job that has it while it waits or runs; also span of time
 --                           -> the job that collects its items
--- KEYS[9]   config   hash   setting -> value, and the state of the token bucket, and the server's
---                           run id with the last token given out before its start
+-- KEYS[9]   config   hash   setting -> value; also the state of the token bucket, and the run id of the
+--                           server with the last token that was given out before its start
 -- KEYS[10]  stats    hash   counter -> value
--- KEYS[11]  wake     list   at most one token; workers wait for it
--- KEYS[12]  priority 0 (the most urgent) to KEYS[21] priority 9: PENDING
---                    zset   job id -> run_after (ms)
+-- KEYS[11]  wake     list   at most one token, which wakes one of the workers that wait for it
+-- KEYS[12]  priority 0, the most urgent, to KEYS[21], priority 9:
+--                    zset   PENDING jobs: job id -> when it is due (ms)
 
 local SEQ, RUNNING, BODIES, CLAIMS, OK, BAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ENDED, UNIQUE, CONFIG, STATS, WAKE = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
@@ -52,8 +57,8 @@ local function wake()
   if redis.call('LLEN', WAKE) == 0 then redis.call('LPUSH', WAKE, '1') end
 end
 
--- The record fields that scripts use. A record that this version cannot read counts as all body and
--- allows no second attempt: it becomes FAILED, where a person or a newer version can find it.
+-- Return the fields of a record that scripts use. A record that this version cannot read counts as all
+-- body and allows no second attempt: its job becomes FAILED, where a person or a newer version can find it.
 local function header(record)
   local priority, allowed, unique, body_at =
     record:match('^[12]|(%d)|(%d+)|%d+|%d+|([^|]*)|[^|]*|[^|]*|()')
@@ -84,9 +89,9 @@ local function unlock(id, unique)
   end
 end
 
--- The last token from before the server's start: writes of a worker with such a claim may have been
--- lost with the tail of the append-only file. The counter jumps ahead, so that no lost id or token
--- is reused. INFO costs as much as an empty claim, so it runs once per batch.
+-- Return the last token that was given out before the server's start. Writes of a worker with such a
+-- claim may have been lost with the tail of the append-only file. The counter jumps ahead, so that no
+-- lost id or token is used again. INFO costs as much as an empty claim, so it runs once per batch.
 local LEAP = 1000000
 local function last_before_start()
   local run = redis.call('INFO', 'server'):match('run_id:(%x+)')
@@ -108,8 +113,8 @@ local function finish(id, set, record, head, claim, problem)
   unlock(id, head.unique)
 end
 
--- End a claim: PENDING again after `delay_ms`, or FAILED when no attempt is left.
--- Returns the new state.
+-- End a claim: the job is PENDING again after `delay_ms`, or FAILED when no attempt is left. Return its
+-- new state.
 local function again(id, claim, delay_ms, attempts, problem)
   local record = redis.call('HGET', BODIES, id)
   local head = record and header(record)
@@ -156,7 +161,7 @@ local WIDER = 8
 local FAR = 16
 local SPANS_AHEAD = 2
 
--- The header, number of items and remaining body of the job that takes more; nil: there is none.
+-- Return the header, the number of items and the remaining body of a job that accepts more items, or nil.
 local function open_job(id, most)
   if not id or redis.call('HEXISTS', CLAIMS, id) == 1 then return nil end
   local record = redis.call('HGET', BODIES, id)
@@ -167,7 +172,7 @@ local function open_job(id, most)
   return record:sub(1, body_at - 1), tonumber(items), rest
 end
 
--- Add items of one group and bucket to its open job, and to new ones. Returns how many are new.
+-- Add items of one group and bucket to its open job, and to new ones. Return how many jobs are new.
 local function fill(frame, bucket)
   local wide = bucket.width > frame.span_ms
   local most = wide and WIDE_ITEMS or frame.most
@@ -199,7 +204,7 @@ local function fill(frame, bucket)
   return created
 end
 
--- Put items ({due, data} each) into jobs that wait. Returns how many jobs are new.
+-- Put items ({due, data} each) into jobs that wait. Return how many jobs are new.
 local function collect(frame, items)
   local buckets, order, created = {}, {}, 0
   for _, item in ipairs(items) do
@@ -218,7 +223,7 @@ local function collect(frame, items)
   return created
 end
 
--- The parts of a job whose items are spread over more than one span; nil for any other job.
+-- Return the parts of a job whose items are spread over more than one span; nil for any other job.
 local function wide_job(record)
   local priority, allowed, unique, name, key, body_at =
     record:match('^2|(%d)|(%d+)|%d+|%d+|([^|]*)|([^|]*)|([^|]*)|()')

@@ -1,7 +1,9 @@
 -- release: end the claims of a worker that is known to be dead. The attempts count.
 --
--- ARGV[1]  how its name begins (no '|'); then the ids of jobs that it may hold, 1 to 200
--- Returns claims returned to the queue (PENDING), claims FAILED. Others' claims stay as they are.
+-- ARGV[1]  how the worker's name begins, without '|'
+-- ARGV[2..]  the ids of the jobs that it may have claimed, 1 to 200
+--
+-- Returns how many jobs are PENDING again, and how many are FAILED. The claims of other workers stay.
 
 even_when_full()
 local worker, given_back, failed = ARGV[1], 0, 0

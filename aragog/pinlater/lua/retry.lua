@@ -1,8 +1,10 @@
--- retry: make FAILED jobs PENDING again, due now, with attempts counted from zero. Skips a job whose
--- unique key now belongs to another job.
+-- retry: make FAILED jobs PENDING again, due now, and count their attempts from zero.
 --
--- ARGV[1]  limit, 1 to 200, of the oldest; or 0: the ids that follow
--- Returns how many.
+-- A job whose unique key belongs to another job now stays FAILED.
+--
+-- ARGV[1]  how many of the oldest to retry, 1 to 200; or 0, and the ids of the jobs follow
+--
+-- Returns how many jobs are PENDING again.
 
 local ids = {}
 if ARGV[1] == '0' then

@@ -1,8 +1,10 @@
 -- sweep: end expired claims, and delete finished jobs after their retention time.
 --
--- ARGV[1]  claims with a deadline up to here (ms) may be returned; the clock bounds it as well
--- ARGV[2]  limit of each step, 1 to 200
--- Returns now_ms, claims returned to the queue (PENDING), claims FAILED, finished jobs forgotten.
+-- ARGV[1]  end the claims whose deadline is before this time (ms) and before the server's own time
+-- ARGV[2]  the most jobs of each step, 1 to 200
+--
+-- Returns the time (ms), how many jobs are PENDING again, how many are FAILED, and how many finished jobs
+-- were deleted.
 
 even_when_full()
 local limit = tonumber(ARGV[2])

@@ -4,11 +4,11 @@
 -- args: ttl_s url_keys
 --
 -- KEYS[1]  in_flight  hash  url key (16 bytes) -> when the entry expires (s since the epoch)
--- ARGV[1]  in how many seconds a confirmed entry expires
+-- ARGV[1]  a confirmed entry expires after so many seconds
 -- ARGV[2]  url keys, 16 bytes each, concatenated
 --
--- Returns how many were confirmed. A note that was cleared meanwhile (its URL is already stored)
--- stays cleared.
+-- Returns how many entries were confirmed. An entry that was deleted meanwhile, because its URL is
+-- stored already, stays deleted.
 
 local until_s = tostring(tonumber(redis.call('TIME')[1]) + tonumber(ARGV[1]))
 local confirmed, keys = 0, ARGV[2]

@@ -6,8 +6,8 @@
 -- KEYS[1]  {prefix}crawl_log   stream   id by the server's clock -> row (JSON)
 -- ARGV     the rows
 --
--- Returns nothing. The first command changes nothing, but a script that has written is not refused
--- for memory: the batch that waits for its rows frees more than they take.
+-- Returns nothing. The first command changes nothing. It is there because Redis does not refuse a
+-- script for memory once it has written; the batch that waits for its rows frees more than they take.
 redis.call('XDEL', KEYS[1], '0-0')
 for _, row in ipairs(ARGV) do
   redis.call('XADD', KEYS[1], '*', 'r', row)

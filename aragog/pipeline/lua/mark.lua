@@ -4,14 +4,14 @@
 -- args: unconfirmed_s taken_over_after_s insist_s url_keys
 --
 -- KEYS[1]  in_flight  hash  url key (16 bytes) -> when the entry expires (s since the epoch)
--- ARGV[1]  in how many seconds an unconfirmed entry expires
+-- ARGV[1]  an unconfirmed entry expires after so many seconds
 -- ARGV[2]  after how many seconds another producer may take over an unconfirmed entry
 -- ARGV[3]  confirmed entries that expire within this many seconds are taken over
 -- ARGV[4]  url keys, 16 bytes each, concatenated
 --
--- Returns a string with one character a URL: "1" marked by this call, "0" already waiting,
--- "?" marked by a producer that may be sending it at this moment: ask again.
--- An entry that expires later than ARGV[1] seconds from now is a confirmed one.
+-- Returns a string with one character a URL: "1": this call added it. "0": it was in the set
+-- already. "?": another producer added it and may be sending it at this moment, so ask again.
+-- An entry that expires later than ARGV[1] seconds from now has been confirmed.
 
 local now = tonumber(redis.call('TIME')[1])
 local unconfirmed_s, theirs_s = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -4,7 +4,7 @@
 -- args: kept kept_s codes...
 --
 -- KEYS[1..]  {prefix}outcomes:<domain>  string  <d: time of the last outcome (ms), then one byte each
--- ARGV[1]  how many outcomes are kept   ARGV[2]  for how long (s)
+-- ARGV[1]  how many outcomes are kept   ARGV[2]  for how long they are kept (s)
 -- ARGV[3..]  the new outcomes of each key, one byte each, oldest first
 --
 -- Returns nothing. A call that is repeated adds the outcomes again.

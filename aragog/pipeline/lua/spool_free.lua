@@ -3,13 +3,13 @@
 -- keys: spool index bodies...
 -- args: prefix_bytes idle_ms
 --
--- KEYS[1]    spool          hash    bytes -> what the bodies count for
+-- KEYS[1]    spool          hash    bytes -> the size of all bodies
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  length of the prefix of a body's key
--- ARGV[2]  delete only bodies that were not written or read for this long (ms); 0: all
+-- ARGV[2]  delete only bodies that were not written or read for this long (ms); 0: delete all
 --
--- Returns how many were forgotten. Safe to repeat: a token counts once.
+-- Returns how many bodies were deleted. It is safe to repeat, because a token counts once.
 local time = redis.call('TIME')
 local before = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[2])
 local total, freed = 0, 0

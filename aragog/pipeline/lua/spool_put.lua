@@ -8,12 +8,12 @@
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  limit (bytes), or 0: no limit   ARGV[2]  length of the prefix of a body's key
 -- ARGV[3]  token of a reservation that the bodies replace, or ''
--- ARGV[4..]  bodies, in the order of their keys. None: the transaction has set them, which spares
---            Redis two copies of each, or they are a reservation for what their tokens count for
+-- ARGV[4..]  the bodies, in the order of their keys. Without them, the transaction has set the bodies,
+--            which spares Redis two copies of each, or the tokens reserve the bytes that they name.
 --
--- Returns 1, or 0 when the bodies would exceed limit and reservation; then none of them is there. An
--- empty spool accepts every body. With limit 0 also a server whose memory is full takes bodies
--- in ARGV: a script that has written already is not refused.
+-- Returns 1, or 0 when the bodies would exceed the limit and the reservation; then none of them is
+-- stored. An empty spool accepts every body. With limit 0, a server whose memory is full accepts the
+-- bodies in ARGV as well, because Redis does not refuse a script that has written already.
 local limit, total = tonumber(ARGV[1]), 0
 for n = 3, #KEYS do total = total + tonumber(string.match(KEYS[n], '%.(%d+)$')) end
 if limit == 0 then redis.call('HDEL', KEYS[1], '') end

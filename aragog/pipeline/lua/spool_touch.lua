@@ -3,11 +3,12 @@
 -- keys: spool index
 -- args: tokens...
 --
--- KEYS[1]  spool        hash  a first write without effect, so that a full Redis accepts the rest
+-- KEYS[1]  spool        hash  the script writes to it first, without effect, so that a full Redis accepts
+--                                the rest
 -- KEYS[2]  spool.index  zset  token -> when it was last put or read (ms)
 -- ARGV[1..]  tokens
 --
--- Returns nothing. Tokens that are not there are left out.
+-- Returns nothing. Tokens without a body are ignored.
 redis.call('HDEL', KEYS[1], '')
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

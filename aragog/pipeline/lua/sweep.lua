@@ -1,4 +1,4 @@
--- sweep: drop expired in-flight entries, one step of a scan.
+-- sweep: delete expired in-flight entries; each call is one step of a scan.
 --
 -- keys: in_flight
 -- args: cursor
@@ -6,8 +6,8 @@
 -- KEYS[1]  in_flight  hash  url key -> when the entry expires (s since the epoch)
 -- ARGV[1]  cursor of the scan; "0" begins a new one
 --
--- Returns {next cursor, notes dropped}. Safe to run at any time and twice; a step looks at about
--- 500 notes.
+-- Returns {next cursor, how many entries were deleted}. It is safe to run at any time and twice. A step
+-- reads about 500 entries.
 
 local now = tonumber(redis.call('TIME')[1])
 local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 500)

@@ -3,14 +3,13 @@
 -- keys: run restart
 -- args: hold_us
 --
--- KEYS[1]  {prefix}slots:run       string   run id of the server that this last ran on
--- KEYS[2]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
--- ARGV[1]  hold of a pre-granted permit (us)
+-- KEYS[1]  {prefix}slots:run       string   run id of the server on which this script last ran
+-- KEYS[2]  {prefix}slots:restart   string   the instant (us) that counts as every domain's last send
+-- ARGV[1]  how long a pre-granted permit is held (us)
 --
 -- Returns 1 if the server was restarted since, else 0.
--- True after it: what the append-only file did not save (a second or two), or a new master did not
--- receive, cannot bring two requests closer than their interval. Must be the first command of each
--- connection.
+-- After it, state that the append-only file did not save (a second or two), or that a new master did
+-- not receive, cannot bring two requests closer than their interval. Each connection runs it first.
 local known = redis.call('GET', KEYS[1])
 local run = redis.call('INFO', 'server'):match('run_id:(%x+)')
 if known == run then return 0 end

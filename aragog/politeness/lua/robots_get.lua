@@ -4,10 +4,12 @@
 -- args: versions head_bytes
 --
 -- KEYS[1..]  {prefix}robots:<origin>   string   packed record, see robots_record.py
--- ARGV[1]  versions the caller has, 8 bytes a key; zeros: none   ARGV[2]  length of a record's head
+-- ARGV[1]  the version that the caller has of each record, 8 bytes each; zeros: it has none
+-- ARGV[2]  length of a record's head
 --
--- Returns a record a key: its head alone when the version is the caller's, false when there is none.
--- True after it: each record found is marked as used, so that it is refreshed before it expires.
+-- Returns the record of each key: its head alone when the caller has this version, false when there is
+-- no record.
+-- After it each record that was found is marked as used, so that it is refreshed before it expires.
 local answers = {}
 local head = tonumber(ARGV[2])
 for n = 1, #KEYS do

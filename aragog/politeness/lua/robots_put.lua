@@ -15,7 +15,7 @@
 -- ARGV[11] life of KEYS[4] (ms), no shorter than that of any record
 --
 -- Returns 1 when older good rules stay in use in place of the error, 0 otherwise.
--- True after it: the records of the domain take at most ARGV[10], except for a single one; the oldest
+-- After it the records of the domain take at most ARGV[10], except for a single one; the oldest
 -- were evicted. The claim is released. An older result never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
 redis.call('DEL', KEYS[2])
