@@ -52,10 +52,10 @@ from aragog.pinlater.models import Claimed, ClaimRequest
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
-from aragog.pipeline.permission.releasing import Releasing
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.stages.release import Releasing
 from aragog.settings import (
     BrokerSettings,
     FetchSettings,

@@ -29,10 +29,9 @@ from aragog.fetcher.http1 import body, head, pool, reader
 from aragog.pages import extractors, markup_limits, sitemaps
 from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pipeline import in_flight, messages, outcome_log
+from aragog.pipeline import in_flight, memory_limit, messages, outcome_log, polite_gate
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.fetching import lanes
-from aragog.pipeline.permission import admission, polite_gate
 from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
@@ -66,7 +65,7 @@ FIGURES = {
     "architecture.md": [
         f"its compressed size plus {bounds.OVERHEAD_BYTES // KIB} KiB",
         f"while more than {room.NEARLY_FULL:.0%}".replace("%", " %"),
-        f"refused from {100 * admission.REFUSED_FROM:.0f} % of `maxmemory`",
+        f"refused from {100 * memory_limit.REFUSED_FROM:.0f} % of `maxmemory`",
         f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
         f"batches of priority 0 to {room.URGENT}",
@@ -129,7 +128,7 @@ FIGURES = {
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"From {100 * admission.REFUSED_FROM:.0f} % on",
+        f"From {100 * memory_limit.REFUSED_FROM:.0f} % on",
         f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
     ],
     "politeness.md": [
@@ -151,7 +150,7 @@ FIGURES = {
         f"`politeness.robots_usable_s` ({DEFAULTS.politeness.robots_usable_s / DAY_S:g} days)",
     ],
     "producers.md": [
-        f"({100 * admission.REFUSED_FROM:.0f} % of its `maxmemory`)",
+        f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
         f"by the next caller, at most {in_flight.TAKEN_OVER_AFTER_S} s later",
         f"longer than {producing.LONGEST_LINE_BYTES // KIB} KiB",
     ],

@@ -30,8 +30,8 @@ from aragog.pinlater.worker import follow
 from aragog.pipeline.faults.beat_log import BeatErrors
 from aragog.pipeline.fetching.rendering_rule import RenderingRule
 from aragog.pipeline.pages.limits import make_expendable
-from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import CelerySender, Destination, Queue
+from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import load_settings
 
 
@@ -85,7 +85,7 @@ worker_init.connect(_hold_back_fetches, weak=False)
 def _release_urls(**_: Any) -> None:
     """A worker of the queue `fetch` also releases URLs from the lines of their domains."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
-    from aragog.pipeline.permission.releasing import Releasing  # noqa: PLC0415 - see above
+    from aragog.pipeline.stages.release import Releasing  # noqa: PLC0415 - see above
 
     if Destination.FETCH.queue in app.amqp.queues.consume_from:
         Releasing(connect_release(load_settings(), CelerySender(app)).run).start()

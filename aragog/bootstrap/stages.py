@@ -28,6 +28,7 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pages import extractors, sitemaps
+from aragog.pipeline.access import Access
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.files import log_files
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
@@ -42,11 +43,8 @@ from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.pages.analysis import named_agent
 from aragog.pipeline.pages.run_marks import RunMarks
-from aragog.pipeline.permission.access import Access
-from aragog.pipeline.permission.polite_gate import GateRules
-from aragog.pipeline.permission.site_blocks import SiteBlocks
-from aragog.pipeline.permission.waiting_line import WaitingLine
 from aragog.pipeline.pipeline import Pipeline
+from aragog.pipeline.polite_gate import GateRules
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OwnTask, Sender
 from aragog.pipeline.spool.reclaim import WaitingJobs
@@ -64,6 +62,8 @@ from aragog.pipeline.stages.render import PageRenderer, RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
+from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.waiting_line import WaitingLine
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime

@@ -7,7 +7,7 @@ from dataclasses import replace
 from aragog.bootstrap.timed_store import timed_content, timed_tables
 from aragog.clock import Clock, SystemClock
 from aragog.extras import require
-from aragog.pipeline.permission.site_rules import take_up_site_rules
+from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore

@@ -26,10 +26,9 @@ from aragog.options import Option, takes
 from aragog.pinlater.brokers import celery_settings, kind_of, redis_urls
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.permission.admission import Admission
-from aragog.pipeline.permission.site_blocks import SiteBlocks
-from aragog.pipeline.permission.site_rules import take_up_site_rules
+from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import (
     EnqueueArguments,
@@ -37,6 +36,7 @@ from aragog.pipeline.stages.enqueue import (
     EnqueueResult,
 )
 from aragog.pipeline.stages.watches import WatchBatch
+from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings, load_settings

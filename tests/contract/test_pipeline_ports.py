@@ -7,8 +7,8 @@ from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.pages.run_marks import RunMarks
-from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.redis_kit.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 

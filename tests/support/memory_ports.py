@@ -11,11 +11,11 @@ from typing import Any
 from aragog.clock import ManualClock
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
-from aragog.pipeline.permission.waiting_line import InLine
 from aragog.pipeline.ports import SpoolState
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.pipeline.waiting_line import InLine
 from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest

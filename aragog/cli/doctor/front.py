@@ -13,7 +13,7 @@ from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
-from aragog.pipeline.permission.site_rules import take_up_site_rules
+from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.standalone.system import listeners
 
 

@@ -13,7 +13,7 @@ from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
-from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urls.normalize import normalize

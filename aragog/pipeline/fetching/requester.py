@@ -21,12 +21,12 @@ from aragog.fetcher.outcome import (
     Unreachable,
     UnreachableKind,
 )
+from aragog.pipeline.access import HEAD_START_MS, Access
 from aragog.pipeline.fetch_results import PackedBody, pack
 from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.permission.access import HEAD_START_MS, Access
-from aragog.pipeline.permission.polite_gate import PoliteGate
+from aragog.pipeline.polite_gate import PoliteGate
 from aragog.politeness.slots import Slot
 
 _NO_COPY = StoredValidators()

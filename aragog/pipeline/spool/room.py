@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
 from aragog.pinlater.gates import Opening
-from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.ports import BoundedBodyStore
 
 log = logging.getLogger(__name__)

@@ -29,11 +29,11 @@ from aragog.pipeline import counters
 from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
-from aragog.pipeline.permission.admission import Admission
-from aragog.pipeline.permission.site_blocks import SiteBlocks
-from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.pipeline.site_rules import other_spelling
+from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from aragog.errors import StoreDamaged
 from aragog.pipeline.crawl_log.writer import CrawlLogWriter
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.spool import reclaim
 from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

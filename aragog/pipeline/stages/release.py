@@ -13,14 +13,16 @@ sending a URL and settling its lease has it fetched once more, unless it is stor
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
-from aragog.errors import InvalidMessage
+from aragog.errors import InvalidMessage, TransientError
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.permission.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
 from aragog.pipeline.rescheduling import Delayed, delayed_batches
 from aragog.pipeline.routing import Sender
+from aragog.pipeline.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.lines import Lines, LineServer, TakenEntry
 from aragog.politeness.overrides import Override, Overrides
@@ -28,7 +30,10 @@ from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 
 log = logging.getLogger(__name__)
-
+# How often lines are looked for. A look costs one round trip for each server.
+LOOK_EVERY_S = 0.1
+# After an error of Redis or the broker.
+TRY_AGAIN_S = 1.0
 # One look at a server claims up to this many lines.
 MOST_LINES = 200
 # A line is looked at again after this at the earliest; the slots of this time are given together.
@@ -187,6 +192,47 @@ class _Look:
                 looks[key] = 0  # all of them got slots, so there may be more
                 self.unfinished = True
         return looks
+
+
+class Releasing:
+    """
+    Releases URLs until it is stopped; any number of processes may do so at once.
+
+    Args:
+        release: `ReleaseStage.run`.
+        every_s: time between two looks.
+    """
+
+    def __init__(self, release: Callable[[], int], *, every_s: float = LOOK_EVERY_S) -> None:
+        self._release = release
+        self._every_s = every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="releasing", daemon=True)
+
+    def start(self) -> Self:
+        """Start the thread; it ends with the process."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop; returns when the look that is under way is over."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def _run(self) -> None:
+        wait_s = self._every_s
+        while not self._stop.wait(wait_s):
+            wait_s = self._every_s
+            try:
+                self._release()
+            except TransientError as error:
+                log.debug("no URL is released: %s", error)
+                wait_s = TRY_AGAIN_S
+            except Exception:
+                # Without this thread, URLs would wait for ever.
+                log.exception("no URL was released; it is tried again")
+                wait_s = TRY_AGAIN_S
 
 
 def _changed(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:

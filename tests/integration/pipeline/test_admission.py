@@ -7,7 +7,7 @@ import pytest
 from aragog.client import Aragog
 from aragog.clock import ManualClock
 from aragog.errors import SlowDown
-from aragog.pipeline.permission.admission import REFUSED_FROM, Admission
+from aragog.pipeline.memory_limit import REFUSED_FROM, Admission
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from tests.support.memory_ports import MemoryPorts
 from tests.support.producer import producer_home

@@ -5,7 +5,7 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.pinlater.gates import Opening
-from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.spool.room import ALL, NONE, URGENT, claim_limit
 from aragog.pipeline.spool.spool import Spool
 

@@ -9,7 +9,7 @@ import redis
 from aragog.client import Aragog
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
 from aragog.pinlater.brokers import of_socket
-from aragog.pipeline.permission.admission import REFUSED_FROM
+from aragog.pipeline.memory_limit import REFUSED_FROM
 from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer

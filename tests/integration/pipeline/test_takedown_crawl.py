@@ -18,12 +18,12 @@ from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import ClaimRequest, JobState, Nack
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
-from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.reextract import ReextractBatch
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.stages.webhooks import Delivery
+from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings

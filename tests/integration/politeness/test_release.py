@@ -6,10 +6,9 @@ import pytest
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.permission.releasing import Releasing
-from aragog.pipeline.permission.waiting_line import InLine, WaitingLine, job_of
 from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.stages.release import LOOK_AGAIN_MS
+from aragog.pipeline.stages.release import LOOK_AGAIN_MS, Releasing
+from aragog.pipeline.waiting_line import InLine, WaitingLine, job_of
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.slots import RateExceeded, SlotRequest
 from tests.support.origin import answer

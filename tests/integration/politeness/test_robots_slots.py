@@ -8,7 +8,7 @@ import pytest
 
 from aragog.fetcher.gate import Go, Later
 from aragog.pipeline.messages import RobotsBatch, UrlJob, into_batches
-from aragog.pipeline.permission.polite_gate import RobotsGate
+from aragog.pipeline.polite_gate import RobotsGate
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.robots import SLOT_WITHIN_MS
 from aragog.politeness.slots import SlotRequest

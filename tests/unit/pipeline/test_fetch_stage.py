@@ -16,11 +16,11 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
 )
 from aragog.pipeline import counters
+from aragog.pipeline.access import Access
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.permission.access import Access
-from aragog.pipeline.permission.polite_gate import GateRules
+from aragog.pipeline.polite_gate import GateRules
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
 from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.pipeline.permission.site_rules import other_spelling, take_up_site_rules
+from aragog.pipeline.site_rules import other_spelling, take_up_site_rules
 from aragog.settings import Settings
 from aragog.urls import normalize, use_site_rules
 

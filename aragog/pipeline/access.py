@@ -11,8 +11,8 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
-from aragog.pipeline.permission.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
+from aragog.pipeline.polite_gate import GateRules, PoliteGate
+from aragog.pipeline.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_records import RulesState
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
