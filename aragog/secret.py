@@ -73,3 +73,17 @@ def without_password(url: str) -> str:
         path += question + MASK
         question = query = ""
     return scheme + separator + path + question + query
+
+
+NO_URL = SecretUrl()
+
+
+def mask(section: object, **values: Any) -> None:
+    """Replace fields of a frozen dataclass, such as a section of the settings, by masked ones."""
+    for name, value in values.items():
+        object.__setattr__(section, name, value)
+
+
+def secret_urls(texts: tuple[str, ...]) -> tuple[SecretUrl, ...]:
+    """Return URLs that may contain passwords, masked."""
+    return tuple(SecretUrl(text) for text in texts)

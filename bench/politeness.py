@@ -63,7 +63,7 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
-from aragog.settings.sections.servers import RedisSettings
+from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
 
 NOISE_S = 0.002

@@ -28,7 +28,7 @@ from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.routing import OutgoingMessage
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
-from aragog.settings.sections.servers import RedisSettings
+from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
 from bench.timing import best_s
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "settings.md"
 HEAD = """# Settings
 
-Generated from `aragog/settings/sections/` by `python scripts/settings_doc.py`.
+Generated from `aragog/settings/` by `python scripts/settings_doc.py`.
 
 Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
 current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
@@ -23,7 +23,7 @@ together, and nothing starts with an unknown key, a wrong type or an invalid val
 def page() -> str:
     """The whole page."""
     folder = ROOT / "aragog" / "settings"
-    sources = [folder / "settings.py", *sorted((folder / "sections").glob("*.py"))]
+    sources = sorted(folder.glob("*.py"))
     trees = [ast.parse(source.read_text()) for source in sources]
     classes = {c.name: c for tree in trees for c in tree.body if isinstance(c, ast.ClassDef)}
     top = [row for row in _fields(classes["Settings"]) if not row[1].endswith("Settings")]

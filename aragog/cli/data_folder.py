@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from aragog.settings import Settings
-from aragog.standalone.recorded_settings import SettingsInUse, settings_in_use
+from aragog.standalone.running_system import SettingsInUse, settings_in_use
 from aragog.terminal import echo, verbosity
 
 _REPORTED = "aragog.differing_settings_reported"

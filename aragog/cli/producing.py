@@ -29,7 +29,7 @@ from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
-from aragog.standalone.demo.settings import is_demo
+from aragog.standalone.demo import is_demo
 from aragog.terminal import SafeConsole, echo, note
 from aragog.urls import normalize
 

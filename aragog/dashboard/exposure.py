@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aragog.errors import ConfigError
-from aragog.hosts import is_loopback
-from aragog.settings.allowed_hosts import is_allowed_host
+from aragog.hosts import is_allowed_host, is_loopback
 
 OPEN_API = "FLOWER_UNAUTHENTICATED_API"
 _TRUE = ("1", "true", "yes", "y", "t", "on")

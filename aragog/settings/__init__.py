@@ -3,22 +3,29 @@ The settings: one frozen value, read from a TOML file and the environment and va
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
 `ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every invalid key. No other
-module reads `ARAGOG_` variables. `sections` defines the settings, `loading` and `values` read them,
-and `checks` validates them.
+module reads `ARAGOG_` variables. `crawling`, `servers` and `serving` define
+the settings by section, `loading` and `values` read them, and `checks` validates them.
 """
 
-from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
-from aragog.settings.sections.crawling import (
+from aragog.settings.crawling import (
     FetchSettings,
     PipelineSettings,
     PolitenessSettings,
+    RefreshSettings,
     RenderingSettings,
     WorkerSettings,
 )
-from aragog.settings.sections.operation import CrawlLogSettings, LogSettings, StandaloneSettings
-from aragog.settings.sections.servers import BrokerSettings, RedisSettings
-from aragog.settings.sections.serving import ServingSettings, WebhookSettings
-from aragog.settings.sections.storage import ContentSettings, RefreshSettings, StoreSettings
+from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
+from aragog.settings.servers import (
+    BrokerSettings,
+    ContentSettings,
+    CrawlLogSettings,
+    LogSettings,
+    RedisSettings,
+    StandaloneSettings,
+    StoreSettings,
+)
+from aragog.settings.serving import ServingSettings, WebhookSettings
 from aragog.settings.settings import Settings
 from aragog.settings.values import duration_s, plain
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from aragog.hosts import split_port
 from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, without_password
+from aragog.settings.crawling import RefreshSettings
 from aragog.settings.credentials import credential_problems
-from aragog.settings.sections.operation import StandaloneSettings
-from aragog.settings.sections.serving import ServingSettings
-from aragog.settings.sections.storage import RefreshSettings
+from aragog.settings.servers import StandaloneSettings
+from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
 from aragog.settings.values import DURATION
 

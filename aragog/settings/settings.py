@@ -5,26 +5,35 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import stat
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aragog.errors import ConfigError
 from aragog.secret import SecretUrl
-from aragog.settings import socket_folder
-from aragog.settings.sections.crawling import (
+from aragog.settings.crawling import (
     FetchSettings,
     PipelineSettings,
     PolitenessSettings,
+    RefreshSettings,
     RenderingSettings,
     WorkerSettings,
 )
-from aragog.settings.sections.operation import CrawlLogSettings, LogSettings, StandaloneSettings
-from aragog.settings.sections.servers import BrokerSettings, RedisSettings
-from aragog.settings.sections.serving import ServingSettings, WebhookSettings
-from aragog.settings.sections.storage import ContentSettings, RefreshSettings, StoreSettings
+from aragog.settings.servers import (
+    BrokerSettings,
+    ContentSettings,
+    CrawlLogSettings,
+    LogSettings,
+    RedisSettings,
+    StandaloneSettings,
+    StoreSettings,
+)
+from aragog.settings.serving import ServingSettings, WebhookSettings
 
 # The maximum of unix(7).
 MAX_SOCKET_PATH_BYTES = 107
+_REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket), or TMPDIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class Settings:
         """
         socket = self.redis_socket
         if self.private_redis and socket.parent.parent != self.data_dir.absolute():
-            socket_folder.claim(socket.parent)
+            _claim_folder(socket.parent)
         redis_url = self.redis.url or SecretUrl(f"unix://{socket}?db=0")
         broker_url = self.broker.url or SecretUrl(f"pinlater+socket://{socket}?virtual_host=1")
         return dataclasses.replace(
@@ -92,3 +101,38 @@ class Settings:
                 self.politeness, limiter_urls=self.politeness.limiter_urls or (redis_url,)
             ),
         )
+
+
+def _claim_folder(folder: Path) -> None:
+    """
+    Create the folder of a socket with mode 0700, or check that it is this user's and has that mode.
+
+    It is in the shared temporary directory, and its name can be guessed, so another user could
+    create it first and run a server there. The check does not follow links. Once the folder belongs
+    to this user, the sticky bit of the temporary directory prevents others from replacing it.
+
+    Raises:
+        ConfigError: it belongs to another user, is accessible to others, is a link, or cannot be
+            created.
+    """
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ConfigError(
+            f"data_dir: {folder} cannot be created ({error.strerror}); {_REMEDY}"
+        ) from error
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        reason = "is not a folder"
+    elif status.st_uid != os.getuid():
+        reason = f"belongs to user {status.st_uid}, not to {os.getuid()}"
+    elif status.st_mode & 0o077:
+        reason = f"has mode {stat.S_IMODE(status.st_mode):04o}, but needs 0700"
+    else:
+        return
+    raise ConfigError(
+        f"data_dir: {folder}, where the private redis-server listens, {reason}; "
+        f"remove it, or {_REMEDY}"
+    )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aragog.standalone.spawn import spawn
+from aragog.standalone.processes import spawn
 
 ATTEMPTS = 5
 PAUSE_S = 2.0

@@ -28,8 +28,13 @@ from pathlib import Path
 
 from setproctitle import setproctitle
 
-from aragog.standalone.processes import AdoptedProcess, adopt_orphans, die_with_parent
-from aragog.standalone.spawn import create_private, spawn
+from aragog.standalone.processes import (
+    AdoptedProcess,
+    adopt_orphans,
+    create_private,
+    die_with_parent,
+    spawn,
+)
 
 MAX_REQUEST_BYTES = 65_536
 # The first fork waits until everything is imported: a second of CPU time on a machine at rest.

@@ -12,7 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
-from aragog.standalone.spawn import create_private
+from aragog.standalone.processes import create_private
 
 
 def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:

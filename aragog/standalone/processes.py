@@ -1,4 +1,4 @@
-"""The supervisor's view of a process, and how Linux ends processes with their parent."""
+"""Start processes with private logs, watch them, and let Linux end them with their parent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
@@ -96,3 +98,34 @@ def reap_group(group: int) -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+def spawn(
+    argv: Sequence[str], environ: Mapping[str, str], log: Path, **options: Any
+) -> subprocess.Popen[bytes]:
+    """
+    Start `argv` without standard input; its output is appended to `log`.
+
+    Args:
+        argv: the command.
+        environ: its environment.
+        log: only its owner can read it.
+        options: those of `subprocess.Popen`.
+
+    Raises:
+        OSError: the kernel or the disk refuses.
+    """
+    with open(log, "ab", opener=create_private) as output:
+        return subprocess.Popen(
+            argv,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            **options,
+        )
+
+
+def create_private(path: str, flags: int) -> int:
+    """An opener for `open`: creates a missing file that only its owner can read."""
+    return os.open(path, flags | os.O_CREAT, 0o600)

@@ -34,9 +34,8 @@ from aragog.standalone import leftovers
 from aragog.standalone.cleanup import Cleanup
 from aragog.standalone.fork_server import ForkServer
 from aragog.standalone.log_rotation import rotate_all
-from aragog.standalone.processes import Process, die_with_parent, reap_group
+from aragog.standalone.processes import Process, create_private, die_with_parent, reap_group, spawn
 from aragog.standalone.running_system import READY, running_pid
-from aragog.standalone.spawn import create_private, spawn
 
 # A child that lived this long had started well, so its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0

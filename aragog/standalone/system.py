@@ -29,8 +29,8 @@ from aragog.pinlater.claims import worker_name
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.overrides import Overrides
 from aragog.settings import ServingSettings, Settings
-from aragog.standalone.recorded_settings import record_settings
 from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Child, Supervisor
 
 SERVERS, WORKERS, FRONT = 0, 1, 2

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from aragog.standalone.demo.sites import seeds
+from aragog.standalone.demo_sites import seeds
 from aragog.standalone.redis_server import find_redis_server
 from aragog.workers.roles import ROLES
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY
@@ -74,7 +74,7 @@ def servers(run: Processes) -> None:
               "--port", str(HBASE))  # fmt: skip
     run.start("a", "s3", *PYTHON, "-m", "deploy.s3", "--folder", str(folder / "s3"),
               "--port", str(S3), "--bucket", "pages")  # fmt: skip
-    run.start("a", "demo", *PYTHON, "-m", "aragog.standalone.demo.origin", str(DEMO))
+    run.start("a", "demo", *PYTHON, "-m", "aragog.standalone.demo_server", str(DEMO))
     for port in (HBASE, S3, DEMO):
         forward(run, "a", f"{A}:{port}", f"127.0.0.1:{port}")
     forward(run, "b", f"127.0.0.1:{DEMO}", f"{A}:{DEMO}")

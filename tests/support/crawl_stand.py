@@ -27,7 +27,7 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
-from aragog.settings.sections.servers import RedisSettings
+from aragog.settings.servers import RedisSettings
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
 from tests.support.pipeline_stand import Sent

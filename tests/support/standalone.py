@@ -17,7 +17,7 @@ import pytest
 from aragog.client import Aragog
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
-from aragog.standalone.demo.settings import web
+from aragog.standalone.demo import web
 from aragog.standalone.supervisor import Supervisor
 from tests.support.waiting import wait_until
 

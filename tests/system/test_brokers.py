@@ -4,7 +4,7 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.standalone.demo.sites import web
+from aragog.standalone.demo_sites import web
 from tests.support.standalone import standalone
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from aragog.cli import main
 from aragog.client import Aragog
-from aragog.standalone.demo.settings import web as running_web
-from aragog.standalone.demo.sites import seeds, web
+from aragog.standalone.demo import web as running_web
+from aragog.standalone.demo_sites import seeds, web
 from tests.support.documented import Shell, blocks
 from tests.support.standalone import open_to_others, standalone
 from tests.support.waiting import wait_until

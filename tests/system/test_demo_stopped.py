@@ -14,7 +14,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.settings import ServingSettings, load_settings
-from aragog.standalone.demo.sites import seeds
+from aragog.standalone.demo_sites import seeds
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 

@@ -22,8 +22,8 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
-from aragog.standalone.recorded_settings import SettingsInUse, record_settings
 from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.running_system import SettingsInUse, record_settings
 from aragog.standalone.supervisor import Supervisor
 from tests.support.cases import cases
 from tests.support.standalone import free_port

@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 
-from aragog.standalone.demo.origin import DemoServer
+from aragog.standalone.demo_server import DemoServer
 from tests.support.waiting import wait_until
 
 

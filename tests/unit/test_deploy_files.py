@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from aragog.hosts import is_allowed_host
 from aragog.settings import load_settings
-from aragog.settings.allowed_hosts import is_allowed_host
 from aragog.workers.roles import ROLES
 from tests.support.missing_parts import KUBECTL, SYSTEMD, unless
 

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from aragog.settings import load_settings, plain, settings_of
-from aragog.standalone.recorded_settings import record_settings, settings_in_use
+from aragog.standalone.running_system import record_settings, settings_in_use
 from aragog.standalone.supervisor import Supervisor
 
 

@@ -23,7 +23,7 @@ from aragog.api.http.observed import Observer
 from aragog.api.http.records.read_batches import Body, Read, ReadBatches, Result
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
-from aragog.settings.allowed_hosts import is_allowed_host
+from aragog.hosts import is_allowed_host
 
 ROUTE = "/v1/urls"
 PARAMETERS = frozenset({"url", "fields", "include"})

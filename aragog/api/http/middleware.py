@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aragog.api.http.observed import Observer
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import Problem, problem_of
+from aragog.hosts import is_allowed_host
 from aragog.settings import ServingSettings
-from aragog.settings.allowed_hosts import is_allowed_host
 
 
 class Guarded:

@@ -13,7 +13,7 @@ from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
-from aragog.standalone.demo.settings import is_demo
+from aragog.standalone.demo import is_demo
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:

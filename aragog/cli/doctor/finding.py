@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from aragog.settings import Settings
-from aragog.standalone.recorded_settings import SettingsInUse
-from aragog.standalone.running_system import running_for_s, running_pid
+from aragog.standalone.running_system import SettingsInUse, running_for_s, running_pid
 
 T = TypeVar("T")
 

@@ -43,9 +43,8 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.stages.enqueue import CHUNK, EnqueueResult, EnqueueStatus
 from aragog.settings import Settings, load_settings
-from aragog.standalone import system
-from aragog.standalone.demo import settings as demo
-from aragog.standalone.demo.sites import seeds
+from aragog.standalone import demo, system
+from aragog.standalone.demo_sites import seeds
 from aragog.standalone.running_system import running_pid
 from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter

@@ -19,8 +19,7 @@ from rich.console import Console
 from aragog.errors import ConfigError
 from aragog.extras import has, install_command
 from aragog.settings import Settings, load_settings
-from aragog.standalone import system
-from aragog.standalone.demo import settings as demo
+from aragog.standalone import demo, system
 from aragog.standalone.running_system import is_ready, running_pid, stop_running
 from aragog.standalone.supervisor import Supervisor
 from aragog.terminal import SafeConsole, echo, note, warn

@@ -9,7 +9,7 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.standalone.demo import sites
+from aragog.standalone import demo_sites
 from aragog.zen.tables.hbase import HBaseTables
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY
 from tests.support.standalone import standalone
@@ -46,7 +46,7 @@ def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
 
 def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ, hbase_server):
     with standalone(environ) as system, Aragog(system.settings) as client:
-        client.enqueue(sites.seeds(), depth=1)
+        client.enqueue(demo_sites.seeds(), depth=1)
         wait_until(lambda: client.counters().get("stored"))
         hbase_server.kill_gateway(1)
         wait_until(lambda: "does not answer" in system.logs() or not client.in_flight())
@@ -57,7 +57,7 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
         store = url_store(system.settings)
         while store.maintenance.compact_links().left:
             pass
-        fetched = [url for url in sites.seeds() if store.get(url) is None]
+        fetched = [url for url in demo_sites.seeds() if store.get(url) is None]
         desk = store.get("HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top")
         dal = store.content(DAL)
         report = store.maintenance.repair(grace_s=0.0)
@@ -69,7 +69,7 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
     assert desk.canonical_url == DESK
     assert desk.fields["product.price"] == b'"649.00"'
     assert json.loads(reported.stdout)["fields"]["product.price"] == "649.00"
-    assert dal.body == sites.web()["kitchen.test"]["/r/dal-tadka"].body
+    assert dal.body == demo_sites.web()["kitchen.test"]["/r/dal-tadka"].body
     assert "CorruptRow" not in logs
     # A due row whose writer died before the node that makes it true: whoever claims it looks at the
     # node, so no read would have shown it.

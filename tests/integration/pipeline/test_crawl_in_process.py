@@ -3,18 +3,18 @@
 import pytest
 
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.standalone.demo import sites
+from aragog.standalone import demo_sites
 from aragog.urls.url_filter import UrlFilter
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
 
-PLACES = [f"http://travel.test/{place[0]}" for place in sites.PLACES]
+PLACES = [f"http://travel.test/{place[0]}" for place in demo_sites.PLACES]
 INDEX = "http://travel.test/sitemap.xml"
 
 
 def demo(request, _wire):
-    served = sites.web()[request.host].get(request.path)
+    served = demo_sites.web()[request.host].get(request.path)
     return (
         answer(404)
         if served is None
@@ -33,7 +33,8 @@ def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(crawl_stand):
     assert [r.facts["outcome"] for r in stand.urls.get_many(PLACES)] == ["Fetched"] * len(PLACES)
     paths = [r.path for r in stand.origin.seen]
     assert all(
-        paths.count(f"/{place[0]}") == first.count(f"/{place[0]}") == 1 for place in sites.PLACES
+        paths.count(f"/{place[0]}") == first.count(f"/{place[0]}") == 1
+        for place in demo_sites.PLACES
     )
     assert paths.count("/sitemap.xml") == 2
     assert stand.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")

@@ -1,10 +1,52 @@
-"""Where pages are stored, and when they are fetched again."""
+"""Where a system keeps things: jobs and shared state, pages, the crawl log and logs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
+
+from aragog.secret import NO_URL, SecretUrl, mask, secret_urls
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """The job broker."""
+
+    url: SecretUrl = NO_URL
+    """Celery broker: `pinlater://`, `redis://` or `amqp://`. Empty: the private redis-server."""
+    shards: tuple[SecretUrl, ...] = ()
+    """Additional Redis servers for jobs (`redis://…`), with `pinlater://` only."""
+    claim_timeout_s: float = 60.0
+    """Seconds after which a job of a killed worker runs again."""
+
+    def __post_init__(self) -> None:
+        mask(self, url=SecretUrl(self.url), shards=secret_urls(self.shards))
+
+
+@dataclass(frozen=True, slots=True)
+class RedisSettings:
+    """
+    The Redis server for the spool, the in-flight set, the robots cache and, by default, the rate
+    limiter.
+    """
+
+    url: SecretUrl = NO_URL
+    """
+    `redis://host:port/db`, `unix:///path` or `sentinel://host:port/service`. Empty: the private
+    redis-server in `data_dir`.
+    """
+    nodes: tuple[SecretUrl, ...] = ()
+    """
+    Additional Redis servers that share the spool and the in-flight set with `redis.url` by
+    consistent hashing. Change the list on all machines at once, while nothing is in flight.
+    """
+    prefix: str = "aragog:"
+    """Prefix of every key."""
+
+    def __post_init__(self) -> None:
+        mask(self, url=SecretUrl(self.url), nodes=secret_urls(self.nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +113,41 @@ class ContentSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshSettings:
-    """When pages are fetched again. docs/refresh.md lists the intervals by type."""
+class CrawlLogSettings:
+    """The crawl log: a row for each fetch, in Parquet files (docs/operations.md)."""
 
-    min_interval_s: float = 3600.0
-    """The shortest interval."""
-    max_interval_s: float = 7_776_000.0
-    """The longest interval (90 days)."""
-    batch: int = 500
-    """Due URLs claimed at a time."""
-    gone_confirmations: int = 3
-    """404 or 410 responses, at increasing intervals, before refreshes of a page stop."""
-    intervals: Mapping[str, str] = field(default_factory=dict)
-    """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
-    effort: float = 1.0
-    """Weight of freshness: twice the value makes intervals about 1.4 times shorter."""
-    unwatched: bool = True
-    """Also refresh URLs that never had a watcher. A URL whose last watch ended is not refreshed."""
-    smooth_s: float = 600.0
-    """Overdue refreshes, for example after an outage, are spread over this time."""
-    domain_share: float = 0.5
-    """Maximum share of a domain's rate for refreshes; the rest is for new URLs."""
-    changes_kept_s: float = 604_800.0
-    """Retention of the change feed."""
+    engine: Literal["off", "folder", "s3"] = "off"
+    """Where the files go. `s3` uses endpoint, region and limits of `[content]`."""
+    folder: Path | None = None
+    """Empty: `data_dir`/crawl-log. All workers of `upkeep` need the same folder."""
+    s3_bucket: str = ""
+    """An existing bucket; not that of `content.s3_bucket`."""
+    s3_prefix: str = "crawl-log/"
+    """Prefix of every key."""
+    span_s: int = 300
+    """Time that one file covers. Rows wait in Redis until then, about 500 bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Logs of all processes."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    """`INFO` has a line for each URL in each stage, with its request id."""
+    format: Literal["console", "json"] = "console"
+    """`json`: one object a line."""
+    max_bytes: int = 52_428_800
+    """A log of the standalone system that is larger is rotated."""
+    kept: int = 3
+    """Rotated logs to keep of each process: `fetch.log.1` is the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneSettings:
+    """The standalone system."""
+
+    redis_max_memory_bytes: int | None = None
+    """
+    `maxmemory` of the private redis-server: from 80 % of it on enqueueing is refused.
+    Empty: half of the machine's memory.
+    """

@@ -85,7 +85,7 @@ def web_beside(
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
     """Run the demo web's server; yields its address and port."""
     port = _free_port()
-    module = "aragog.standalone.demo.origin"
+    module = "aragog.standalone.demo_server"
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", module, str(port)],
         stderr=log,

@@ -1,4 +1,4 @@
-"""How pages are fetched: politeness, HTTP, the pipeline and its workers."""
+"""How and when pages are fetched: politeness, HTTP, the pipeline, its workers, refreshes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aragog.secret import Secret, SecretUrl
-from aragog.settings.masking import NO_URL, mask, secret_urls
+from aragog.secret import NO_URL, Secret, SecretUrl, mask, secret_urls
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +198,29 @@ class WorkerSettings:
     """Threads."""
     render: int = 2
     """Threads, each with one page and a browser of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSettings:
+    """When pages are fetched again. docs/refresh.md lists the intervals by type."""
+
+    min_interval_s: float = 3600.0
+    """The shortest interval."""
+    max_interval_s: float = 7_776_000.0
+    """The longest interval (90 days)."""
+    batch: int = 500
+    """Due URLs claimed at a time."""
+    gone_confirmations: int = 3
+    """404 or 410 responses, at increasing intervals, before refreshes of a page stop."""
+    intervals: Mapping[str, str] = field(default_factory=dict)
+    """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
+    effort: float = 1.0
+    """Weight of freshness: twice the value makes intervals about 1.4 times shorter."""
+    unwatched: bool = True
+    """Also refresh URLs that never had a watcher. A URL whose last watch ended is not refreshed."""
+    smooth_s: float = 600.0
+    """Overdue refreshes, for example after an outage, are spread over this time."""
+    domain_share: float = 0.5
+    """Maximum share of a domain's rate for refreshes; the rest is for new URLs."""
+    changes_kept_s: float = 604_800.0
+    """Retention of the change feed."""

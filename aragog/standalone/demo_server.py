@@ -1,5 +1,5 @@
 """
-The demo web's server: `python -m aragog.standalone.demo.origin PORT`, on 127.0.0.1.
+The demo web's server: `python -m aragog.standalone.demo_server PORT`, on 127.0.0.1.
 
 One process serves every host name of `sites` and selects the site by the Host header. It speaks
 HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs it.
@@ -13,7 +13,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from aragog.standalone.demo.sites import DemoPage, Web, web
+from aragog.standalone.demo_sites import DemoPage, Web, web
 
 RETRY_AFTER_S = 2
 
