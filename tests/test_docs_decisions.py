@@ -6,7 +6,6 @@ import pytest
 
 from aragog.api import hedging
 from aragog.api.http.routes import changes
-from aragog.api.thrift.calls import call_threads
 from aragog.dashboard import domain_list, domains
 from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
 from aragog.pages.structured_data import words
@@ -41,7 +40,6 @@ FIGURES = {
         f"together at {100 * hedging.EXTRA_SHARE:g} %",
         f"past which {90 * hedging.EXTRA_SHARE:g} %",
     ],
-    63: [f"up to {call_threads._REPLIES_AT_ONCE} replies together"],
     72: [f"in {BUCKETS} buckets", f"({domains.MOST_RANKED:,} a node)"],
     73: [f"written {writer.SETTLED_MS // 1000} s after its end"],
     78: [f"{'four' if group_rows.HOST_BYTES == 4 else '?'} bytes of a hash of the host"],

@@ -64,7 +64,7 @@ class Api:
         tokens: Tokens | None = None,
     ) -> None:
         services = services or Services()
-        self._calls = StoreCalls(store, settings, services.read)
+        self._calls = StoreCalls(store, settings, services.read, embedded=services.embedded)
         self._fetching = services.fetching
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self.parts = Parts(
@@ -81,7 +81,9 @@ class Api:
         self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
         self._status = Status(self._calls, services.metrics)
         observer = Observer(settings)
-        batches = ReadBatches(self._calls.read_store, self._calls.metadata_threads, settings)
+        batches = ReadBatches(
+            self._calls.read_store, self._calls.metadata_threads, self._calls.deadline_s
+        )
         hosts = (*settings.allowed_hosts, settings.host)
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """The large responses that their clients have not read yet."""

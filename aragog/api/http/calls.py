@@ -13,9 +13,9 @@ from starlette.responses import Response
 from aragog.api.hedging import HedgedResult, ReadStore, unhedged
 from aragog.api.http.compression import plain_tag
 from aragog.api.http.records.read_batches import body_tag
-from aragog.api.http.records.store_threads import StoreThreads
 from aragog.api.operation import Pool
 from aragog.api.steps import Run
+from aragog.api.threads import CallThreads
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 
@@ -39,10 +39,16 @@ class StoreCalls:
         store: the store to read and write.
         settings: limits and deadlines.
         read: makes reads; None: they are those of `store`.
+        embedded: the store answers without waiting for a network; see `CallThreads`.
     """
 
     def __init__(
-        self, store: UrlStore, settings: ServingSettings, read: ReadStore | None = None
+        self,
+        store: UrlStore,
+        settings: ServingSettings,
+        read: ReadStore | None = None,
+        *,
+        embedded: bool = True,
     ) -> None:
         self.store = store
         self.read_store = read or unhedged(store)
@@ -50,14 +56,14 @@ class StoreCalls:
         self.deadline_s = settings.deadline_ms / 1000
         self._content_deadline_s = settings.content_deadline_ms / 1000
         most = settings.max_in_flight
-        self._metadata = StoreThreads("store", settings.threads, most)
-        self._content = StoreThreads("content", settings.content_threads, most)
-        self._feed = StoreThreads("feed", MOST_FEED_THREADS, most)
-        self._broker = StoreThreads("broker", MOST_BROKER_THREADS, most)
-        self._fetching = StoreThreads("fetching", MOST_FETCH_THREADS, most)
-        self._explaining = StoreThreads("explaining", 2, 8)
-        self._status = StoreThreads("status", 1, 8)
-        self._metrics = StoreThreads("metrics", 1, 8)
+        self._metadata = CallThreads("store", settings.threads, most, eager=not embedded)
+        self._content = CallThreads("content", settings.content_threads, most)
+        self._feed = CallThreads("feed", MOST_FEED_THREADS, most)
+        self._broker = CallThreads("broker", MOST_BROKER_THREADS, most)
+        self._fetching = CallThreads("fetching", MOST_FETCH_THREADS, most)
+        self._explaining = CallThreads("explaining", 2, 8)
+        self._status = CallThreads("status", 1, 8)
+        self._metrics = CallThreads("metrics", 1, 8)
         self._all = (
             self._metadata,
             self._content,
@@ -70,7 +76,7 @@ class StoreCalls:
         )
 
     @property
-    def metadata_threads(self) -> StoreThreads:
+    def metadata_threads(self) -> CallThreads:
         """The threads of `metadata`, for reads that share calls."""
         return self._metadata
 
@@ -134,7 +140,7 @@ class StoreCalls:
         }[pool]
 
     @staticmethod
-    def _in_time(threads: StoreThreads, deadline_s: float) -> Run:
+    def _in_time(threads: CallThreads, deadline_s: float) -> Run:
         def run(call: Callable[[], T], /) -> Awaitable[T]:
             return threads.run(call, deadline_s)
 

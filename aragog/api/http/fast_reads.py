@@ -20,7 +20,7 @@ import orjson
 from aragog.api.auth.tokens import READ, Tokens
 from aragog.api.http.compression import coding_for
 from aragog.api.http.observed import Observer
-from aragog.api.http.records.read_batches import Body, Read, ReadBatches, Result
+from aragog.api.http.records.read_batches import Body, ReadBatches, Result
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.hosts import is_allowed_host
@@ -116,7 +116,7 @@ class FastReads:
             token, refusal = None, problem
         done = self._done(target, token, default_headers, send)
         if refusal is None:
-            self._batches.submit(Read(*resource, coding, done))
+            self._batches.submit(*resource, coding, done)
         else:
             done(refusal)
         return True

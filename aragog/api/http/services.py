@@ -33,5 +33,7 @@ class Services:
     """Explains a URL on the look-up page; without it the page shows what is stored."""
     read: ReadStore | None = None
     """Makes reads of the store and its standby; without it there is no standby."""
+    embedded: bool = True
+    """The store answers without waiting for a network."""
     metrics: Callable[[], bytes] = bytes
     """Returns the text of /metrics."""

@@ -24,19 +24,19 @@ from aragog.api.operation import Pool
 from aragog.api.problems import Problem
 from aragog.api.steps import Wait
 from aragog.api.stopping import QUIET_S, stop_listening
+from aragog.api.threads import CallThreads
 from aragog.api.thrift import wire
-from aragog.api.thrift.calls.call import Call
-from aragog.api.thrift.calls.call_threads import CallThreads
-from aragog.api.thrift.calls.parked_calls import ParkedCalls
-from aragog.api.thrift.calls.session import session_reply
+from aragog.api.thrift.call import Call, ParkedCalls
 from aragog.api.thrift.connection import Connection, limits_s
 from aragog.api.thrift.contract import methods
 from aragog.api.thrift.errors import raised_for, too_late, unavailable
+from aragog.api.thrift.session import session_reply
 from aragog.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5.0
-_TICK_S = 0.002
+_FEED_THREADS = 4
+_FETCH_THREADS = 8
 _FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
 """Outcomes that are always in the access log."""
 
@@ -48,7 +48,7 @@ class ThriftServer:
     Args:
         services: name in the contract to the object that handles its calls.
         settings: limits, deadlines and tokens.
-        embedded: the store answers without waiting for a network; see `Workers`.
+        embedded: the store answers without waiting for a network; see `CallThreads`.
         tokens: those in the settings, shared with the HTTP API; None: they are not shared.
     """
 
@@ -77,25 +77,20 @@ class ThriftServer:
         self._methods = methods(dict(services))
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._log = AccessLog(settings.access_log_share)
-        self._most = settings.max_in_flight
         self._handshake_s = settings.head_timeout_s
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s, Pool.FEED: short_s}
-        self._threads = CallThreads(settings, embedded=embedded, wake=self._flush_from_thread)
+        self._threads = _threads(settings, embedded=embedded)
         self._clients: Clients[Connection] = Clients(settings)
         self._parked = ParkedCalls(self._submit)
-        self._in_flight: set[Call] = set()
-        self._signalled = False
-        self._ticking = False
         self._draining = False
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._sockets: tuple[socket.socket, ...] = ()
         self._tls: ssl.SSLContext | None = None
         self._listeners: list[asyncio.Server] = []
 
     async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve on these listening sockets."""
-        self._loop = loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         self._sockets, self._tls = sockets, tls
         for sock in sockets:
             listener = await loop.create_server(
@@ -120,7 +115,8 @@ class ThriftServer:
         self._parked.resume_all()
         await self._close_when_quiet(limit_s)
         self._clients.stop()
-        self._threads.close()
+        for threads in self._threads.values():
+            threads.close()
 
     async def _close_when_quiet(self, limit_s: float) -> None:
         """Close each connection when no call came for a moment, and all when the limit is over."""
@@ -136,7 +132,7 @@ class ThriftServer:
     @property
     def running_calls(self) -> int:
         """How many calls run or wait for a thread, including abandoned ones."""
-        return sum(self._threads.running.values())
+        return sum(threads.busy for threads in self._threads.values())
 
     @property
     def waiting_calls(self) -> int:
@@ -167,7 +163,7 @@ class ThriftServer:
         method = self._methods.get(head.name)
         if method is None or not wire.is_call(head.kind):
             return b""
-        call = Call(connection, method, begin, head, self._deadlines[method.pool])
+        call = Call(self, connection, method, begin, head, self._deadlines[method.pool])
         reason, outcome = unavailable(self.requests.problem().detail), "Unavailable"
         try:
             self._tokens.check(connection.authorization, method.scope, counts=False)
@@ -186,13 +182,13 @@ class ThriftServer:
         if method is None or not wire.is_call(head.kind):
             connection.answer(session_reply(connection, frame, head, self._tokens))
             return
-        call = Call(connection, method, frame, head, self._deadlines[method.pool])
+        call = Call(self, connection, method, frame, head, self._deadlines[method.pool])
         try:
             call.token = self._tokens.check(connection.authorization, method.scope)
         except Problem as problem:
             self._answer(call, call.raised(raised_for(problem)), "refused")
             return
-        if self._draining or self._threads.running[method.pool] >= self._most:
+        if self._draining or self._threads[method.pool].full:
             stopping = "the server is stopping; connect again"
             refusal = unavailable(stopping if self._draining else "too many calls at once")
             self._answer(call, call.raised(refusal), "Unavailable")
@@ -215,47 +211,33 @@ class ThriftServer:
 
     def _submit(self, call: Call) -> None:
         """Run a call, or its next step, in a thread."""
-        self._in_flight.add(call)
-        self._threads.submit(call)
-        if self._threads.done:  # they need not wait for `_tick`: the event loop is awake
-            self._flush_soon()
-        if not self._ticking:
-            self._tick_later()
+        self._threads[call.method.pool].submit(call)
 
-    def _flush_from_thread(self) -> None:
-        if not self._signalled and self._loop is not None:
-            self._signalled = True
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-                self._loop.call_soon_threadsafe(self._flush)
+    # What calls ask: `call.CallOwner`
 
-    def _flush_soon(self) -> None:
-        if not self._signalled and self._loop is not None:
-            self._signalled = True
-            self._loop.call_soon(self._flush)
+    def finished(self, call: Call) -> None:
+        """Send the reply of a call, or let it wait."""
+        if isinstance(call.reply, Wait):
+            self._park(call, call.reply)
+            return
+        if call.counted_bytes:
+            self._release(call)
+        if call.answered:
+            return
+        data, outcome = call.reply, call.outcome
+        counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
+        if counted_bytes and not self.replies.take(counted_bytes):
+            counted_bytes = 0
+            data = call.raised(unavailable(self.replies.problem().detail))
+            outcome = "Unavailable"
+        self._answer(call, data, outcome, counted_bytes)
 
-    def _flush(self) -> None:
-        """Send the replies that are there."""
-        self._signalled = False
-        while self._threads.done:
-            call, data, outcome = self._threads.done.popleft()
-            self._threads.running[call.method.pool] -= 1
-            if isinstance(data, Wait):
-                self._park(call, data)
-                continue
-            if call.counted_bytes:
-                self._release(call)
-            if call.answered:
-                continue
-            counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
-            if counted_bytes and not self.replies.take(counted_bytes):
-                counted_bytes = 0
-                data = call.raised(unavailable(self.replies.problem().detail))
-                outcome = "Unavailable"
-            self._answer(call, data, outcome, counted_bytes)
+    def expired(self, call: Call) -> None:
+        """Answer a call that missed its deadline."""
+        self._answer(call, call.raised(too_late()), "DeadlineExceeded")
 
     def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
         call.answered = True
-        self._in_flight.discard(call)
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data, counted_bytes)
         took_s = time.monotonic() - call.started_at_s
@@ -267,7 +249,6 @@ class ThriftServer:
 
     def _park(self, call: Call, wait: Wait) -> None:
         """Let a call wait; if its client has left, end it; if the server stops, continue it now."""
-        self._in_flight.discard(call)
         if call.answered or call.connection.gone:
             if call.steps is not None:
                 call.steps.close()
@@ -277,21 +258,22 @@ class ThriftServer:
         else:
             self._parked.park(call, wait)
 
-    def _tick_later(self) -> None:
-        self._ticking = True
-        if self._loop is not None:
-            self._loop.call_later(_TICK_S, self._tick)
 
-    def _tick(self) -> None:
-        """While calls are in flight: reply, enforce deadlines, help stuck threads."""
-        self._flush()
-        now_s = time.monotonic()
-        for call in self._in_flight:
-            if call.started_at_s < now_s - _TICK_S:
-                call.read_ahead()
-        for call in [call for call in self._in_flight if call.deadline_s <= now_s]:
-            self._answer(call, call.raised(too_late()), "DeadlineExceeded")
-        self._threads.help_if_stuck()
-        self._ticking = False
-        if self._in_flight:
-            self._tick_later()
+def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
+    """The threads for each kind of call."""
+    counts = {
+        Pool.STORE: settings.threads,
+        Pool.CONTENT: settings.content_threads,
+        Pool.FEED: _FEED_THREADS,
+        Pool.BROKER: settings.content_threads,
+        Pool.FETCH: _FETCH_THREADS,
+    }
+    return {
+        pool: CallThreads(
+            f"thrift-{pool.value}",
+            count,
+            settings.max_in_flight,
+            eager=pool is not Pool.STORE or not embedded,
+        )
+        for pool, count in counts.items()
+    }

@@ -1,1 +1,0 @@
-"""Calls of the Thrift services while they run, wait or are answered."""
