@@ -27,10 +27,10 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.adjacency.inlinks.posting_lists import PostingLists
-from aragog.zen.adjacency.inlinks.postings import LinkChanges
-from aragog.zen.adjacency.outlinks import PackedLinks
+from aragog.zen.inlinks.posting_lists import PostingLists
+from aragog.zen.inlinks.postings import LinkChanges
 from aragog.zen.node_ids import list_id, node_id
+from aragog.zen.outlinks import PackedLinks
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine

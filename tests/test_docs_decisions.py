@@ -23,10 +23,10 @@ from aragog.settings import Settings
 from aragog.urlstore.feed import changes as feed
 from aragog.urlstore.schedule import crawl_budget
 from aragog.workers import roles
-from aragog.zen.adjacency import compaction
-from aragog.zen.adjacency.inlinks import group_rows
-from aragog.zen.adjacency.inlinks.segments import ListLimits
+from aragog.zen import compaction
 from aragog.zen.codec import BUCKETS
+from aragog.zen.inlinks import groups
+from aragog.zen.inlinks.segments import ListLimits
 
 ADR = Path(__file__).resolve().parent.parent / "docs" / "adr"
 LISTS = ListLimits()
@@ -42,7 +42,7 @@ FIGURES = {
     ],
     72: [f"in {BUCKETS} buckets", f"({domains.MOST_RANKED:,} a node)"],
     73: [f"written {writer.SETTLED_MS // 1000} s after its end"],
-    78: [f"{'four' if group_rows.HOST_BYTES == 4 else '?'} bytes of a hash of the host"],
+    78: [f"{'four' if groups.HOST_BYTES == 4 else '?'} bytes of a hash of the host"],
     79: [
         f"exceeds {LISTS.group_lines} lines",
         f"A list longer than {LISTS.inline_lines} lines leaves its group",

@@ -47,7 +47,7 @@ from aragog.urlstore.feed import changes as feed
 from aragog.urlstore.schedule import crawl_budget, freshness
 from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
-from aragog.zen.adjacency import outlinks
+from aragog.zen import outlinks
 from bench.crawl import page_sets
 from tests.support.documented import blocks
 

@@ -26,7 +26,7 @@ _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
 class HostSource(Protocol):
-    """Walks over hosts by their reversed labels (`aragog.zen.indexes.host_index.HostWalk`)."""
+    """Walks over hosts by their reversed labels (`aragog.zen.indexes.HostWalk`)."""
 
     def first(self) -> str | None:
         """The next host, with its labels reversed; None at the end."""

@@ -12,7 +12,7 @@ from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.schedule.budget_state import BudgetState
 from aragog.urlstore.schedule.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.adjacency.compaction import Compactor
+from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
 
 

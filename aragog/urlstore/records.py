@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
-from aragog.zen.adjacency.records import CompactionReport, LinkRecord, OutLink
+from aragog.zen.outlinks import CompactionReport, LinkRecord, OutLink
 
 __all__ = [
     "CompactionReport",

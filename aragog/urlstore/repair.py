@@ -24,10 +24,10 @@ from aragog.urlstore.pages.hosts import HOST_URL, host_put
 from aragog.urlstore.pages.nodes import alias_of, text
 from aragog.urlstore.schedule.due_index import DueIndex, due_put
 from aragog.urlstore.takedowns.tombstones import Tombstones
-from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.codec import ID_BYTES, IN
+from aragog.zen.compaction import Compactor
 from aragog.zen.graph import COUNTS, Zen, count_column
-from aragog.zen.indexes.due_times import DueEntry
+from aragog.zen.indexes import DueEntry
 from aragog.zen.mutations import Mutation
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row, Salvaged, newest_ms

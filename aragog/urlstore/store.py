@@ -35,11 +35,11 @@ from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.batch_writer import PageBatchWriter
 from aragog.urlstore.writing.writer import PageWriter
-from aragog.zen.adjacency.compaction import Compactor
-from aragog.zen.adjacency.inlinks.segments import ListLimits
-from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
+from aragog.zen.inlinks.segments import ListLimits
 from aragog.zen.node_ids import node_id
+from aragog.zen.outlink_writer import OutlinkWriter
 from aragog.zen.tables import Tables
 
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
-from aragog.zen.adjacency.inlinks.posting_lists import PostingLists
 from aragog.zen.codec import (
     IN,
     OUT,
@@ -26,18 +25,19 @@ from aragog.zen.codec import (
     read_edge_key,
 )
 from aragog.zen.edges import EdgeEnds
-from aragog.zen.indexes.due_times import DueTimes
-from aragog.zen.indexes.host_index import HostIndex
-from aragog.zen.indexes.property_indexes import (
+from aragog.zen.indexes import (
     CANONICAL_COLUMN,
     CANONICAL_URL,
     MAX_LIMIT,
+    DueTimes,
+    HostIndex,
     PropertyIndexes,
     Schema,
     property_column,
 )
+from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.log import TimeLog
-from aragog.zen.nodes import NodeStore
+from aragog.zen.properties import NodeStore
 from aragog.zen.registry import Registry
 from aragog.zen.tables import Row, Salvaged, Tables, newest_ms
 

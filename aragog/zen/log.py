@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 
-from aragog.zen.bucketed import Bucketed
 from aragog.zen.codec import BUCKETS
+from aragog.zen.indexes import Bucketed
 from aragog.zen.properties import Row
 from aragog.zen.tables import open_bucket
 

@@ -14,8 +14,8 @@ from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen import zstd
-from aragog.zen.adjacency.compaction import LOCK_MS, Compactor
-from aragog.zen.adjacency.inlinks.segments import ListLimits
+from aragog.zen.compaction import LOCK_MS, Compactor
+from aragog.zen.inlinks.segments import ListLimits
 from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page, stand

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
-from aragog.zen.adjacency import compaction
-from aragog.zen.adjacency.inlinks.segments import ListLimits
+from aragog.zen import compaction
+from aragog.zen.inlinks.segments import ListLimits
 from tests.support.examples import examples
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 

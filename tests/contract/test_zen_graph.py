@@ -8,7 +8,7 @@ from aragog.clock import ManualClock
 from aragog.errors import NotUnique
 from aragog.zen.codec import IN, OUT, index_key
 from aragog.zen.graph import Edge, Zen
-from aragog.zen.indexes.property_indexes import PropertyIndexes, Schema
+from aragog.zen.indexes import PropertyIndexes, Schema
 from tests.support.examples import examples
 
 KNOWS, LIKES = 3, 500

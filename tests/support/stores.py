@@ -14,7 +14,7 @@ from aragog.urlstore.content.compression import compress
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.adjacency.inlinks.segments import ListLimits
+from aragog.zen.inlinks.segments import ListLimits
 from aragog.zen.tables import Tables
 
 NOW_MS = 1_700_000_000_000

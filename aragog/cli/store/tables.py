@@ -41,7 +41,7 @@ def create_tables(regions: int, *, show: bool) -> None:
     settings = command_settings()
     if show:
         require("hbase", "this schema")
-        from aragog.zen.tables.hbase.schema import shell_commands  # noqa: PLC0415 - an extra
+        from aragog.zen.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
 
         store = settings.store
         echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))

@@ -29,7 +29,7 @@ from aragog.urlstore.records import (
     PageWrite,
 )
 from aragog.urlstore.schedule.refresh_policy import Seen
-from aragog.zen.adjacency.outlinks import PackedLinks
+from aragog.zen.outlinks import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

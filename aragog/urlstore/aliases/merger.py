@@ -25,12 +25,12 @@ from aragog.urlstore.records import Fact
 from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import is_wanted
 from aragog.urlstore.schedule.watches import Watches
-from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.adjacency.outlinks import PackedLinks
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_edge_end, put_properties
 from aragog.zen.node_ids import node_id
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.outlinks import PackedLinks
 from aragog.zen.properties import Cell, Row, newest_ms
 
 ALIAS = 1

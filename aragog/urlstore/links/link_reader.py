@@ -16,11 +16,11 @@ import orjson
 from aragog.errors import BadInput
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.records import LinkRecord, ListPage
-from aragog.zen.adjacency.inlinks.postings import record
-from aragog.zen.adjacency.outlink_writer import OutlinkWriter
-from aragog.zen.adjacency.outlinks import from_lines
 from aragog.zen.graph import Zen
+from aragog.zen.inlinks.postings import record
 from aragog.zen.node_ids import list_id
+from aragog.zen.outlink_writer import OutlinkWriter
+from aragog.zen.outlinks import from_lines
 
 MAX_LIMIT = 6000
 

@@ -12,8 +12,8 @@ from aragog.urlstore.pages.nodes import Nodes
 from aragog.urlstore.records import LinkRecord, ListPage, OutLink
 from aragog.urlstore.takedowns.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
-from aragog.zen.adjacency.outlinks import to_lines
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
+from aragog.zen.outlinks import to_lines
 
 
 @dataclass(frozen=True, slots=True)

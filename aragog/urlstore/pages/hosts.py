@@ -14,7 +14,7 @@ from aragog.urls.domain import host, reversed_host
 from aragog.urlstore.pages.nodes import URL
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
-from aragog.zen.indexes.host_index import HostWalk
+from aragog.zen.indexes import HostWalk
 from aragog.zen.mutations import Mutation, put_host, put_sender
 from aragog.zen.node_ids import node_id
 

@@ -23,7 +23,7 @@ from aragog.urlstore.pages.report_cell import from_cell
 from aragog.urlstore.records import FieldValues, ListPage, Record
 from aragog.urlstore.schedule.freshness import page_seen_at_ms
 from aragog.zen.graph import Zen
-from aragog.zen.indexes.host_index import HostWalk
+from aragog.zen.indexes import HostWalk
 from aragog.zen.node_ids import node_id
 
 _new = tuple.__new__

@@ -16,7 +16,7 @@ from aragog.urlstore.pages.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.next_fetch import state_of
 from aragog.zen.graph import Zen
-from aragog.zen.indexes.due_times import DueEntry
+from aragog.zen.indexes import DueEntry
 from aragog.zen.mutations import Mutation, put_due, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row, newest_ms

@@ -27,12 +27,12 @@ from aragog.urlstore.pages.hosts import Hosts, SentPage
 from aragog.urlstore.pages.nodes import alias_of, text
 from aragog.urlstore.schedule.watches import Watches
 from aragog.urlstore.takedowns.tombstones import HOST, Tombstones
-from aragog.zen.adjacency.compaction import Compactor
-from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.codec import IN
+from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.properties import Row
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)

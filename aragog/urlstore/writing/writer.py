@@ -35,11 +35,11 @@ from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.urlstore.writing import page_updates
 from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
 from aragog.urlstore.writing.write_planner import WritePlanner
-from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.adjacency.outlinks import PackedLinks
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.outlinks import PackedLinks
 from aragog.zen.properties import Cell, Row
 
 # Of one attempt: an attempt without a status must not show that of the attempt before.

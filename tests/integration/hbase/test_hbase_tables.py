@@ -11,7 +11,7 @@ from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
 from aragog.zen.tables import TABLES, Cell
 from aragog.zen.tables.hbase import HBaseTables
 from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase.schema import shell_commands
+from aragog.zen.tables.hbase.tables import shell_commands
 from tests.support.documented import Shell, blocks
 
 pytestmark = pytest.mark.hbase

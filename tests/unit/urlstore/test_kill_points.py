@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.urlstore.records import OutLink
-from aragog.zen.adjacency import compaction
+from aragog.zen import compaction
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, alias_page, body, page
 

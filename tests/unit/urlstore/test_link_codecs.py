@@ -6,17 +6,11 @@ from hypothesis import strategies as st
 
 from aragog.errors import CorruptContent, CorruptRow
 from aragog.urlstore.content.compression import compress, decompress
-from aragog.zen.adjacency import journal, outlinks
-from aragog.zen.adjacency.inlinks import postings
-from aragog.zen.adjacency.inlinks.postings import merged_lines, newest, spill
-from aragog.zen.adjacency.journal import Entry
-from aragog.zen.adjacency.outlinks import (
-    Outlinks,
-    PackedLinks,
-    difference,
-    from_lines,
-    to_lines,
-)
+from aragog.zen import outlinks
+from aragog.zen.inlinks import journal, postings
+from aragog.zen.inlinks.journal import Entry
+from aragog.zen.inlinks.postings import merged_lines, newest, spill
+from aragog.zen.outlinks import Outlinks, PackedLinks, difference, from_lines, to_lines
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
 LINKS = st.lists(

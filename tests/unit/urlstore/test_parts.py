@@ -19,10 +19,9 @@ from aragog.urlstore.takedowns.takedown import Takedown
 from aragog.urlstore.takedowns.takedowns import Takedowns
 from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.adjacency.compaction import Compactor
-from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
-from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.compaction import CompactionPlan, Compactor, PlannedRow
 from aragog.zen.graph import Zen
+from aragog.zen.outlink_writer import OutlinkWriter
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
 

@@ -10,7 +10,7 @@ from aragog.clock import ManualClock, SystemClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.adjacency.compaction import GRACE_MS
+from aragog.zen.compaction import GRACE_MS
 from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
 

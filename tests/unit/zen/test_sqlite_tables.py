@@ -13,7 +13,7 @@ import pytest
 from aragog.errors import BadInput, ConfigError, StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
-from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes
+from aragog.zen.tables.sqlite.files import CheckpointTimes
 from tests.support.waiting import wait_until
 
 # Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.

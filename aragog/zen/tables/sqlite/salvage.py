@@ -22,8 +22,7 @@ from struct import error as BadStruct  # noqa: N812 - it is an exception
 from aragog.errors import StoreUnavailable
 from aragog.zen.tables import TABLES, Salvaged
 from aragog.zen.tables.packed import unpack
-from aragog.zen.tables.sqlite.connections import open_file
-from aragog.zen.tables.sqlite.files import Shards
+from aragog.zen.tables.sqlite.files import Shards, open_file
 from aragog.zen.tables.sqlite.layout import LAYOUTS, Packed
 
 log = logging.getLogger(__name__)

@@ -6,17 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 from itertools import takewhile
 
-from aragog.zen.adjacency.inlinks.group_rows import (
-    HOST_BYTES,
-    MAX_DEPTH,
-    ListGroup,
-    group_keys,
-    is_group,
-)
-from aragog.zen.adjacency.inlinks.groups import Groups
-from aragog.zen.adjacency.inlinks.postings import NOTHING, LinkChanges, settled
-from aragog.zen.adjacency.inlinks.segments import ListLimits, Segments, links_in
 from aragog.zen.codec import ID_BYTES
+from aragog.zen.inlinks.groups import HOST_BYTES, MAX_DEPTH, Groups, ListGroup, group_keys, is_group
+from aragog.zen.inlinks.postings import NOTHING, LinkChanges, settled
+from aragog.zen.inlinks.segments import ListLimits, Segments, links_in
 from aragog.zen.tables import Row, Tables
 
 _FIRST_DEPTHS = 3

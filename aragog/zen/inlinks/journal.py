@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.zen.adjacency.outlinks import compress_links, decompress_links
+from aragog.zen.outlinks import compress_links, decompress_links
 
 COLUMN = b"l:v"
 

@@ -22,24 +22,74 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import orjson
+
 from aragog.clock import Clock
-from aragog.zen.adjacency import journal
-from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
-from aragog.zen.adjacency.inlinks.posting_lists import PostingLists
-from aragog.zen.adjacency.inlinks.postings import CAME, STAYED, WENT, LinkChanges
-from aragog.zen.adjacency.inlinks.segments import ListLimits
-from aragog.zen.adjacency.inlinks.traces import Traces
-from aragog.zen.adjacency.journal import Entry, lines_of
-from aragog.zen.adjacency.outlink_writer import CELL, oldest_row_ms
-from aragog.zen.adjacency.outlinks import change_ms, unpack
-from aragog.zen.adjacency.records import CompactionReport
 from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
+from aragog.zen.inlinks import journal
+from aragog.zen.inlinks.journal import Entry, lines_of
+from aragog.zen.inlinks.posting_lists import PostingLists
+from aragog.zen.inlinks.postings import CAME, STAYED, WENT, LinkChanges
+from aragog.zen.inlinks.segments import ListLimits, Traces
 from aragog.zen.node_ids import list_id, node_id
+from aragog.zen.outlink_writer import CELL, oldest_row_ms
+from aragog.zen.outlinks import CompactionReport, change_ms, unpack
 from aragog.zen.tables import Tables, newest_ms
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """A journal row that a compaction takes."""
+
+    key: bytes
+    dead: tuple[bytes, ...] = ()
+    """Names of its changes that never took effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """The work of a compaction; stored before it touches a posting list."""
+
+    number: int = 0
+    """Counts compactions; it names the deltas that this one writes."""
+    rows: tuple[PlannedRow, ...] = ()
+    """Oldest first; empty once the compaction is complete."""
+    lists: tuple[bytes, ...] = ()
+    """Ids of posting lists from which removed links are deleted; likewise."""
+    left: bool = False
+    """True when there are journal rows that the plan does not take."""
+
+    def __bool__(self) -> bool:
+        """True while there is work to do."""
+        return bool(self.rows or self.lists)
+
+    def done(self) -> CompactionPlan:
+        """The plan that replaces this one after it was carried out."""
+        return CompactionPlan(self.number)
+
+    def pack(self) -> bytes:
+        """The cell."""
+        rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
+        lists = [list_id.hex() for list_id in self.lists]
+        return orjson.dumps(
+            {"number": self.number, "rows": rows, "lists": lists, "left": self.left}
+        )
+
+    @staticmethod
+    def unpack(value: bytes) -> CompactionPlan:
+        """Read the output of `pack`."""
+        plan = orjson.loads(value)
+        rows = tuple(
+            PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
+            for key, dead in plan["rows"]
+        )
+        lists = tuple(map(bytes.fromhex, plan["lists"]))
+        return CompactionPlan(plan["number"], rows, lists, plan["left"])
+
 
 GRACE_MS = 600_000
 """How long an entry may wait for its page's cell; after that its writer is assumed dead."""

@@ -9,6 +9,11 @@ segments are merged; `Traces` has a record of them.
 
 The header names the last compaction that it includes: deltas of earlier ones are leftovers and are
 ignored. A segment has a random name and is entered in the header when all of its rows are written.
+
+Traces name the long lists that still contain a link which a page once had. A short list is merged
+by the compaction that removes a link from it. A list with segments keeps the removed link until all
+of its segments are merged, which may take months. Until then a cell of the page's row in `o`,
+`l:g<list id in hex>`, names the list, so that a takedown can find it.
 """
 
 from __future__ import annotations
@@ -17,11 +22,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 
-from aragog.zen.adjacency.inlinks.list_header import HEADER, ListHeader, Segment
-from aragog.zen.adjacency.inlinks.postings import (
+from aragog.zen.codec import ID_BYTES, after
+from aragog.zen.inlinks.postings import (
+    HEADER,
     Delta,
+    ListHeader,
+    Segment,
     is_there,
     merged_lines,
     net_of,
@@ -31,9 +39,47 @@ from aragog.zen.adjacency.inlinks.postings import (
     spill,
     unpack,
 )
-from aragog.zen.adjacency.inlinks.traces import Traces
-from aragog.zen.codec import ID_BYTES, after
+from aragog.zen.node_ids import id_of
 from aragog.zen.tables import Row, Tables, newest_ms
+
+_TRACE = b"l:g"
+_AT_ONCE = 1000
+
+
+class Traces:
+    """The traces of removed links, by page."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["o"]
+
+    def note(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Record (URL of the page, list id of the target) each."""
+        self._table.put_many(
+            [(id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
+        )
+
+    def targets(self, pages: Sequence[bytes]) -> set[bytes]:
+        """List ids of targets whose lists may still contain a removed link of these pages (ids)."""
+        rows = self._table.get_many(pages)
+        return {
+            bytes.fromhex(column[len(_TRACE) :].decode())
+            for row in rows.values()
+            for column in row
+            if column.startswith(_TRACE)
+        }
+
+    def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Delete the records of (URL of the page, list id of the target) each."""
+        left = iter(removals)
+        while some := list(islice(left, _AT_ONCE)):
+            self._table.delete_many(
+                [(id_of(source), [_column(target)], now_ms) for source, target in some]
+            )
+
+
+def _column(target: bytes) -> bytes:
+    return _TRACE + target.hex().encode()
+
 
 _MANY_BYTES = 16_384
 

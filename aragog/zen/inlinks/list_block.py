@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from aragog.zen import zstd
-from aragog.zen.adjacency.outlinks import compress_links, decompress_links
+from aragog.zen.outlinks import compress_links, decompress_links
 
 LOCAL_BYTES = 12
 """Of a list id: without the hash of the host, which all lists of a block have in common."""

@@ -1,5 +1,9 @@
 r"""
-The format of a page's outlinks cell, and the difference between two such cells. Pure.
+Outlinks: the records of links, the format of a page's cell, and the difference of two cells. Pure.
+
+Page links are edges, but a row for each would cost eight times more. So Zen packs them: outlinks
+of a node lie in one cell, its inlinks in posting lists, which are compacted from a journal of
+changes (`inlinks/`). URLs name the nodes; a node's key is the hash of its URL. A cell is
 
     1 byte    form, 1
     2 bytes   number of named changes
@@ -16,10 +20,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from aragog.errors import CorruptRow
 from aragog.zen import zstd
-from aragog.zen.adjacency.records import OutLink
+
+
+class OutLink(NamedTuple):
+    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
+
+    url: str
+    text: str = ""
+    rel: str = ""
+    """Of `nofollow`, `ugc` and `sponsored`, separated by spaces; empty for none."""
+
+
+class LinkRecord(NamedTuple):
+    """One link, seen from either end."""
+
+    url: str
+    """The other end: the target of an outlink, the source of an inlink."""
+    text: str
+    rel: str
+    at_ms: int
+    """When the page that holds the link was fetched."""
+    target: str = ""
+    """Of an inlink: the URL that is linked, which may be an alias."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionReport:
+    """The counts of one compaction."""
+
+    journal_rows: int = 0
+    links: int = 0
+    targets: int = 0
+    merged: int = 0
+    """Targets whose deltas were merged into their header or a segment."""
+    left: bool = False
+    """True if the limit ended it."""
+
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16

@@ -19,9 +19,11 @@ from typing import Literal
 from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.urls.domain import registered_domain
-from aragog.zen.adjacency import journal
-from aragog.zen.adjacency.journal import Entry, compress_lines
-from aragog.zen.adjacency.outlinks import (
+from aragog.zen.codec import BUCKETS, journal_key
+from aragog.zen.inlinks import journal
+from aragog.zen.inlinks.journal import Entry, compress_lines
+from aragog.zen.node_ids import node_id
+from aragog.zen.outlinks import (
     MANY_CHANGES,
     MAX_CHANGES,
     Difference,
@@ -34,8 +36,6 @@ from aragog.zen.adjacency.outlinks import (
     target_of,
     unpack,
 )
-from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.node_ids import node_id
 from aragog.zen.tables import CellTable, Tables, open_bucket
 
 CELL = b"l:v"

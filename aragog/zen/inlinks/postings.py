@@ -9,17 +9,22 @@ text changed, `-` a removed link. A delta of a list is
     rest      the lines, plain if it begins with a line, else zstd (its magic is not a URL)
 
 Net counts add up to the exact number, because each change of a page is compacted exactly once.
+
+A header holds what is merged, the segments, and the newest part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import merge
 from typing import NamedTuple
 
+import orjson
+
 from aragog.zen import zstd
-from aragog.zen.adjacency.outlinks import compress_links, decompress_links
-from aragog.zen.adjacency.records import LinkRecord
+from aragog.zen.outlinks import LinkRecord, compress_links, decompress_links
+from aragog.zen.tables import Row
 
 _SQUEEZE_PAST_BYTES = 800
 """Below this size, zstd's own overhead exceeds what it saves."""
@@ -163,3 +168,51 @@ def spill(sizes: list[int], incoming: int) -> int:
         incoming += size
         count += 1
     return count
+
+
+HEADER = b"l:h"
+
+
+class Segment(NamedTuple):
+    """A sorted part of a list, in rows of its own."""
+
+    name: bytes
+    lines: int
+    net: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListHeader:
+    """The content of a header row."""
+
+    upto: int = 0
+    """The number of the last compaction whose delta is included."""
+    segments: tuple[Segment, ...] = ()
+    """Oldest first."""
+    inline: bytes = b""
+    """The newest part, as a packed delta; empty for none."""
+    writing: bytes = b""
+    """Name of a segment that was being written; its rows are garbage if not in `segments`."""
+
+    @property
+    def net(self) -> int:
+        """Links in the segments and the inline part."""
+        own = net_of(self.inline) if self.inline else 0
+        return own + sum(segment.net for segment in self.segments)
+
+    def pack(self) -> bytes:
+        """The cell."""
+        segments = [(s.name.hex(), s.lines, s.net) for s in self.segments]
+        head = {"upto": self.upto, "segments": segments, "writing": self.writing.hex()}
+        return orjson.dumps(head) + b"\n" + self.inline
+
+    @staticmethod
+    def of(row: Row) -> ListHeader:
+        """The header in a row; an empty one if there is none."""
+        cell = row.get(HEADER)
+        if cell is None:
+            return ListHeader()
+        line, _, inline = cell.value.partition(b"\n")
+        head = orjson.loads(line)
+        segments = tuple(Segment(bytes.fromhex(n), s, net) for n, s, net in head["segments"])
+        return ListHeader(head["upto"], segments, inline, bytes.fromhex(head["writing"]))

@@ -1,0 +1,314 @@
+"""
+Indexes of nodes: by the value of a property, by host, and by due time.
+
+A row is written before the property that makes it true, and deleted after it; every hit is checked
+at its node, so a writer that crashes leaves only rows that no lookup returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from aragog.clock import Clock
+from aragog.errors import NotUnique
+from aragog.urls.domain import host
+from aragog.zen.codec import (
+    BUCKETS,
+    ID_BYTES,
+    SENDERS,
+    after,
+    due_key,
+    host_key,
+    index_key,
+    index_prefix,
+    read_due_key,
+    sender_prefix,
+    unique_key,
+)
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+from aragog.zen.tables import CellTable, Tables, newest_ms
+
+_CLAIM_MS = 10_000
+"""How long a claimed value waits for its property to be set."""
+
+_ID = b"i:id"
+CANONICAL_URL = "canonical_url"
+"""The property of an alias that names the URL of the node that stands for it."""
+CANONICAL_COLUMN = b"s:canonical_url"
+MAX_LIMIT = 6000
+"""Maximum number of edges or nodes that one call returns."""
+
+
+def property_column(name: str) -> bytes:
+    """The cell of a node that stores a property."""
+    return CANONICAL_COLUMN if name == CANONICAL_URL else b"m:" + name.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The properties that are indexed, and the edge types that are counted."""
+
+    unique: tuple[str, ...] = ()
+    """Properties whose values belong to one node at most."""
+    indexed: tuple[str, ...] = ()
+    """Properties by whose values nodes can be found."""
+    counted: tuple[int, ...] = ()
+    """Edge types whose number is stored with the node, in both directions."""
+
+
+class PropertyIndexes:
+    """
+    Writes and reads index rows.
+
+    A row is written before the property that makes it true, and deleted after it; a hit counts only
+    if the node still has the value.
+    """
+
+    def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
+        self._tables = tables
+        self._schema = schema
+        self._clock = clock
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The indexed properties."""
+        return (*self._schema.unique, *self._schema.indexed)
+
+    def add(self, node_id: bytes, name: str, value: bytes, at_ms: int) -> None:
+        """Enter a value. Raises NotUnique."""
+        if name in self._schema.unique:
+            self._claim(name, value, node_id)
+        else:
+            key = index_key(node_id, name, value)
+            self._tables["i"].put(key, {_ID: node_id}, at_ms=at_ms)
+
+    def lookup_unique(self, name: str, value: bytes) -> bytes | None:
+        """The node that has the value of a unique property; two reads."""
+        cell = self._tables["u"].get(unique_key(name, value), [_ID]).get(_ID)
+        holder = cell.value[:ID_BYTES] if cell else None
+        return holder if holder and self._has(holder, name, value) else None
+
+    def lookup(
+        self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> tuple[list[bytes], bytes | None]:
+        """
+        (nodes that have the value of an indexed property, cursor or None at the end).
+
+        One range scan a bucket, and one multi-get a call that checks the hits.
+        """
+        result: list[bytes] = []
+        last = cursor or b""
+        for bucket in range(last[0] if last else 0, BUCKETS):
+            prefix = index_prefix(bucket, name, value)
+            start = last + b"\0" if last.startswith(prefix) else prefix
+            with closing(self._tables["i"].scan(start, after(prefix))) as rows:
+                for key, row in rows:
+                    if len(result) == min(limit, MAX_LIMIT):
+                        return result, last
+                    last = key
+                    if self._has(row[_ID].value, name, value):
+                        result.append(row[_ID].value)
+        return result, None
+
+    def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
+        row = self._tables["n"].get(node_id, [property_column(name)])
+        cell = row.get(property_column(name))
+        return cell is not None and cell.value == value
+
+    def _claim(self, name: str, value: bytes, node_id: bytes) -> None:
+        """Enter the node as the value's owner in the unique index, or report the present owner."""
+        index, key = self._tables["u"], unique_key(name, value)
+        for _ in range(3):
+            cell = index.get(key, [_ID]).get(_ID)
+            current = cell.value if cell else None
+            now_ms = self._clock.now_ms()
+            if current is not None:
+                holder, since_ms = current[:ID_BYTES], int.from_bytes(current[ID_BYTES:])
+                if holder == node_id:
+                    return
+                if since_ms > now_ms - _CLAIM_MS or self._has(holder, name, value):
+                    raise NotUnique(name, holder.hex())
+            # Free, or left by a writer that crashed before it set the property.
+            if index.check_and_put(key, _ID, current, node_id + now_ms.to_bytes(8)):
+                return
+        raise NotUnique(name, "that is being written")
+
+    def remove(self, node_id: bytes, name: str, value: bytes) -> None:
+        """Delete the row of a value that the node no longer has."""
+        table = "u" if name in self._schema.unique else "i"
+        key = unique_key(name, value) if table == "u" else index_key(node_id, name, value)
+        row = self._tables[table].get(key)
+        if row and row[_ID].value[:ID_BYTES] == node_id:
+            self._tables[table].delete(key, at_ms=newest_ms(row))
+
+
+class HostIndex:
+    """
+    The nodes of a host's URLs; hosts of one domain are adjacent.
+
+    A second part lists the nodes with data that URLs of a host sent, under whatever URL they are.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["h"]
+
+    def has(self, url: str) -> bool:
+        """True if the node of a normalized URL has an entry."""
+        return bool(self._table.get(host_key(node_id(url), host(url))))
+
+    def delete(self, url: str, *, at_ms: int) -> None:
+        """Delete the entry of a normalized URL."""
+        self._table.delete(host_key(node_id(url), host(url)), at_ms=at_ms)
+
+    def delete_at(self, position: bytes, *, at_ms: int) -> None:
+        """Delete the entry at a position."""
+        self._table.delete(position, at_ms=at_ms)
+
+    def walk(self) -> Generator[tuple[bytes, Row], None, None]:
+        """(position, stored values) of every entry."""
+        return self._table.scan(b"", None)
+
+    def rows(
+        self, prefixes: Sequence[bytes], beyond: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """
+        (position, stored values) of entries whose reversed host has a prefix, after a position.
+
+        A position is opaque and continues the list; it ends with the node's id.
+        """
+        for bucket in range(BUCKETS):
+            for prefix in prefixes:
+                yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
+
+    def sent_by(
+        self, host_name: str, endings: Sequence[bytes]
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """
+        (position, stored values) of nodes with data of senders; each value has the fetch's time.
+
+        `endings` follow the reversed host: zero for the host itself, zero and an id for one URL.
+        """
+        for bucket in range(BUCKETS):
+            for ending in endings:
+                yield from self._beginning_with(sender_prefix(bucket, host_name) + ending, b"")
+
+    def _beginning_with(
+        self, prefix: bytes, beyond: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        stop = after(prefix)
+        if stop is not None and beyond >= stop:
+            return
+        first = max(prefix, beyond + b"\0") if beyond else prefix
+        with closing(self._table.scan(first, stop)) as rows:
+            yield from rows
+
+    def hosts(self, beyond: str = "") -> HostWalk:
+        """Walk over the hosts whose reversed labels come after a text."""
+        return HostWalk(self._table, beyond)
+
+
+class HostWalk:
+    """
+    The distinct hosts of the index, in the order of their reversed labels, in all buckets at once.
+
+    A host costs one small read in each bucket that holds many of its URLs, however many those are.
+    """
+
+    _AHEAD = 20
+
+    def __init__(self, table: CellTable, beyond: str) -> None:
+        self._table = table
+        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
+        self._ended: set[int] = set()
+        self.skip_to(beyond)
+
+    def skip_to(self, beyond: str) -> None:
+        """Continue with the first host whose reversed labels come after a text."""
+        label = beyond.encode()
+        for bucket, ahead in self._ahead.items():
+            start = bytes([bucket]) + label
+            while ahead and ahead[-1] < start:
+                ahead.pop()
+            if not ahead and bucket not in self._ended:
+                self._read(bucket, start)
+
+    def _read(self, bucket: int, start: bytes) -> None:
+        stop = bytes([bucket]) + SENDERS
+        with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
+            keys = [key for key, _ in rows]
+        self._ahead[bucket][:] = reversed(keys)
+        if len(keys) < self._AHEAD:
+            self._ended.add(bucket)
+
+    def first(self) -> str | None:
+        """The next host, with its labels reversed; None at the end."""
+        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
+        if not heads:
+            return None
+        return min(head[1:].partition(b"\0")[0] for head in heads).decode()
+
+
+class Bucketed:
+    """The common part of the time log and the index of due times."""
+
+    name: ClassVar[str]
+    """Of the table."""
+    buckets = range(BUCKETS)
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables[self.name]
+
+    def serves(self, bucket: int) -> bool:
+        """False while the file that holds the bucket is damaged."""
+        return self._tables.serves(bucket)
+
+
+class DueEntry(NamedTuple):
+    """A node in the index of due times."""
+
+    due_at_ms: int
+    node_id: bytes
+    kept: Row
+
+
+class DueTimes(Bucketed):
+    """Nodes ordered by due time, in buckets that can be written in parallel."""
+
+    name = "d"
+
+    def has(self, of: bytes, due_at_ms: int) -> bool:
+        """True if the node has an entry at that time."""
+        return bool(self._table.get(due_key(of, due_at_ms)))
+
+    def until(self, bucket: int, until_ms: int) -> Generator[DueEntry, None, None]:
+        """Entries before `until_ms`, soonest first; close it if you leave it early."""
+        stop = bytes([bucket]) + until_ms.to_bytes(8)
+        with closing(self._table.scan(bytes([bucket]), stop)) as rows:
+            for key, row in rows:
+                due_at_ms, of = read_due_key(key)
+                yield DueEntry(due_at_ms, of, row)
+
+    def walk(self) -> Generator[DueEntry, None, None]:
+        """Every entry."""
+        for key, row in self._table.scan(b"", None):
+            due_at_ms, of = read_due_key(key)
+            yield DueEntry(due_at_ms, of, row)
+
+    def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
+        """Delete the entries (node id, due_at_ms), if not newer than at_ms, each."""
+        self._table.delete_many([(due_key(of, due), None, at_ms) for of, due, at_ms in items])
+
+    def check_and_put_many(
+        self, items: Sequence[tuple[DueEntry, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        """Compare-and-set values stored with entries: (entry, name, expected, value) each."""
+        checks = [
+            (due_key(entry.node_id, entry.due_at_ms), name, expected, value)
+            for entry, name, expected, value in items
+        ]
+        return self._table.check_and_put_many(checks)
