@@ -31,8 +31,8 @@ from rich.table import Table
 from aragog.bootstrap.stores import url_store
 from aragog.clock import SystemClock
 from aragog.settings import ContentSettings, Settings, StoreSettings
+from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.content.compression import compress
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTable, MemoryTables

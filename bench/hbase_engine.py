@@ -12,7 +12,7 @@ from pathlib import Path
 import happybase
 
 from aragog.settings import StoreSettings
-from aragog.urlstore.pages.record_reader import columns_of
+from aragog.urlstore.record_reader import columns_of
 from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import HBaseServer
 

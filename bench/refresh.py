@@ -4,7 +4,7 @@ Compare the refresh policy with a fixed interval and the optimum, for the same f
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
     python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--true-rates]
 
-Pages change by Poisson processes; every fetch goes through `aragog.urlstore.schedule.refresh_policy.decide`, which
+Pages change by Poisson processes; every fetch goes through `aragog.urlstore.refresh_policy.decide`, which
 learns only whether there was a change since the last one. Freshness is the share of time during which
 the stored page equals the page, in the second half of the days. For the same number of fetches it
 prints one fixed interval for all pages (and how many more fetches it needs for the same freshness),
@@ -12,7 +12,7 @@ and the optimum with every rate known (Cho and Garcia-Molina's allocation). No n
 
 The scarce worlds are one domain each whose share of requests is one for each page every so many
 days, far fewer than its pages need. All due pages go through
-`aragog.urlstore.schedule.crawl_budget.ration`, tick by tick, as the beat-driven task does it, with a
+`aragog.urlstore.crawl_budget.ration`, tick by tick, as the beat-driven task does it, with a
 thousand ticks in such a cycle. Pages come in during the first half of a cycle (the time that a fetch of
 each takes); the second half of the cycles counts.
 """
@@ -32,11 +32,9 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.settings import RefreshSettings
+from aragog.urlstore.crawl_budget import Budget, ration
 from aragog.urlstore.records import Due
-from aragog.urlstore.schedule.change_rate import ratio
-from aragog.urlstore.schedule.crawl_budget import Budget, ration
-from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen, decide
-from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S
+from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState, Seen, decide, ratio
 
 FIELD = {"product": "product.price", "page": "page.title"}
 

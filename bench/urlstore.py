@@ -23,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from aragog.settings import StoreSettings
+from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.zen.inlinks.posting_lists import PostingLists

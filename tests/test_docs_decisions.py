@@ -20,13 +20,12 @@ from aragog.politeness.ratelimit import limiter, permits
 from aragog.politeness.robots import cache
 from aragog.politeness.slots import STATE
 from aragog.settings import Settings
-from aragog.urlstore.feed import changes as feed
-from aragog.urlstore.schedule import crawl_budget
+from aragog.urlstore import crawl_budget, feed
 from aragog.workers import roles
 from aragog.zen import compaction
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import groups
-from aragog.zen.inlinks.segments import ListLimits
+from aragog.zen.link_records import ListLimits
 
 ADR = Path(__file__).resolve().parent.parent / "docs" / "adr"
 LISTS = ListLimits()

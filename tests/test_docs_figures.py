@@ -42,10 +42,8 @@ from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
-from aragog.urlstore import repair
-from aragog.urlstore.feed import changes as feed
-from aragog.urlstore.schedule import crawl_budget, freshness
-from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S, USUAL_S
+from aragog.urlstore import crawl_budget, feed, freshness, repair
+from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from aragog.zen import outlinks
 from bench.crawl import page_sets

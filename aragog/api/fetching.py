@@ -24,7 +24,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus, checked_request_id
 from aragog.urls.normalize import normalize
-from aragog.urlstore.pages.field_formats import is_extracted
+from aragog.urlstore.field_formats import is_extracted
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 

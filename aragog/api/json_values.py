@@ -20,8 +20,8 @@ from typing import Annotated, Any
 from aragog.api.values import PageLink, PageRecord, PastValue
 from aragog.errors import BadInput
 from aragog.options import OptionField, option_fields
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.feed import Change
+from aragog.urlstore.field_formats import FieldFormats
 
 STORED = ("content_bytes", "content_hash", "due_at_ms")
 

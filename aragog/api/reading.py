@@ -21,10 +21,10 @@ from aragog.api.values import (
     Url,
 )
 from aragog.options import Option
-from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.takedowns.tombstones import site_name
+from aragog.urlstore.tombstones import site_name
 
 MOST_CONTENT_BYTES = 15_000_000
 LONGEST_FEED_WAIT_MS = 30_000

@@ -22,7 +22,7 @@ from aragog.api.operation import Operation
 from aragog.api.values import EnqueuedUrls, PageRecord
 from aragog.errors import BadInput
 from aragog.options import OptionField
-from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.field_formats import FieldFormats
 
 
 def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:

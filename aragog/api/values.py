@@ -9,7 +9,7 @@ from typing import Annotated, Any, overload
 from aragog.fetcher.outcome import FetchRecord
 from aragog.options import Option
 from aragog.pipeline.stages.enqueue import EnqueueResult
-from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
 
 MOST_ITEMS = 1000

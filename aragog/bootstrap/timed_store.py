@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from aragog.instruments import CONTENT_SECONDS, STORE_SECONDS, Histogram, timed_calls
-from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.content_port import ContentStore
 from aragog.zen.tables import CellTable, Tables
 
 _TABLE = (

@@ -68,7 +68,7 @@ class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     name = "host"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from aragog.urlstore.takedowns.tombstones import site_name  # noqa: PLC0415 - few commands
+        from aragog.urlstore.tombstones import site_name  # noqa: PLC0415 - few commands
 
         try:
             return site_name(value)
@@ -109,7 +109,7 @@ class Owner(Utf8Text):
     name = "owner"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
+        from aragog.urlstore.watches import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
 
         value = super().convert(value, param, ctx)
         if len(value.strip().encode()) > MAX_OWNER_BYTES:
@@ -158,7 +158,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
         if not names:
             self.fail("contains no field name", param, ctx)
         if self._known:
-            from aragog.urlstore.pages.field_formats import is_extracted  # noqa: PLC0415 - few commands
+            from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - few commands
 
             check_fields([name for name in names if is_extracted(name)], _declared())
         return names

@@ -24,9 +24,9 @@ from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.pipeline.webhooks.post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.schedule.crawl_budget import marginal_freshness_s
-from aragog.urlstore.schedule.refresh_policy import RefreshState
+from aragog.urlstore.crawl_budget import marginal_freshness_s
+from aragog.urlstore.feed import Change
+from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore
 
 LOOK_S = 0.5

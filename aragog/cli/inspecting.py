@@ -16,7 +16,7 @@ from aragog.dashboard.explanation import explain_url
 from aragog.durations import span
 from aragog.settings import Settings
 from aragog.terminal import echo_json, print_table, printable
-from aragog.urlstore.schedule.freshness import Freshness
+from aragog.urlstore.freshness import Freshness
 
 
 @click.command()

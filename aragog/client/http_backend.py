@@ -31,7 +31,7 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
-from aragog.urlstore.pages.field_formats import FieldFormats, parse
+from aragog.urlstore.field_formats import FieldFormats, parse
 
 R = TypeVar("R")
 _PASSING = {408, 421, 429, 502, 503, 504}

@@ -14,7 +14,7 @@ from aragog.api.values import PageRecord
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.client.thrift_messages import encode_struct, idl, refuse, value_of, without_fields
 from aragog.errors import BadInput, ServiceUnavailable
-from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.field_formats import FieldFormats
 
 R = TypeVar("R")
 

@@ -13,7 +13,7 @@ from aragog.formatting import plain
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain
-from aragog.urlstore.takedowns.tombstones import parents
+from aragog.urlstore.tombstones import parents
 
 MOST_RANKED = 1000
 

@@ -16,7 +16,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline.kept_headers import kept_headers, kept_hops
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.urlstore.content.compression import compress
+from aragog.urlstore.compression import compress
 
 LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != "fetched_at_ms"]
 

@@ -13,7 +13,7 @@ import redis
 
 from aragog.redis_kit.errors import redis_errors
 from aragog.urls.domain import host
-from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, URL, parents
+from aragog.urlstore.tombstones import DOMAIN, HOST, URL, parents
 
 
 class SiteBlocks:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.testing import examples
-from aragog.urlstore.content.ports import ContentPut, ContentStore
+from aragog.urlstore.content_port import ContentPut, ContentStore
 
 META = {"url": "https://example.com/é", "content_type": "text/html; charset=utf-8", "empty": ""}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from aragog.urlstore.aliases.merger import AliasMerger
-from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.budget_state import BudgetState
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
-from aragog.urlstore.schedule.budget_state import BudgetState
-from aragog.urlstore.schedule.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
 

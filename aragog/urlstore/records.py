@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
-from aragog.zen.outlinks import CompactionReport, LinkRecord, OutLink
+from aragog.urlstore.refresh_policy import RefreshState, Seen
+from aragog.zen.link_records import CompactionReport, LinkRecord, OutLink
 
 __all__ = [
     "CompactionReport",
@@ -85,6 +85,11 @@ class PageWrite:
     """The origin reports that the page does not exist: aliases that trusted it are undone."""
     leads_to_taken_down: bool = False
     """`url` redirects to a URL that was taken down: what is stored of its page is deleted."""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Every URL that the fetch has evidence about; some may be equal."""
+        return (self.url, self.final_url, self.canonical_url, *self.also)
 
 
 @dataclass(frozen=True, slots=True)

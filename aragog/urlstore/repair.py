@@ -16,14 +16,14 @@ from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 
 from aragog.clock import Clock
-from aragog.urlstore.aliases.merger import ALIAS, AliasMerger, alias_puts
-from aragog.urlstore.content.compression import content_hash
-from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.hosts import HOST_URL, host_put
-from aragog.urlstore.pages.nodes import alias_of, text
-from aragog.urlstore.schedule.due_index import DueIndex, due_put
-from aragog.urlstore.takedowns.tombstones import Tombstones
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.due_index import DueIndex, due_put
+from aragog.urlstore.hosts import HOST_URL, host_put
+from aragog.urlstore.nodes import alias_of, text
+from aragog.urlstore.tombstones import Tombstones
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from aragog.zen.codec import ID_BYTES, IN
 from aragog.zen.compaction import Compactor
 from aragog.zen.graph import COUNTS, Zen, count_column

@@ -14,30 +14,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from aragog.clock import Clock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urls.normalize import normalize
-from aragog.urlstore.aliases.aliases import Aliases
-from aragog.urlstore.aliases.merger import AliasMerger
-from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.feed.feed import Feed
-from aragog.urlstore.links.link_reader import LinkReader
-from aragog.urlstore.links.links import Links
+from aragog.urlstore.aliases import Aliases
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.feed import Feed
+from aragog.urlstore.field_formats import FieldFormats
+from aragog.urlstore.fields import Fields
+from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
-from aragog.urlstore.pages.field_formats import FieldFormats
-from aragog.urlstore.pages.fields import Fields
-from aragog.urlstore.pages.hosts import Hosts
-from aragog.urlstore.pages.nodes import Nodes
-from aragog.urlstore.pages.page_content import PageContent
-from aragog.urlstore.pages.pages import Pages
+from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.page_content import PageContent
+from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import Content, PageWrite, Record, Written
-from aragog.urlstore.schedule.schedule import Schedule
-from aragog.urlstore.takedowns.takedown import Takedown
-from aragog.urlstore.takedowns.takedowns import Takedowns
-from aragog.urlstore.takedowns.tombstones import Tombstones
+from aragog.urlstore.schedule import Schedule
+from aragog.urlstore.takedowns import Takedowns
+from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
-from aragog.urlstore.writing.batch_writer import PageBatchWriter
-from aragog.urlstore.writing.writer import PageWriter
+from aragog.urlstore.writing.alias_merger import AliasMerger
+from aragog.urlstore.writing.removal import Takedown
+from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
-from aragog.zen.inlinks.segments import ListLimits
+from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import OutlinkWriter
 from aragog.zen.tables import Tables

@@ -34,10 +34,11 @@ from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, lines_of
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.inlinks.postings import CAME, STAYED, WENT, LinkChanges
-from aragog.zen.inlinks.segments import ListLimits, Traces
+from aragog.zen.inlinks.segments import Traces
+from aragog.zen.link_records import CompactionReport, ListLimits
 from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.outlink_writer import CELL, oldest_row_ms
-from aragog.zen.outlinks import CompactionReport, change_ms, unpack
+from aragog.zen.outlinks import change_ms, unpack
 from aragog.zen.tables import Tables, newest_ms
 
 

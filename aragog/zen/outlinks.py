@@ -20,46 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from aragog.errors import CorruptRow
 from aragog.zen import zstd
-
-
-class OutLink(NamedTuple):
-    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
-
-    url: str
-    text: str = ""
-    rel: str = ""
-    """Of `nofollow`, `ugc` and `sponsored`, separated by spaces; empty for none."""
-
-
-class LinkRecord(NamedTuple):
-    """One link, seen from either end."""
-
-    url: str
-    """The other end: the target of an outlink, the source of an inlink."""
-    text: str
-    rel: str
-    at_ms: int
-    """When the page that holds the link was fetched."""
-    target: str = ""
-    """Of an inlink: the URL that is linked, which may be an alias."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionReport:
-    """The counts of one compaction."""
-
-    journal_rows: int = 0
-    links: int = 0
-    targets: int = 0
-    merged: int = 0
-    """Targets whose deltas were merged into their header or a segment."""
-    left: bool = False
-    """True if the limit ended it."""
-
+from aragog.zen.link_records import OutLink
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16

@@ -7,15 +7,15 @@ import pytest
 
 from aragog.errors import BadInput, TakenDown
 from aragog.settings import StoreSettings
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.records import UrlRecord
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.transfer.bulk_writer import BulkWriter
-from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen import zstd
 from aragog.zen.compaction import LOCK_MS, Compactor
-from aragog.zen.inlinks.segments import ListLimits
+from aragog.zen.link_records import ListLimits
 from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page, stand

@@ -7,11 +7,11 @@ import pytest
 from aragog.errors import TakenDown
 from aragog.fetcher.outcome import FetchRecord
 from aragog.settings import StoreSettings
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.import_export import export_urls
+from aragog.transfer.records import UrlRecord
 from aragog.urlstore.records import OutLink
-from aragog.urlstore.schedule.refresh_policy import Seen
-from aragog.urlstore.transfer.bulk_writer import BulkWriter
-from aragog.urlstore.transfer.import_export import export_urls
-from aragog.urlstore.transfer.records import UrlRecord
+from aragog.urlstore.refresh_policy import Seen
 from tests.contract.test_takedown import SECRET, rows_with, secret_page
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, page

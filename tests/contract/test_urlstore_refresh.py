@@ -4,11 +4,9 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.feed.changes import MAX_VALUE_BYTES, SETTLE_MS, Changes, publish
-from aragog.urlstore.schedule.crawl_budget import Budget
-from aragog.urlstore.schedule.refresh_policy import Seen
-from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S
+from aragog.urlstore.crawl_budget import Budget
+from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
+from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
 from aragog.zen.graph import Zen
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page

@@ -10,7 +10,7 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.clock import ManualClock, SystemClock
 from aragog.settings import load_settings
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.documented import Shell, blocks
 from tests.support.missing_parts import FISH, ZSH, skip_without
 from tests.support.stores import body, page

@@ -18,9 +18,9 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
 from aragog.settings import load_settings
 from aragog.terminal import one_line, printable
-from aragog.urlstore.content.compression import compress
+from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.documented import ROOT
 from tests.support.stores import NOW_MS, page
 

@@ -9,12 +9,12 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
+from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.content.compression import compress
-from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.inlinks.segments import ListLimits
+from aragog.zen.link_records import ListLimits
 from aragog.zen.tables import Tables
 
 NOW_MS = 1_700_000_000_000

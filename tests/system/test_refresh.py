@@ -9,7 +9,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.standalone.supervisor import Child
 from aragog.standalone.system import FRONT, worker_command
-from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed import Change
 from aragog.urlstore.records import Record
 from tests.support.origin import Origin, Request, Wire, answer
 from tests.support.origin import page as html

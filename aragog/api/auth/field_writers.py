@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from aragog.api.problems import Problem
-from aragog.urlstore.pages.field_formats import patterns
-from aragog.urlstore.pages.field_names import skeleton
+from aragog.urlstore.field_formats import patterns
+from aragog.urlstore.field_rules import skeleton
 from aragog.urlstore.store import UrlStore
 
 

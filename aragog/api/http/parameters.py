@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from aragog.api.problems import Problem
 from aragog.errors import BadInput
-from aragog.urlstore.pages.field_formats import parse
+from aragog.urlstore.field_formats import parse
 
 MOST_PARAMETERS = 64
 MOST_URLS = 1000

@@ -14,15 +14,8 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
 from aragog.cli.store.output import report_url
 from aragog.terminal import note
+from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer.parts import (
-    FORMATS,
-    MAX_PARTS,
-    Part,
-    PartOptions,
-    export_part,
-    prepare_folder,
-)
 
 
 @click.command("export-parts")

@@ -20,8 +20,8 @@ from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.settings import load_settings
 from aragog.terminal import echo, note, one_line
+from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer.copy import copy_content, copy_tables
 
 LEFT_OUT = 3
 """Exit code when some objects could not be copied; the others were."""

@@ -15,12 +15,12 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.store.output import counting, report_url, urls_of
 from aragog.errors import BadInput
 from aragog.terminal import echo, echo_json, note, one_line
+from aragog.transfer import import_export, records
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.import_export import NodeSelection
+from aragog.transfer.parquet import ParquetSink, read_parquet
+from aragog.transfer.warc import export_warc, next_file
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer import files, import_export, json_lines
-from aragog.urlstore.transfer.bulk_writer import BulkWriter
-from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
-from aragog.urlstore.transfer.selection import NodeSelection
-from aragog.urlstore.transfer.warc import export_warc, next_file
 
 BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
@@ -102,7 +102,7 @@ def export(
 def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
     if kind == "parquet":
         return ParquetSink(file)
-    return json_lines.JsonLinesSink(files.open_to_write(file, append=append))
+    return records.JsonLinesSink(records.open_to_write(file, append=append))
 
 
 @click.command("import")
@@ -118,7 +118,7 @@ def import_(file: Path, after: int) -> None:
     source = (
         read_parquet(file, after=after)
         if _kind(file) == "parquet"
-        else json_lines.read_json_lines(files.open_to_read(file), after=after)
+        else records.read_json_lines(records.open_to_read(file), after=after)
     )
     with (
         closing(url_store(settings)) as opened,

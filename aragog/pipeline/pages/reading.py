@@ -21,7 +21,7 @@ from aragog.pipeline.pages.analysis import PageAnalysis, read_page
 from aragog.pipeline.pages.limits import PageTooExpensive, limited
 from aragog.pipeline.ports import CounterSink
 from aragog.settings import PipelineSettings
-from aragog.urlstore.content.compression import decompress
+from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)
 

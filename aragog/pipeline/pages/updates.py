@@ -28,7 +28,7 @@ from aragog.urlstore.records import (
     OutLink,
     PageWrite,
 )
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.outlinks import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.

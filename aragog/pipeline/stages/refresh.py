@@ -5,7 +5,7 @@ A tick takes the URLs that have come due since the previous tick. After an outag
 oldest first, at a rate that grows with the delay, so that the backlog is spread over
 `refresh.smooth_s`. Of one domain a tick takes `refresh.domain_share` of what its rate allows until
 the next tick, and a tenth of that while others have reserved its slots.
-`aragog.urlstore.schedule.crawl_budget` chooses these URLs and the time of the others. Postponed
+`aragog.urlstore.crawl_budget` chooses these URLs and the time of the others. Postponed
 URLs stay in the due index.
 
 Safe to run twice and by several beats at once: a tick is taken by check-and-put, a due row is
@@ -28,9 +28,9 @@ from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import Settings
 from aragog.urls.domain import origin
+from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
-from aragog.urlstore.schedule.crawl_budget import ration
-from aragog.urlstore.schedule.schedule import Schedule
+from aragog.urlstore.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from aragog.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
-from aragog.urlstore.content.compression import decompress
+from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,6 @@ from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OutgoingMessage, OwnTask
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.writing.page_updates import urls_of
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class StoreStage:
         """Write the pages; returns those that must wait until a damaged file is replaced."""
 
         def served(write: PageWrite) -> bool:
-            return all(map(self.store.serves, urls_of(write)))
+            return all(map(self.store.serves, write.urls))
 
         stuck = [write for write in writes if not served(write)]
         well = [write for write in writes if served(write)] if stuck else writes

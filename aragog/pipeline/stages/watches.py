@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from aragog.errors import BadInput
 from aragog.pipeline.messages import VERSION, reading
-from aragog.urlstore.schedule.schedule import Schedule
+from aragog.urlstore.schedule import Schedule
 
 log = logging.getLogger(__name__)
 

@@ -26,8 +26,8 @@ from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
 from aragog.pipeline.webhooks.signatures import Verifier, signature
 from aragog.settings import Settings
-from aragog.urlstore.feed.webhooks import Webhook
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.webhook_registry import Webhook
 
 __all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
 

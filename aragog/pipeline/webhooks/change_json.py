@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed import Change
 
 Reader = Callable[[str, bytes], Any]
 """`FieldFormats.to_json` for `orjson.dumps`, `FieldFormats.to_value` for any other use."""

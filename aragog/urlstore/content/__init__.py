@@ -19,7 +19,7 @@ from aragog.settings import ContentSettings
 from aragog.urlstore.content.folder import FolderContent
 from aragog.urlstore.content.framing import StoredContent, check_key
 from aragog.urlstore.content.memory import MemoryContent
-from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.content_port import ContentStore
 
 __all__ = ["FolderContent", "MemoryContent", "StoredContent", "check_key", "open_content"]
 

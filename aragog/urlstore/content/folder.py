@@ -30,7 +30,7 @@ from aragog.urlstore.content.framing import (
     header,
     unframe,
 )
-from aragog.urlstore.content.ports import ContentPut
+from aragog.urlstore.content_port import ContentPut
 
 TMP_AGE_S = 3600.0
 

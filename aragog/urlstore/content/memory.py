@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from aragog.urlstore.content.framing import StoredContent, check_key, check_prefix
-from aragog.urlstore.content.ports import ContentPut
+from aragog.urlstore.content_port import ContentPut
 
 
 class MemoryContent:

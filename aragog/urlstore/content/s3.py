@@ -41,7 +41,7 @@ from aragog.urlstore.content.framing import (
     header,
     unframe,
 )
-from aragog.urlstore.content.ports import ContentPut
+from aragog.urlstore.content_port import ContentPut
 
 SHA256 = "aragog-sha256"
 META = "aragog-meta"

@@ -1,26 +1,31 @@
 """
 Page updates: what one fetched page changes in the store.
 
-Pure functions: the input is the nodes that were read, the output is the cells to write.
+Pure functions: the input is the nodes that were read, the output is the cells to write. A plan is
+made (`PageWritePlan`), then filled: facts, fields, next fetch, histories, content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
 
+from aragog.settings import RefreshSettings
 from aragog.urls.domain import host
-from aragog.urlstore.content.compression import content_hash
-from aragog.urlstore.content.keys import content_key
-from aragog.urlstore.content.ports import ContentPut
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of, is_kept_apart
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash, content_key
+from aragog.urlstore.content_port import ContentPut
+from aragog.urlstore.feed import Change, ChangeKind, shown
+from aragog.urlstore.nodes import alias_of, end_of, facts_of, is_kept_apart
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
-from aragog.urlstore.schedule.next_fetch import WATCHED
-from aragog.zen.properties import Row
+from aragog.urlstore.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.writing.next_fetch import WATCHED, Next, planned
+from aragog.zen.properties import Cell, Row
+
+_OF_AN_ATTEMPT = ("outcome", "status", "reason", "latency_ms", "address", "attempts")
+"""Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 
 
 @dataclass(slots=True)
@@ -88,26 +93,6 @@ def refuted(plan: PageWritePlan) -> list[str]:
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
-def content_cells(plan: PageWritePlan, content: ContentWrite) -> dict[bytes, bytes]:
-    """The cells that point to the body, which is written unless the same bytes are stored."""
-    key, digest = content_key(plan.canonical), content_hash(content.body)
-    stored_hash = plan.row.get(nodes.CONTENT_HASH)
-    if stored_hash is None or stored_hash.value != digest.encode():
-        meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
-        plan.body = ContentPut(key, content.body, meta)
-    return {
-        nodes.CONTENT_KEY: key.encode(),
-        nodes.CONTENT_HASH: digest.encode(),
-        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
-        nodes.CONTENT_ENCODING: content.encoding.encode(),
-    }
-
-
-def urls_of(page: PageWrite) -> tuple[str, ...]:
-    """Every URL that the fetch has evidence about."""
-    return (page.url, page.final_url, page.canonical_url, *page.also)
-
-
 def identity_of(page: PageWrite) -> tuple[str, ...]:
     """The URLs that identify the fetched page."""
     return (page.url, page.final_url, page.canonical_url)
@@ -115,7 +100,7 @@ def identity_of(page: PageWrite) -> tuple[str, ...]:
 
 def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     """The stored canonical URLs of the URLs of a fetch."""
-    return [end_of(url, rows) for url in urls_of(page)]
+    return [end_of(url, rows) for url in page.urls]
 
 
 def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
@@ -242,3 +227,131 @@ def provenance_cell(plan: PageWritePlan) -> bytes:
 def written(plan: PageWritePlan) -> Written:
     """The result for the caller."""
     return Written(plan.page.url, plan.canonical, stale=plan.stale or plan.refused)
+
+
+# Filling a plan
+
+
+def fill_page(plan: PageWritePlan) -> None:
+    """
+    Fill in the facts and fields of a page, and of a failed fetch the facts.
+
+    A failure that was requested through an alias leaves its canonical URL as it is.
+    """
+    page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
+    if failed and plan.canonical != page.url:
+        return
+    cells[nodes.URL] = plan.canonical.encode()
+    cells[nodes.SENTINEL] = b"1"
+    cells[nodes.FACTS] = _facts_cell(plan, failed=failed)
+    if plan.canonical in (page.url, page.final_url):
+        if not failed:
+            # The URL itself was fetched, so it stands for itself, whatever was assumed before.
+            cells[nodes.CANONICAL] = plan.canonical.encode()
+        if page.gone or not failed:
+            cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
+    _fill_fields(plan)
+    if page.provenance:
+        cell = provenance_cell(plan)
+        stored = plan.row.get(nodes.PROVENANCE)
+        if stored is None or stored.value != cell:
+            cells[nodes.PROVENANCE] = cell
+
+
+def _facts_cell(plan: PageWritePlan, *, failed: bool) -> bytes:
+    """A failed fetch keeps the facts of the page, and replaces those of the attempt before it."""
+    page = plan.page
+    facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
+    if failed:
+        facts |= {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
+        facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
+    else:
+        complete = int(plan.complete)
+        facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": complete}
+    return orjson.dumps(facts)
+
+
+def _fill_fields(plan: PageWritePlan) -> None:
+    """
+    Fill in the fields that differ from the stored ones.
+
+    An older fetch adds only missing fields, and none to a newer fetch that reported all. If a page
+    was fetched through another URL, all fields are written: should that URL turn out not to be an
+    alias, the timestamp identifies what its fetch contributed.
+    """
+    page, row, newest = plan.page, plan.row, not plan.stale
+    alone = plan.canonical == page.url == page.final_url
+    adds_missing = newest or not facts_of(row).get("complete")
+    for name, value in page.fields.items():
+        stored = row.get(column := nodes.field_column(name))
+        same = stored is not None and stored.value == value
+        if newest and not same:
+            plan.changed.append(name)
+        if (stored is None and adds_missing) or (newest and not (same and alone)):
+            plan.cells[column] = value
+    if newest:
+        plan.changed += sorted(plan.gone)
+
+
+def fill_next_fetch(plan: PageWritePlan, settings: RefreshSettings) -> Next | None:
+    """Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`)."""
+    seen = plan.page.seen
+    if seen is None:
+        plan.due_at_ms = plan.page.due_at_ms
+        return None
+    following = planned(plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical)
+    plan.cells[nodes.REFRESH] = following.cell
+    plan.due_at_ms = following.due_at_ms
+    return following
+
+
+def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
+    """Fill in the histories of the fields that have one; `length` is the most values of each."""
+    for name in names:
+        value, past = plan.page.fields.get(name), nodes.history_of(plan.row, name)
+        if name in plan.gone and past:
+            plan.cells[nodes.history_column(name)] = past.value
+        if value is None:
+            continue
+        new = nodes.history_with(past, value, plan.page.fetched_at_ms, length)
+        if new is not None:
+            column = nodes.history_column(name)
+            plan.cells[column] = new
+            plan.row = {**plan.row, column: Cell(new, plan.page.fetched_at_ms)}
+
+
+def fill_content(plan: PageWritePlan, content: ContentWrite) -> None:
+    """Fill in the pointer to the body, and the body unless the same bytes are stored."""
+    key, digest = content_key(plan.canonical), content_hash(content.body)
+    stored_hash = plan.row.get(nodes.CONTENT_HASH)
+    if stored_hash is None or stored_hash.value != digest.encode():
+        meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
+        plan.body = ContentPut(key, content.body, meta)
+    plan.cells |= {
+        nodes.CONTENT_KEY: key.encode(),
+        nodes.CONTENT_HASH: digest.encode(),
+        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
+        nodes.CONTENT_ENCODING: content.encoding.encode(),
+    }
+
+
+def is_watched(plan: PageWritePlan) -> bool:
+    """True if the page has a watcher."""
+    return nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()
+
+
+def change_of(plan: PageWritePlan, following: Next, owners: Sequence[str]) -> Change | None:
+    """The page's entry in the change feed; only watched pages are reported as new."""
+    changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
+    kind: ChangeKind
+    if following.given_up:
+        kind = "gone"
+    elif changed and (is_watched(plan) or not following.first):
+        kind = "new" if following.first else "changed"
+    else:
+        return None
+    both = {}
+    for name in changed:
+        stored = plan.row.get(nodes.field_column(name))
+        both[name] = (shown(stored and stored.value), shown(plan.page.fields.get(name)))
+    return Change(plan.canonical, plan.page.fetched_at_ms, kind, both, tuple(owners))

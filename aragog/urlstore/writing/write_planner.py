@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from aragog.urlstore.aliases.merger import AliasMerger
-from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import Nodes, facts_of
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.records import PageWrite
-from aragog.urlstore.schedule.next_fetch import vanished_fields
 from aragog.urlstore.writing import page_updates
+from aragog.urlstore.writing.alias_merger import AliasMerger
+from aragog.urlstore.writing.next_fetch import vanished_fields
 from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
@@ -66,7 +66,7 @@ class WritePlanner:
         for page in pages:
             if not self._fields.issuperset(page.fields):
                 self._know(page.fields)
-        urls = {url for page in pages for url in page_updates.urls_of(page)}
+        urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
         while missing := page_updates.targets_of(rows):
             rows |= self._nodes.read(missing, self._columns)
@@ -77,7 +77,7 @@ class WritePlanner:
             canonical = page_updates.canonical_of(page, rows)
             page_urls = {
                 canonical,
-                *page_updates.urls_of(page),
+                *page.urls,
                 *page_updates.canonicals_of(page, rows),
             }
             waits = not touched.isdisjoint(page_urls)
@@ -109,10 +109,10 @@ class WritePlanner:
         Only if the canonical URL was never fetched itself: its page then consists of what these
         URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
         """
-        leaving = page_updates.leaving(page, canonical, rows)
-        for url in leaving:
+        left = page_updates.leaving(page, canonical, rows)
+        for url in left:
             self._aliases.undo(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
-        return bool(leaving)
+        return bool(left)
 
     def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
         """
@@ -143,7 +143,7 @@ class WritePlanner:
         """Decide which URLs become aliases of the canonical URL; `rows` is the state before."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
-            members = dict.fromkeys(page_updates.urls_of(page))
+            members = dict.fromkeys(page.urls)
             members.pop(plan.canonical, None)
             if page.canonical_url == page.url:
                 # A temporary redirect: its target stands for itself.

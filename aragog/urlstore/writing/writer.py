@@ -1,5 +1,5 @@
 """
-The store stage: writes a batch of fetched pages with a few batched requests.
+Write a batch of fetched pages with a few batched requests.
 
 Order: content, then outlinks (journal first), then index rows, then nodes; last, data that is no
 longer valid is removed. After a crash between two steps the whole batch is written again: every
@@ -14,36 +14,54 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-import orjson
-
 from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
-from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.feed.change import Change, ChangeKind
-from aragog.urlstore.feed.changes import publish, shown
-from aragog.urlstore.pages import history, nodes, report_cell
-from aragog.urlstore.pages.field_rules import FieldRules
-from aragog.urlstore.pages.hosts import host_put, sender_put
-from aragog.urlstore.pages.nodes import facts_of
+from aragog.urlstore import nodes, record_reader
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.due_index import due_cell, due_put
+from aragog.urlstore.feed import publish
+from aragog.urlstore.field_rules import FieldRules
+from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.records import OutLink, PageWrite, Written
-from aragog.urlstore.schedule.due_index import due_cell, due_put
-from aragog.urlstore.schedule.next_fetch import WATCHED, Next, planned
-from aragog.urlstore.schedule.usual_intervals import IGNORED_FIELDS
-from aragog.urlstore.schedule.watches import Watches
-from aragog.urlstore.takedowns.tombstones import Tombstones
+from aragog.urlstore.takedowns import Takedowns
+from aragog.urlstore.tombstones import Tombstones
+from aragog.urlstore.watches import Watches
+from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing import page_updates
-from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
+from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
+from aragog.urlstore.writing.page_updates import PageWritePlan
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.outlinks import PackedLinks
-from aragog.zen.properties import Cell, Row
+from aragog.zen.properties import Row
 
-# Of one attempt: an attempt without a status must not show that of the attempt before.
-_OF_AN_ATTEMPT = ("outcome", "status", "reason", "latency_ms", "address", "attempts")
+
+class PageBatchWriter:
+    """Writes whole batches, and removes pages that were taken down during the write."""
+
+    def __init__(self, writer: PageWriter, takedowns: Takedowns, clock: WriteClock) -> None:
+        self._writer = writer
+        self._takedowns = takedowns
+        self._clock = clock
+
+    def write(self, pages: Sequence[PageWrite]) -> list[Written]:
+        """`UrlStore.write_pages`."""
+        before = self._takedowns.count()
+        for page in pages:
+            if page.leads_to_taken_down:
+                self._takedowns.drop(page.url, page.fetched_at_ms - 1)
+        done: dict[int, Written] = {}
+        left = list(pages)
+        while left:
+            written, left = self._writer.write(left, now_ms := self._clock.now_ms())
+            self._clock.deleted_at(now_ms)
+            done |= written
+        urls = (url for page in pages for url in page.urls)
+        self._takedowns.recheck(urls, before)
+        return [done[id(page)] for page in pages]
 
 
 class PageWriter:
@@ -60,18 +78,17 @@ class PageWriter:
         refresh: RefreshSettings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._tombstones = tombstones
-        self._planner = WritePlanner(zen, aliases, settings.history, tombstones.refuses)
         self._zen = zen
-        self._clock = clock or SystemClock()
-        self._refresh = refresh or RefreshSettings()
-        self._watches = Watches(zen)
         self._content = content
+        self._settings = settings
+        self._rules = FieldRules(settings)
         self._outlinks = outlinks
         self._aliases = aliases
-        self._rules = FieldRules(settings)
-        self._history = settings.history
-        self._history_length = settings.history_length
+        self._tombstones = tombstones
+        self._planner = WritePlanner(zen, aliases, settings.history, tombstones.refuses)
+        self._refresh = refresh or RefreshSettings()
+        self._clock = clock or SystemClock()
+        self._watches = Watches(zen)
 
     def write(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -89,123 +106,38 @@ class PageWriter:
         for page in pages:
             self._rules.check(page.fields)
         plans, rows, left = self._planner.plan(pages, now_ms)
-        newest = [p for p in plans if not p.stale and not p.refused]
-        current = {p.canonical: p for p in newest if not p.copy}
+        newest = [plan for plan in plans if not plan.stale and not plan.refused]
+        current = [plan for plan in newest if not plan.copy]
         for plan in plans:
             if not plan.refused and not plan.copy:
-                self._fill(plan, newest=not plan.stale)
+                self._fill(plan)
         self._content.put_many([plan.body for plan in plans if plan.body])
         self._write_links(current, now_ms)
-        self._write_rows(plans, current, now_ms)
-        self._remove_old(current, rows, now_ms)
-        if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
-            self._aliases.disappoint(trusted, now_ms)
-        self._settle(plans, rows, now_ms)
+        self._write_changes(current)
+        self._write_nodes(plans, current, now_ms)
+        self._remove_outdated(current, rows, now_ms)
+        self._undo_disproved(newest, now_ms)
+        self._settle_aliases(plans, rows, now_ms)
         return {id(plan.page): page_updates.written(plan) for plan in plans}, left
 
-    def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
-        page, cells = plan.page, plan.cells
-        failed = is_failed_fetch(page)
-        if failed and plan.canonical != page.url:
+    def _fill(self, plan: PageWritePlan) -> None:
+        """What the page changes; of an older fetch only what the store lacks."""
+        page = plan.page
+        if page_updates.is_failed_fetch(page) and plan.canonical != page.url:
             return
-        cells[nodes.URL] = plan.canonical.encode()
-        cells[nodes.SENTINEL] = b"1"
-        facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
-        if failed:
-            stored_facts = {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
-            facts = {**facts, **stored_facts, **page.facts}
-            facts["attempted_at_ms"] = page.fetched_at_ms
-        else:
-            facts = {**facts, **page.facts, "fetched_at_ms": page.fetched_at_ms}
-            facts["complete"] = int(plan.complete)
-        cells[nodes.FACTS] = orjson.dumps(facts)
-        if plan.canonical in (page.url, page.final_url) and not failed:
-            # The URL itself was fetched, so it stands for itself, whatever was assumed before.
-            cells[nodes.CANONICAL] = plan.canonical.encode()
-        if plan.canonical in (page.url, page.final_url) and (page.gone or not failed):
-            cells[nodes.OWN] = page_updates.own_cell(page, plan.canonical, plan.canonical)
-        self._fill_fields(plan, newest=newest)
-        if newest:
-            self._plan_next(plan)
-        self._remember(plan)
-        if page.content is not None and newest:
-            cells |= page_updates.content_cells(plan, page.content)
+        page_updates.fill_page(plan)
+        if not plan.stale and (following := page_updates.fill_next_fetch(plan, self._refresh)):
+            watched = page_updates.is_watched(plan)
+            owners = self._watches.owners(plan.canonical) if watched else ()
+            plan.change = page_updates.change_of(plan, following, owners)
+        page_updates.fill_histories(plan, self._settings.history, self._settings.history_length)
+        if page.content is not None and not plan.stale:
+            page_updates.fill_content(plan, page.content)
 
-    def _fill_fields(self, plan: PageWritePlan, *, newest: bool) -> None:
-        """
-        The fields that differ from the stored ones; for an older fetch only the missing fields,
-        unless the newer fetch reported all fields.
-
-        If a page was fetched through another URL, all fields are written: should that URL turn out
-        not to be an alias, the timestamp identifies what its fetch contributed.
-        """
-        page, row = plan.page, plan.row
-        alone = plan.canonical == page.url == page.final_url
-        # An older fetch adds nothing to a newer one that reported all fields.
-        fills = not (plan.stale and facts_of(row).get("complete"))
-        for name, value in page.fields.items():
-            stored = row.get(column := nodes.field_column(name))
-            same = stored is not None and stored.value == value
-            if newest and not same:
-                plan.changed.append(name)
-            if (stored is None and fills) or (newest and not (same and alone)):
-                plan.cells[column] = value
-        if newest:
-            plan.changed += sorted(plan.gone)
-        if page.provenance:
-            provenance = page_updates.provenance_cell(plan)
-            if provenance != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
-                plan.cells[nodes.PROVENANCE] = provenance
-
-    def _plan_next(self, plan: PageWritePlan) -> None:
-        seen = plan.page.seen
-        if seen is None:
-            plan.due_at_ms = plan.page.due_at_ms
-        else:
-            following = planned(
-                plan.row, plan.page, seen, plan.changed, self._refresh, canonical=plan.canonical
-            )
-            plan.cells[nodes.REFRESH] = following.cell
-            plan.due_at_ms = following.due_at_ms
-            self._note_change(plan, following)
-
-    def _note_change(self, plan: PageWritePlan, following: Next) -> None:
-        """The page's entry in the change feed; only watched pages are reported as new."""
-        changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-        watched = nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()
-        kind: ChangeKind
-        if following.given_up:
-            kind = "gone"
-        elif changed and (watched or not following.first):
-            kind = "new" if following.first else "changed"
-        else:
-            return
-        both = {}
-        for name in changed:
-            stored = plan.row.get(nodes.field_column(name))
-            both[name] = (shown(stored and stored.value), shown(plan.page.fields.get(name)))
-        owners = tuple(self._watches.owners(plan.canonical)) if watched else ()
-        plan.change = Change(plan.canonical, plan.page.fetched_at_ms, kind, both, owners)
-
-    def _remember(self, plan: PageWritePlan) -> None:
-        for name in self._history:
-            value = plan.page.fields.get(name)
-            if name in plan.gone:
-                past = history.cell_of(plan.row, name)
-                plan.cells |= {nodes.history_column(name): past.value} if past else {}
-            if value is not None:
-                column = nodes.history_column(name)
-                past = history.cell_of(plan.row, name)
-                at_ms = plan.page.fetched_at_ms
-                new = history.extended(past, value, at_ms, self._history_length)
-                if new is not None:
-                    plan.cells[column] = new
-                    plan.row = {**plan.row, column: Cell(new, at_ms)}
-
-    def _write_links(self, current: Mapping[str, PageWritePlan], now_ms: int) -> None:
+    def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
             LinksWrite(plan.canonical, plan.page.fetched_at_ms, self._linkable(links))
-            for plan in current.values()
+            for plan in current
             if (links := plan.page.links) is not None
         ]
         if writes:
@@ -217,71 +149,108 @@ class PageWriter:
             return links
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link.url))
 
-    def _write_rows(
-        self, plans: Sequence[PageWritePlan], current: Mapping[str, PageWritePlan], now_ms: int
-    ) -> None:
-        indexes: list[Mutation] = []
-        edges: list[Mutation] = []
-        rows: list[Mutation] = []
-        for plan in plans:
-            at_ms = plan.page.fetched_at_ms
-            if plan.cells:
-                if nodes.SENTINEL not in plan.row:
-                    indexes.append(host_put(plan.canonical, now_ms))
-                rows.append(put_properties(node_id(plan.canonical), plan.cells, at_ms))
-            for alias in plan.aliases:
-                edges += alias_puts(alias, plan.canonical, now_ms)
-                indexes.append(host_put(alias, now_ms))
-                rows.append(
-                    put_properties(node_id(alias), page_updates.pointer_cells(plan, alias), at_ms)
-                )
-            if plan.page.report is not None and not plan.refused:
-                cells = {nodes.FETCH: report_cell.to_cell(plan.page.report)}
-                cells[nodes.URL] = plan.page.url.encode()
-                rows.append(put_properties(node_id(plan.page.url), cells, at_ms))
-            indexes += [
-                sender_put(url, plan.page.final_url, at_ms) for url in page_updates.sent_to(plan)
-            ]
-        for plan in current.values():
-            if plan.cells:
-                due_at_ms = plan.due_at_ms
-                if due_at_ms is not None:
-                    indexes.append(due_put(plan.canonical, due_at_ms, now_ms))
-                stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
-                stamped[nodes.DUE] = due_cell(due_at_ms)
-                rows.append(put_properties(node_id(plan.canonical), stamped, now_ms))
-        changes = [plan.change for plan in current.values() if plan.change]
-        if changes:
-            # Before the nodes: a change may be reported twice, but is never lost.
+    def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
+        """Before the nodes: a change may be reported twice, but is never lost."""
+        if changes := [plan.change for plan in current if plan.change]:
             publish(self._zen, changes, self._clock)
-        if edges:
-            # An alias's edge is stored with its canonical URL, so it is written before the pointer.
-            self._zen.mutate(edges)
-        self._zen.mutate([*indexes, *rows])
 
-    def _remove_old(
-        self, current: Mapping[str, PageWritePlan], rows: Mapping[str, Row], now_ms: int
+    def _write_nodes(
+        self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int
     ) -> None:
-        """Remove what the new state has made invalid."""
-        outdated = []
-        for canonical, plan in current.items():
-            old = nodes.text(rows.get(canonical, {}), nodes.DUE)
-            if plan.cells and old and old != str(plan.due_at_ms):
-                outdated.append((node_id(canonical), int(old), now_ms))
+        """
+        Write index rows and nodes, in this order.
+
+        An alias's edge is stored with its canonical URL, maybe on another server, so it is written
+        before the pointer.
+        """
+        edges = [
+            put
+            for plan in plans
+            for alias in plan.aliases
+            for put in alias_puts(alias, plan.canonical, now_ms)
+        ]
+        if edges:
+            self._zen.mutate(edges)
+        indexes = [put for plan in plans for put in _index_rows(plan, now_ms)]
+        nodes_of_pages = [put for plan in plans for put in _node_rows(plan)]
+        for plan in current:
+            if plan.cells:
+                if plan.due_at_ms is not None:
+                    indexes.append(due_put(plan.canonical, plan.due_at_ms, now_ms))
+                nodes_of_pages.append(_stamp(plan, now_ms))
+        self._zen.mutate([*indexes, *nodes_of_pages])
+
+    def _remove_outdated(
+        self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
+    ) -> None:
+        """Remove due rows of another time, and fields that disappeared from their pages."""
+        outdated = [
+            (node_id(plan.canonical), int(due), now_ms)
+            for plan in current
+            if plan.cells
+            and (due := nodes.text(rows.get(plan.canonical, {}), nodes.DUE))
+            and due != str(plan.due_at_ms)
+        ]
         if outdated:
             self._zen.due_times.delete_many(outdated)
         vanished = [
-            (node_id(canonical), list(map(nodes.field_column, sorted(plan.gone))), at_ms)
-            for canonical, plan in current.items()
+            (
+                node_id(plan.canonical),
+                list(map(nodes.field_column, sorted(plan.gone))),
+                plan.page.fetched_at_ms,
+            )
+            for plan in current
             if plan.gone
-            for at_ms in [plan.page.fetched_at_ms]
         ]
         if vanished:
             self._zen.nodes.delete_many(vanished)
 
-    def _settle(self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int) -> None:
+    def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
+        """Undo aliases that trusted a URL which turned out to have no page."""
+        if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
+            self._aliases.disappoint(trusted, now_ms)
+
+    def _settle_aliases(
+        self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
+    ) -> None:
         """Move the data of new aliases to their canonical URLs."""
         for plan in plans:
             for alias in plan.aliases:
                 if page_updates.has_own(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
+
+
+def _index_rows(plan: PageWritePlan, now_ms: int) -> list[Mutation]:
+    """Rows by host, and by the URL that sent the page."""
+    page = plan.page
+    rows = [host_put(alias, now_ms) for alias in plan.aliases]
+    if plan.cells and nodes.SENTINEL not in plan.row:
+        rows.append(host_put(plan.canonical, now_ms))
+    rows += [
+        sender_put(url, page.final_url, page.fetched_at_ms) for url in page_updates.sent_to(plan)
+    ]
+    return rows
+
+
+def _node_rows(plan: PageWritePlan) -> list[Mutation]:
+    """The page's node, the pointers of its aliases, and the report of the URL that was fetched."""
+    page, at_ms = plan.page, plan.page.fetched_at_ms
+    rows = [
+        put_properties(node_id(alias), page_updates.pointer_cells(plan, alias), at_ms)
+        for alias in plan.aliases
+    ]
+    if plan.cells:
+        rows.append(put_properties(node_id(plan.canonical), plan.cells, at_ms))
+    if page.report is not None and not plan.refused:
+        report = {nodes.FETCH: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
+        rows.append(put_properties(node_id(page.url), report, at_ms))
+    return rows
+
+
+def _stamp(plan: PageWritePlan, now_ms: int) -> Mutation:
+    """The cells that belong to the write, not to the fetch: version and due time."""
+    cells = {
+        nodes.VERSION: os.urandom(8).hex().encode(),
+        nodes.DUE: due_cell(plan.due_at_ms),
+    }
+    return put_properties(node_id(plan.canonical), cells, now_ms)

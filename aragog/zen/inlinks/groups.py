@@ -30,7 +30,8 @@ from typing import NamedTuple
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.inlinks import list_block, postings
 from aragog.zen.inlinks.postings import HEADER
-from aragog.zen.inlinks.segments import DELTA, ListLimits, Traces, delta_column
+from aragog.zen.inlinks.segments import DELTA, Traces, delta_column
+from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import list_id
 from aragog.zen.tables import Row, Tables, newest_ms
 

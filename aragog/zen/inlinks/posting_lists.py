@@ -8,8 +8,9 @@ from itertools import takewhile
 
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.inlinks.groups import HOST_BYTES, MAX_DEPTH, Groups, ListGroup, group_keys, is_group
-from aragog.zen.inlinks.postings import NOTHING, LinkChanges, settled
-from aragog.zen.inlinks.segments import ListLimits, Segments, links_in
+from aragog.zen.inlinks.postings import NOTHING, LinkChanges, record, settled
+from aragog.zen.inlinks.segments import Segments, links_in
+from aragog.zen.link_records import ListLimits
 from aragog.zen.tables import Row, Tables
 
 _FIRST_DEPTHS = 3
@@ -24,6 +25,9 @@ class PostingLists:
         self._table = tables["l"]
         self._groups = Groups(tables, limits)
         self._long = Segments(tables, limits)
+
+    record = staticmethod(record)
+    """(line of a list, its target) as a `LinkRecord`."""
 
     def count(self, targets: Sequence[bytes]) -> int:
         """Exact number of links to all of `targets`; at most two round trips."""

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import orjson
 
 from aragog.zen import zstd
-from aragog.zen.outlinks import LinkRecord, compress_links, decompress_links
+from aragog.zen.link_records import LinkRecord
+from aragog.zen.outlinks import compress_links, decompress_links
 from aragog.zen.tables import Row
 
 _SQUEEZE_PAST_BYTES = 800

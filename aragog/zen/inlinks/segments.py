@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 
 from aragog.zen.codec import ID_BYTES, after
@@ -39,6 +39,7 @@ from aragog.zen.inlinks.postings import (
     spill,
     unpack,
 )
+from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import id_of
 from aragog.zen.tables import Row, Tables, newest_ms
 
@@ -92,22 +93,6 @@ _SEGMENT = b"\x01"
 def delta_column(number: int) -> bytes:
     """The cell of the delta of compaction `number`."""
     return b"%s%016x" % (DELTA, number)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListLimits:
-    """When posting lists are merged and divided. Lists of all limits may be in one table."""
-
-    group_lines: int = 512
-    """A group with more lines is divided, or passes them on."""
-    inline_lines: int = 256
-    """A longer list leaves its group, and is stored in segments."""
-    chunk_lines: int = 512
-    """Lines in one row of a segment."""
-    large_lines: int = 256
-    """After a larger delta the size of its group is looked at."""
-    many_deltas: int = 8
-    """So many deltas of a group or list are merged. They are counted every so many compactions."""
 
 
 class Segments:

@@ -10,9 +10,8 @@ from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination
+from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.content.compression import compress
-from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.store import UrlStore
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables.sqlite import SqliteTables

@@ -9,12 +9,11 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
 from aragog.settings import load_settings
-from aragog.urlstore.content.compression import compress
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.feed.changes import changes_put
+from aragog.urlstore.compression import compress
+from aragog.urlstore.crawl_budget import Budget
+from aragog.urlstore.feed import Change, changes_put
 from aragog.urlstore.records import ContentWrite
-from aragog.urlstore.schedule.crawl_budget import Budget
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.example/", "http://b.example/"

@@ -10,7 +10,7 @@ from aragog.pipeline import counters
 from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
 from aragog.pipeline.routing import Destination
-from aragog.urlstore.content.compression import compress
+from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS
 

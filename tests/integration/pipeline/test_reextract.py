@@ -7,9 +7,9 @@ from aragog.errors import InvalidMessage
 from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.pipeline.stages.reextract import ReextractBatch, reextract_batch, walk
 from aragog.pipeline.stages.watches import WatchBatch, apply_watches
-from aragog.urlstore.content.compression import compress
+from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 

@@ -19,8 +19,8 @@ from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
 from aragog.pipeline.webhooks.post import post
 from aragog.pipeline.webhooks.signatures import Verdict, Verifier
 from aragog.settings import FetchSettings, Settings, WebhookSettings
-from aragog.urlstore.feed.changes import SETTLE_MS
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from aragog.urlstore.feed.changes import SETTLE_MS
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import page, stand

@@ -18,18 +18,29 @@ from warcio.cli import main as warcio
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.settings import StoreSettings
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.copy import copy_content, copy_tables
+from aragog.transfer.import_export import (
+    EVERYTHING,
+    NodeSelection,
+    export_urls,
+    import_urls,
+    nodes_of,
+)
+from aragog.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
+from aragog.transfer.records import (
+    BadRecord,
+    JsonLinesSink,
+    UrlRecord,
+    from_json,
+    open_to_read,
+    open_to_write,
+    read_json_lines,
+)
+from aragog.transfer.warc import export_warc
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.transfer.bulk_writer import BulkWriter
-from aragog.urlstore.transfer.copy import copy_content, copy_tables
-from aragog.urlstore.transfer.files import open_to_read, open_to_write
-from aragog.urlstore.transfer.import_export import export_urls, import_urls
-from aragog.urlstore.transfer.json_lines import JsonLinesSink, read_json_lines
-from aragog.urlstore.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
-from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json
-from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, nodes_of
-from aragog.urlstore.transfer.warc import export_warc
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand, stand
@@ -310,7 +321,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path):
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "from pathlib import Path\n"
-        "from aragog.urlstore.transfer.parquet import ParquetSink\n"
+        "from aragog.transfer.parquet import ParquetSink\n"
         "ParquetSink(Path('x'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

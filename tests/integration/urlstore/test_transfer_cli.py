@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.settings import load_settings
+from aragog.transfer.parquet import read_parquet
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer.parquet import read_parquet
 
 URLS = [f"http://a.example/{number}" for number in range(5)]
 

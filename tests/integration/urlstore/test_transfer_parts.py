@@ -15,11 +15,11 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.errors import BadInput, StoreUnavailable
 from aragog.settings import load_settings
-from aragog.urlstore.content.compression import compress
+from aragog.transfer.parquet import read_parquet
+from aragog.transfer.parts import Part, PartOptions, export_part, prepare_folder
+from aragog.transfer.records import open_to_read
+from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.urlstore.transfer.files import open_to_read
-from aragog.urlstore.transfer.parquet import read_parquet
-from aragog.urlstore.transfer.parts import Part, PartOptions, export_part, prepare_folder
 from tests.support.stores import NOW_MS, page
 
 URLS = [f"http://parts.example/{n}" for n in range(60)]
@@ -118,7 +118,7 @@ from pathlib import Path
 from aragog.bootstrap.stores import url_store
 from aragog.settings import load_settings
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer.parts import Part, PartOptions, export_part
+from aragog.transfer.parts import Part, PartOptions, export_part
 
 settings = load_settings()
 content = open_content(settings.content, settings.data_dir)

@@ -1,8 +1,8 @@
 """A change of a page as its readers get it."""
 
 from aragog.pipeline.webhooks.change_json import plain
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.feed import Change
+from aragog.urlstore.field_formats import FieldFormats
 
 URL = "http://a.example/"
 

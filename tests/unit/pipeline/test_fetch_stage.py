@@ -26,7 +26,7 @@ from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
 from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_records import RulesState
-from aragog.urlstore.content.compression import decompress
+from aragog.urlstore.compression import decompress
 from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page
 

@@ -9,7 +9,7 @@ from aragog.pipeline import counters
 from aragog.pipeline.pages.limits import PageTooExpensive
 from aragog.pipeline.pages.reading import FAILED, RUNS_LOST, PageReader
 from aragog.settings import PipelineSettings
-from aragog.urlstore.content.compression import compress
+from aragog.urlstore.compression import compress
 from tests.support.byte_streams import html_result
 
 GOOD, BAD = "http://a.test/good", "http://a.test/bad"

@@ -13,7 +13,7 @@ from aragog.pipeline.pages.updates import facts
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.render import LOST, RenderStage
 from aragog.rendering.models import NotRendered, PlainPage, Rendered
-from aragog.urlstore.content.compression import decompress
+from aragog.urlstore.compression import decompress
 from tests.support.fetch_results import fetch_result
 from tests.support.memory_ports import MemoryMarks
 

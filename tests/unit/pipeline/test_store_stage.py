@@ -9,8 +9,8 @@ from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination, OwnTask
 from aragog.pipeline.stages.store import StoreStage
-from aragog.urlstore.content.compression import compress
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.compression import compress
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.example/", "http://b.example/"

@@ -8,8 +8,8 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
 from aragog.settings import WebhookSettings
-from aragog.urlstore.feed.changes import SETTLE_MS
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.example/", "http://b.example/"

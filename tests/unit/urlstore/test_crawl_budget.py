@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.records import Due
-from aragog.urlstore.schedule.crawl_budget import (
+from aragog.urlstore.crawl_budget import (
     HOPELESS_AGES,
     LONGEST_WAIT_S,
     MOST_PRICE_S,
@@ -17,8 +16,8 @@ from aragog.urlstore.schedule.crawl_budget import (
     marginal_freshness_s,
     ration,
 )
-from aragog.urlstore.schedule.refresh_policy import RefreshState
-from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S
+from aragog.urlstore.records import Due
+from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState
 from bench.refresh import Domain, replay_scarce
 from bench.refresh import fixed as fixed_interval
 

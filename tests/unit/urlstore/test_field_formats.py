@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidField
-from aragog.urlstore.pages.field_formats import FieldFormats, parse
+from aragog.urlstore.field_formats import FieldFormats, parse
 
 FORMATS = FieldFormats(
     {"i": "integer", "d": "decimal", "j": "json", "b": "bytes", "a.*": "integer", "a.b.*": "bytes"}

@@ -4,8 +4,7 @@ import pytest
 
 from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
-from aragog.urlstore.pages.field_names import problem, skeleton
-from aragog.urlstore.pages.field_rules import FieldRules
+from aragog.urlstore.field_rules import FieldRules, lookalike_problem, skeleton
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ def test_a_name_that_hides_something_is_refused_with_the_remedy(name, reason):
 def test_a_name_in_one_alphabet_is_accepted(name):
     FieldRules(StoreSettings()).check({name: b"1"})
 
-    assert problem(name) is None
+    assert lookalike_problem(name) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import CorruptContent, CorruptRow
-from aragog.urlstore.content.compression import compress, decompress
+from aragog.urlstore.compression import compress, decompress
 from aragog.zen import outlinks
 from aragog.zen.inlinks import journal, postings
 from aragog.zen.inlinks.journal import Entry

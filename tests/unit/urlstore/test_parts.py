@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
-from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.feed.change import Change
-from aragog.urlstore.feed.changes import publish
-from aragog.urlstore.feed.feed import Feed
+from aragog.urlstore.feed import Change, Feed, publish
+from aragog.urlstore.fields import Fields
+from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.maintenance import Maintenance
-from aragog.urlstore.pages.fields import Fields
-from aragog.urlstore.pages.hosts import Hosts
-from aragog.urlstore.pages.nodes import Nodes
-from aragog.urlstore.pages.pages import Pages
-from aragog.urlstore.schedule.schedule import Schedule
-from aragog.urlstore.takedowns.takedown import Takedown
-from aragog.urlstore.takedowns.takedowns import Takedowns
-from aragog.urlstore.takedowns.tombstones import Tombstones
+from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.reader import Pages
+from aragog.urlstore.schedule import Schedule
+from aragog.urlstore.takedowns import Takedowns
+from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.alias_merger import AliasMerger
+from aragog.urlstore.writing.removal import Takedown
 from aragog.zen.compaction import CompactionPlan, Compactor, PlannedRow
 from aragog.zen.graph import Zen
 from aragog.zen.outlink_writer import OutlinkWriter

@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.schedule.change_rate import interval_s, kind_of, ratio
-from aragog.urlstore.schedule.refresh_policy import JITTER, RefreshState, Seen, decide
-from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S, usual_s
+from aragog.urlstore.refresh_policy import (
+    DAY_S,
+    HOUR_S,
+    JITTER,
+    RefreshState,
+    Seen,
+    decide,
+    interval_s,
+    kind_of,
+    ratio,
+    usual_s,
+)
 
 T0 = 1_700_000_000_000
 SETTINGS = RefreshSettings()

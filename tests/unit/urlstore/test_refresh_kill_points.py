@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.urlstore.feed.changes import SETTLE_MS
-from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from aragog.urlstore.aliases.merger import alias_puts
-from aragog.urlstore.content.keys import content_key
-from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.schedule.due_index import due_put
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_key
+from aragog.urlstore.due_index import due_put
+from aragog.urlstore.hosts import host_put
+from aragog.urlstore.writing.alias_merger import alias_puts
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page, stand

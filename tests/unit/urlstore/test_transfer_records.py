@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.transfer.records import MAX_AT_MS, BadRecord, UrlRecord, from_json, to_json
 from aragog.urlstore.records import OutLink
-from aragog.urlstore.transfer.records import MAX_AT_MS, BadRecord, UrlRecord, from_json, to_json
 
 # JSON has no half surrogate pairs.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -11,7 +11,7 @@ from aragog.zen import zstd
 from aragog.zen.inlinks.groups import MAX_DEPTH, group_key, is_group
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.inlinks.postings import LinkChanges
-from aragog.zen.inlinks.segments import ListLimits
+from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import id_of, list_id
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.faults import Fuse, Killed, MortalTables

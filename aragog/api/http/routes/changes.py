@@ -25,7 +25,7 @@ from aragog.api.reading import LOOK_S, NOW, ChangesRequest, read_changes
 from aragog.errors import TransientError
 from aragog.options import checked
 from aragog.pipeline.webhooks.change_json import Reader, plain
-from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 
 HEARTBEAT_S = 15.0

@@ -1,0 +1,196 @@
+"""
+The bulk writer of imports: writes a batch of records with one multi-get and a few batched writes.
+
+Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
+timestamps, so importing twice, or again after an interruption, changes nothing. Records that are
+aliases or have links need further calls, one record at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BadInput, InvalidUrl
+from aragog.settings import StoreSettings
+from aragog.transfer.records import UrlRecord
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.due_index import due_cell, due_put
+from aragog.urlstore.field_rules import FieldRules
+from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
+from aragog.urlstore.record_reader import BASE
+from aragog.urlstore.store import UrlStore
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_properties
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Cell, Row
+
+OnProblem = Callable[[int, str], None]
+Numbered = tuple[int, UrlRecord]
+
+
+class BulkWriter:
+    """Writes batches of records; safe to repeat, and safe with concurrent writers."""
+
+    def __init__(
+        self, store: UrlStore, zen: Zen, settings: StoreSettings, clock: Clock | None = None
+    ) -> None:
+        self._store = store
+        self._zen = zen
+        self._nodes = Nodes(zen)
+        self._rules = FieldRules(settings)
+        self._histories = settings.history
+        self._history_length = settings.history_length
+        self._clock = clock or SystemClock()
+        past = [(field_column(name), history_column(name)) for name in settings.history]
+        self._columns = [*BASE, *(column for pair in past for column in pair)]
+
+    def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
+        """
+        Write all valid records, report the others by number; returns the number written.
+
+        Raises:
+            StoreUnavailable: part of the batch may be written; write it again.
+        """
+        now_ms = self._clock.now_ms()
+        before = self._store.takedowns.count()
+        sound = self._not_taken_down(
+            [
+                (number, url, record)
+                for number, record in records
+                if (url := self._checked(number, record, on_problem)) is not None
+            ],
+            on_problem,
+        )
+        plain = [numbered for numbered in sound if numbered[2].canonical_url is None]
+        written = self._write_plain(plain, now_ms, on_problem)
+        for number, url, record in sound:
+            written += self._write_rest(number, url, record, on_problem)
+        senders = [sender for *_, record in sound if (sender := _sender(record))]
+        self._store.takedowns.recheck([*senders, *(url for _, url, _ in sound)], before)
+        return written
+
+    def _not_taken_down(
+        self, sound: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
+    ) -> list[tuple[int, str, UrlRecord]]:
+        """The records without those whose page a URL sent that was taken down; one multi-get."""
+        senders = {number: sender for number, _, record in sound if (sender := _sender(record))}
+        refused = self._store.takedowns.refused(senders.values()) if senders else set()
+        for number, sender in senders.items():
+            if sender in refused:
+                on_problem(number, f"its page was sent by {sender}, which was taken down")
+        return [each for each in sound if senders.get(each[0]) not in refused]
+
+    def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
+        """The normalized URL; None for a record that was reported as a problem."""
+        try:
+            self._rules.check(record.fields)
+            for name, at_ms in record.at_ms.items():
+                self._store.clock.instant(at_ms, f"at_ms.{name}")
+            for link in record.links or ():
+                normalize(link.url)
+            if record.canonical_url is not None:
+                normalize(record.canonical_url)
+            return normalize(record.url)
+        except BadInput as error:
+            on_problem(number, str(error))
+            return None
+
+    def _write_plain(
+        self, plain: Sequence[tuple[int, str, UrlRecord]], now_ms: int, on_problem: OnProblem
+    ) -> int:
+        result = self._nodes.follow([url for _, url, _ in plain], self._columns)
+        rows: dict[str, Row] = {}
+        index: list[Mutation] = []
+        puts: list[Mutation] = []
+        overtaken: list[tuple[bytes, int, int]] = []
+        written = 0
+        for number, url, record in plain:
+            canonical, row = result[url]
+            row = rows.setdefault(canonical, row)
+            if nodes.is_taken_down(row) or self._store.takedowns.site_refused(url, canonical):
+                on_problem(number, f"{canonical} was taken down")
+                continue
+            if nodes.SENTINEL not in row:
+                index.append(host_put(canonical, now_ms))
+            if (sender := _sender(record)) and sender != canonical:
+                at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])
+                index.append(sender_put(canonical, sender, at_ms))
+            puts += self._puts(canonical, rows, record, now_ms)
+            if record.due_at_ms is not None:
+                old = text(row, nodes.DUE)
+                if old and int(old) != record.due_at_ms:
+                    overtaken.append((node_id(canonical), int(old), now_ms))
+                index.append(due_put(canonical, record.due_at_ms, now_ms))
+            written += 1
+        # Index rows before the nodes that make them valid; removals of invalid rows at the end.
+        self._zen.mutate(index)
+        self._zen.mutate(puts)
+        if overtaken:
+            self._zen.due_times.delete_many(overtaken)
+        return written
+
+    def _puts(
+        self, canonical: str, rows: dict[str, Row], record: UrlRecord, now_ms: int
+    ) -> list[Mutation]:
+        by_time: dict[int, dict[bytes, bytes]] = {}
+        for name, value in record.fields.items():
+            at_ms = record.at_ms.get(name, now_ms)
+            cells = by_time.setdefault(at_ms, {})
+            cells[field_column(name)] = value
+            cells[from_column(name)] = record.provenance.get(name, "").encode()
+            cells |= self._remembered(canonical, rows, name, value, at_ms)
+        for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
+            cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
+        state = {nodes.VERSION: os.urandom(8).hex().encode()}
+        if record.due_at_ms is not None:
+            state[nodes.DUE] = due_cell(record.due_at_ms)
+        key = node_id(canonical)
+        return [*(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
+                put_properties(key, state, now_ms)]  # fmt: skip
+
+    def _remembered(
+        self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
+    ) -> dict[bytes, bytes]:
+        """The history cell of a field that has one; a URL may occur twice in a batch."""
+        if name not in self._histories:
+            return {}
+        past = nodes.history_of(rows[canonical], name)
+        new = nodes.history_with(past, value, at_ms, self._history_length)
+        if new is None:
+            return {}
+        rows[canonical] = {**rows[canonical], history_column(name): Cell(new, at_ms)}
+        return {history_column(name): new}
+
+    def _write_rest(self, number: int, url: str, record: UrlRecord, on_problem: OnProblem) -> int:
+        """Write aliases and links; returns 1 for an alias, which is not counted yet."""
+        try:
+            if record.links:
+                self._store.links.add(url, record.links)
+            if record.canonical_url is None:
+                return 0
+            self._store.aliases.merge(
+                url,
+                record.canonical_url,
+                at_ms=record.canonical_at_ms,
+                provisional=record.provisional,
+                reasons=("imported",),
+            )
+            if record.fields:
+                self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
+        except BadInput as error:
+            on_problem(number, str(error))
+            return 0
+        return 1
+
+
+def _sender(record: UrlRecord) -> str | None:
+    """The URL that sent the record's page, if the record names it."""
+    sender = record.facts.get("final_url")
+    try:
+        return normalize(sender) if isinstance(sender, str) else None
+    except InvalidUrl:
+        return None

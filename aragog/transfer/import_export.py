@@ -1,0 +1,291 @@
+"""
+Import and export a UrlStore as records, in constant memory, from and to any format.
+
+An import reports bad lines by number and continues. It may be interrupted anywhere and restarted,
+from the start or from the line that it reported last, because older values never replace newer
+ones. An export walks the nodes in key order and returns a cursor to continue from. `records` (lines
+of JSON) and `parquet` are the formats. For page content see `warc`, for copying to another engine
+`copy`, for exports by many machines `parts`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
+from aragog.transfer.records import BadRecord, Read, UrlRecord
+from aragog.urlstore.nodes import (
+    CANONICAL,
+    PROVISIONAL,
+    REMOVED,
+    SENTINEL,
+    URL,
+    Nodes,
+    alias_of,
+    is_taken_down,
+    text,
+)
+from aragog.urlstore.record_reader import record_of
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+from aragog.zen.graph import Zen
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+
+_READ_AT_ONCE = 500
+
+NodeSource = Generator[tuple[bytes, Row], None, None]
+"""Keys and nodes to export."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSelection:
+    """The nodes to export; without arguments, all."""
+
+    urls: Iterable[str] | None = None
+    """Normalized URLs, such as those of a host; excludes `cursor`."""
+    cursor: str | None = None
+    """Of the report of an earlier export, which this one continues."""
+    limit: int | None = None
+    """Maximum number of records."""
+    nodes: NodeSource | None = None
+    """Replaces the walk over all nodes; excludes `urls` and `cursor`."""
+
+
+EVERYTHING = NodeSelection()
+
+
+class SelectedNodes(AbstractContextManager["SelectedNodes"]):
+    """The nodes of a selection, in its order, until the caller has `taken` as many as its limit."""
+
+    def __init__(
+        self, zen: Zen, selection: NodeSelection, columns: Sequence[bytes] | None = None
+    ) -> None:
+        self.cursor = selection.cursor
+        """Where another export continues; None after the last node."""
+        self.taken = 0
+        """Number of records that the export made; the caller counts."""
+        self._limit = selection.limit
+        self._nodes = selection.nodes or nodes_of(zen, selection.urls, selection.cursor, columns)
+
+    def __iter__(self) -> Iterator[Row]:
+        for key, row in self._nodes:
+            if self.taken == self._limit:
+                return
+            self.cursor = key.hex()
+            yield row
+        self.cursor = None
+
+    def __exit__(self, *error: object) -> None:
+        self._nodes.close()
+
+
+def nodes_of(
+    zen: Zen,
+    urls: Iterable[str] | None,
+    cursor: str | None = None,
+    columns: Sequence[bytes] | None = None,
+) -> NodeSource:
+    """Keys and nodes of `urls` (normalized), in their order; None: of all, in key order."""
+    if urls is None:
+        start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
+        yield from zen.nodes.scan(start, names=columns)
+        return
+    nodes, left = Nodes(zen), iter(urls)
+    while some := list(itertools.islice(left, _READ_AT_ONCE)):
+        for url, row in nodes.read(some, columns).items():
+            yield node_id(url), row
+
+
+BATCH = 500
+BATCH_BYTES = 4 << 20
+"""Size of field values; a batch of large ones ends sooner."""
+MAX_LINKS = 6000
+
+OnProgress = Callable[[int], None]
+"""Called after each batch with the number of the last line or row that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """The result of an import."""
+
+    last_number: int
+    """The last line or row that was read; a restart continues after it."""
+    written: int
+    """Records that were stored."""
+    problems: int
+    """Lines or rows that could not be imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """The result of an export."""
+
+    records: int
+    cursor: str | None
+    """Where to continue; None: the export is complete."""
+
+
+class Sink(Protocol):
+    """The destination of an export."""
+
+    def write(self, records: Sequence[UrlRecord]) -> None:
+        """Add records, in order."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+def import_urls(
+    source: Iterable[Read],
+    writer: BulkWriter,
+    *,
+    on_problem: OnProblem,
+    on_progress: OnProgress = lambda _: None,
+    batch: int = BATCH,
+) -> ImportReport:
+    """
+    Write the records of `source` (`read_json_lines`, `read_parquet`); bad ones are only reported.
+
+    Raises:
+        StoreUnavailable: the last number that `on_progress` got is done; continue after it.
+    """
+    last = written = problems = 0
+    for some in _batches(source, batch):
+        bad = [(number, str(record)) for number, record in some if isinstance(record, BadRecord)]
+        good = [numbered for numbered in some if not isinstance(numbered[1], BadRecord)]
+        written += writer.write(cast("list[Numbered]", good), lambda *each, to=bad: to.append(each))
+        for number, reason in sorted(bad):
+            on_problem(number, reason)
+        problems += len(bad)
+        last = some[-1][0]
+        on_progress(last)
+    return ImportReport(last, written, problems)
+
+
+def export_urls(
+    zen: Zen,
+    sink: Sink,
+    selection: NodeSelection = EVERYTHING,
+    *,
+    fields: Sequence[str] | None = None,
+    aliases: bool = True,
+    links_of: UrlStore | None = None,
+    on_progress: OnProgress = lambda _: None,
+) -> ExportReport:
+    """
+    Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
+
+    Not a snapshot: what is written meanwhile may or may not be included. A page that is taken down
+    meanwhile is not, unless its batch was already in the file.
+
+    `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
+    from, at most 6,000 a page.
+
+    Raises:
+        StoreUnavailable: the sink contains complete batches only.
+    """
+    nodes = Nodes(zen)
+    with SelectedNodes(zen, selection) as selected:
+        records = _records(selected, fields, aliases=aliases, links_of=links_of)
+        for batch in _of_bounded_size(records):
+            sink.write(_without_taken_down(batch, nodes))
+            on_progress(selected.taken)
+    return ExportReport(selected.taken, selected.cursor)
+
+
+def _records(
+    selected: SelectedNodes,
+    fields: Sequence[str] | None,
+    *,
+    aliases: bool,
+    links_of: UrlStore | None,
+) -> Iterator[UrlRecord]:
+    for row in selected:
+        record = _record(row, fields, aliases=aliases)
+        if record is not None:
+            selected.taken += 1
+            yield _with_links(record, links_of) if links_of else record
+
+
+def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
+    """Batches of at most `BATCH` records, which end with the one that exceeds `BATCH_BYTES`."""
+    batch: list[UrlRecord] = []
+    weight = 0
+    for record in records:
+        batch.append(record)
+        weight += record.weight_bytes
+        if len(batch) == BATCH or weight > BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+
+
+def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
+    """Return the records whose nodes still have data; reading the batch may have taken minutes."""
+    rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
+    stored = {
+        url
+        for url, row in rows.items()
+        if (SENTINEL in row or alias_of(row, url)) and not is_taken_down(row)
+    }
+    return [record for record in batch if record.url in stored]
+
+
+def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
+    batch: list[Read] = []
+    weight = 0
+    for number, record in source:
+        batch.append((number, record))
+        weight += 0 if isinstance(record, BadRecord) else record.weight_bytes
+        if len(batch) == size or weight > BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+
+
+def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlRecord | None:
+    url = text(row, URL)
+    if url is None or is_taken_down(row):
+        return None
+    canonical = alias_of(row, url)
+    if canonical is not None:
+        if not aliases:
+            return None
+        return UrlRecord(
+            url=url,
+            canonical_url=canonical,
+            canonical_at_ms=row[CANONICAL].at_ms,
+            provisional=bool(text(row, PROVISIONAL)),
+        )
+    if SENTINEL not in row:
+        return None
+    record = record_of(url, url, row, fields, info=True)
+    if record is None:
+        return None
+    return UrlRecord(
+        url=url,
+        fields=record.fields,
+        at_ms={name: info.at_ms for name, info in record.info.items()},
+        provenance={name: info.provenance for name, info in record.info.items() if info.provenance},
+        due_at_ms=record.due_at_ms,
+        facts=record.facts,
+        content_key=record.content_key,
+        content_hash=record.content_hash,
+        content_bytes=record.content_bytes,
+    )
+
+
+def _with_links(record: UrlRecord, store: UrlStore) -> UrlRecord:
+    if record.canonical_url is not None:
+        return record
+    page = store.links.outlinks(record.url, MAX_LINKS)
+    links = tuple(OutLink(link.url, link.text, link.rel) for link in page.items)
+    return replace(record, links=links) if links else record

@@ -1,0 +1,221 @@
+"""
+Export a UrlStore in parts, which many processes write and a data system such as Spark reads.
+
+Node keys are hashes, so equal ranges of keys hold about equally many URLs, and the position of a
+key in its range is the progress. A part has its final name only when it is complete: an export that
+was interrupted anywhere is repeated, and writes only the missing parts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from aragog.errors import BadInput, ConfigError
+from aragog.transfer.import_export import NodeSelection, NodeSource, Sink, export_urls
+from aragog.transfer.parquet import ParquetSink
+from aragog.transfer.records import JsonLinesSink, open_to_write
+from aragog.transfer.warc import COLUMNS, export_warc
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.store import UrlStore
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
+
+MAX_PARTS = 100_000
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
+_PREFIX_BYTES = 8
+_KEYS = 1 << (8 * _PREFIX_BYTES)
+_PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
+
+OnShare = Callable[[float], None]
+"""Called with the share of a part's key range that is done, 0.0 to 1.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One range of keys: part `number` (from 0) of `count`."""
+
+    number: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MAX_PARTS:
+            raise BadInput(f"parts: {self.count} is not between 1 and {MAX_PARTS:,}")
+        if not 0 <= self.number < self.count:
+            raise BadInput(f"part: {self.number} is not between 0 and {self.count - 1}")
+
+    @property
+    def name(self) -> str:
+        """The same for every run, so that a repeated export replaces nothing."""
+        return f"part-{self.number:05d}-of-{self.count:05d}"
+
+    @property
+    def start(self) -> bytes:
+        """The first key."""
+        return _key(self._edge(self.number))
+
+    @property
+    def stop(self) -> bytes | None:
+        """The first key of the next part; None for the last one."""
+        after = self.number + 1
+        return None if after == self.count else _key(self._edge(after))
+
+    def share(self, key: bytes) -> float:
+        """The share of the range that lies before `key`."""
+        first, after = self._edge(self.number), self._edge(self.number + 1)
+        return (int.from_bytes(key[:_PREFIX_BYTES]) - first) / (after - first)
+
+    def _edge(self, number: int) -> int:
+        return _KEYS * number // self.count
+
+
+def _key(number: int) -> bytes:
+    return number.to_bytes(_PREFIX_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOptions:
+    """The format and the contents of an export."""
+
+    format: str = "jsonl.zst"
+    """One of FORMATS. `warc` writes page content, as a folder of files for each part."""
+    fields: Sequence[str] | None = None
+    links: bool = False
+
+
+def prepare_folder(folder: Path, count: int, kind: str) -> None:
+    """
+    Make the folder of an export in `count` parts ready, once in each process that writes parts.
+
+    Removes what killed processes of this machine left of unfinished parts.
+
+    Raises:
+        BadInput: the folder has parts of another number or format, so that its readers would get
+            URLs twice.
+        ConfigError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if (match := _PART.fullmatch(path.name)) is None:
+                continue
+            hidden, its_count, host, pid, suffix = match.groups()
+            its_kind = suffix or "warc"
+            if hidden and host == socket.gethostname() and not _lives(int(pid)):
+                _remove(path)
+            elif not hidden and its_kind in FORMATS and (int(its_count), its_kind) != (count, kind):
+                raise BadInput(
+                    f"{folder}: has parts of another export, such as {path.name}; use another "
+                    f"folder, or repeat that one with --parts {int(its_count)} --format {its_kind}"
+                )
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # a process of another user
+        return True
+    return True
+
+
+def export_part(
+    store: UrlStore,
+    content: ContentStore,
+    folder: Path,
+    part: Part,
+    options: PartOptions,
+    *,
+    on_share: OnShare = lambda _: None,
+    on_problem: Callable[[str, str], None] = lambda *_: None,
+) -> int | None:
+    """
+    Write one part into `folder` and return its number of records; None if it is there already.
+
+    Safe to repeat and to run in parallel with other parts. Two processes that write the same part
+    at once write two temporary files, of which the last to finish stays.
+
+    Raises:
+        BadInput: an unknown format.
+        ConfigError: the folder cannot be written, or pyarrow is missing.
+        StoreUnavailable, ContentUnavailable: nothing has the final name; repeat the call.
+    """
+    if options.format not in FORMATS:
+        raise BadInput(f"format: {options.format!r} is not one of {', '.join(FORMATS)}")
+    suffix = "" if options.format == "warc" else f".{options.format}"
+    final = folder / f"{part.name}{suffix}"
+    if final.exists():
+        return None
+    # The suffix stays last, since it decides how a file is compressed.
+    started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        count = _write(store, content, started, part, options, on_share, on_problem)
+        started.replace(final)
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
+    finally:
+        _remove(started)
+    return count
+
+
+def _write(
+    store: UrlStore,
+    content: ContentStore,
+    path: Path,
+    part: Part,
+    options: PartOptions,
+    on_share: OnShare,
+    on_problem: Callable[[str, str], None],
+) -> int:
+    if options.format == "warc":
+        path.mkdir()
+        nodes = _nodes(store.zen, part, on_share, COLUMNS)
+        done = export_warc(
+            store.zen, content, path / part.name, NodeSelection(nodes=nodes), on_problem=on_problem
+        )
+        return done.records
+    sink: Sink = (
+        ParquetSink(path) if options.format == "parquet" else JsonLinesSink(open_to_write(path))
+    )
+    with closing(sink):
+        return export_urls(
+            store.zen,
+            sink,
+            NodeSelection(nodes=_nodes(store.zen, part, on_share)),
+            fields=options.fields,
+            links_of=store if options.links else None,
+        ).records
+
+
+def _nodes(
+    zen: Zen, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
+) -> NodeSource:
+    nodes = zen.nodes.scan(part.start, part.stop, names=columns)
+    with closing(nodes):
+        yield from _with_progress(nodes, part, on_share)
+    on_share(1.0)
+
+
+def _with_progress(nodes: NodeSource, part: Part, on_share: OnShare) -> NodeSource:
+    key: bytes
+    row: Row
+    for key, row in nodes:
+        on_share(part.share(key))
+        yield key, row
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,336 @@
+"""
+The file format of one URL record: its line of JSON, and files of such lines.
+
+    {"url": "https://a.example/", "fields": {"title": "A page"}, "at_ms": {"title": 1700000000000}}
+
+| key | contents |
+|---|---|
+| `url` | any spelling; the only required key |
+| `fields` | name to text |
+| `fields_base64` | name to bytes that are not UTF-8, in base64 |
+| `at_ms` | when the values were true: one number for all, or name to number; default: now |
+| `provenance` | name to where it was found |
+| `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
+| `due_at_ms` | when to fetch it again |
+| `links` | list of [url, text, rel] |
+| `facts`, `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
+
+Files whose names end in `.gz` or `.zst` are compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import itertools
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import orjson
+import zstandard
+
+from aragog.errors import ConfigError
+from aragog.urlstore.records import Fact, OutLink
+from aragog.urlstore.write_clock import MAX_AT_MS
+
+_TEXTS = ("canonical_url", "content_key", "content_hash")
+_NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
+
+
+class BadRecord(ValueError):
+    """A line that cannot be imported, and why; never raised to callers of the transfer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlRecord:
+    """The data of one URL in a file."""
+
+    url: str
+    fields: Mapping[str, bytes] = field(default_factory=dict)
+    at_ms: Mapping[str, int] = field(default_factory=dict)
+    """Of each field; a field that is missing here has the time of the import."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    canonical_url: str | None = None
+    """The URL of which this one is an alias; None: it stands for itself."""
+    canonical_at_ms: int | None = None
+    provisional: bool = False
+    due_at_ms: int | None = None
+    links: Sequence[OutLink] | None = None
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    content_key: str | None = None
+    content_hash: str | None = None
+    content_bytes: int | None = None
+
+    @property
+    def weight_bytes(self) -> int:
+        """Approximate size in memory."""
+        return 500 + sum(map(len, self.fields.values())) + 200 * len(self.links or ())
+
+
+Read = tuple[int, UrlRecord | BadRecord]
+"""The number of a line or row, from 1, and its content."""
+
+_KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64"}
+
+
+def to_json(record: UrlRecord) -> bytes:
+    """The record as one line, with its newline."""
+    texts, others = _split(record.fields)
+    tables = {
+        "fields": texts,
+        "fields_base64": others,
+        "at_ms": dict(record.at_ms),
+        "provenance": dict(record.provenance),
+        "facts": dict(record.facts),
+    }
+    raw: dict[str, Any] = {"url": record.url}
+    raw |= {name: table for name, table in tables.items() if table}
+    for name in (*_TEXTS, *_NUMBERS):
+        value = getattr(record, name)
+        if value is not None:
+            raw[name] = value
+    if record.provisional:
+        raw["provisional"] = True
+    if record.links is not None:
+        raw["links"] = [list(link) for link in record.links]
+    return orjson.dumps(raw, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def from_json(line: bytes) -> UrlRecord:
+    """
+    Parse the record of a line; keys that `to_json` writes may be missing.
+
+    Raises:
+        BadRecord: not a JSON object, an unknown key, a value of a wrong type.
+    """
+    try:
+        raw = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BadRecord(f"is not JSON: {error}") from None
+    if not isinstance(raw, dict):
+        raise BadRecord("is not a JSON object")
+    return from_mapping(raw)
+
+
+def from_mapping(raw: dict[str, Any]) -> UrlRecord:
+    """The record of a dict of plain values; see `from_json`."""
+    unknown = raw.keys() - _KEYS
+    if unknown:
+        raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))}: no such key")
+    url = raw.get("url")
+    if not isinstance(url, str) or not url:
+        raise BadRecord("url: is missing" if url is None else "url: must be a string")
+    fields = _fields(raw)
+    values: dict[str, Any] = {name: _typed(raw, name, str, "a string") for name in _TEXTS}
+    values |= {name: _instant(name, raw.get(name)) for name in _NUMBERS}
+    return UrlRecord(
+        url=url,
+        fields=fields,
+        at_ms=_times(raw.get("at_ms"), fields),
+        provenance=_table(raw, "provenance", str, "strings"),
+        provisional=bool(_typed(raw, "provisional", bool, "true or false")),
+        links=_links(raw.get("links")),
+        facts=_typed(raw, "facts", dict, "an object") or {},
+        **values,
+    )
+
+
+def _split(fields: Mapping[str, bytes]) -> tuple[dict[str, str], dict[str, str]]:
+    """Values that are text, and the others in base64."""
+    texts, others = {}, {}
+    for name, value in fields.items():
+        try:
+            texts[name] = value.decode()
+        except UnicodeDecodeError:
+            others[name] = base64.b64encode(value).decode()
+    return texts, others
+
+
+def _fields(raw: Mapping[str, Any]) -> dict[str, bytes]:
+    texts = _typed(raw, "fields", dict, "an object") or {}
+    fields = {name: _bytes(name, value) for name, value in texts.items()}
+    for name, value in _table(raw, "fields_base64", str, "strings").items():
+        try:
+            fields[name] = base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise BadRecord(f"fields_base64.{name}: is not base64") from None
+    return fields
+
+
+def _bytes(name: str, value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise BadRecord(f"fields.{name}: contains half of a surrogate pair") from None
+    raise BadRecord(f"fields.{name}: must be a string, got {type(value).__name__}")
+
+
+def _times(raw: object, fields: Mapping[str, bytes]) -> dict[str, int]:
+    if raw is None:
+        return {}
+    if isinstance(raw, dict):
+        return {str(name): _known_instant(f"at_ms.{name}", value) for name, value in raw.items()}
+    at_ms = _known_instant("at_ms", raw)
+    return dict.fromkeys(fields, at_ms)
+
+
+def _known_instant(name: str, value: object) -> int:
+    instant = _instant(name, value)
+    if instant is None:
+        raise BadRecord(f"{name}: must be a number")
+    return instant
+
+
+def _instant(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRecord(f"{name}: must be a whole number, got {value!r:.80}")
+    if not 0 <= value <= MAX_AT_MS:
+        raise BadRecord(f"{name}: {value} is out of range; instants are milliseconds since 1970")
+    return value
+
+
+def _links(raw: object) -> tuple[OutLink, ...] | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, list | tuple):
+        raise BadRecord("links: must be a list")
+    links = []
+    for link in raw:
+        parts = [link] if isinstance(link, str) else link
+        if (
+            not isinstance(parts, list | tuple)
+            or not 1 <= len(parts) <= 3
+            or not all(isinstance(part, str) for part in parts)
+        ):
+            raise BadRecord("links: each must be a URL or [url, text, rel]")
+        links.append(OutLink(*parts))
+    return tuple(links)
+
+
+def _table(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> dict[str, Any]:
+    table = _typed(raw, name, dict, "an object") or {}
+    if not all(isinstance(value, kind) for value in table.values()):
+        raise BadRecord(f"{name}: its values must be {shown}")
+    return dict(table)
+
+
+def _typed(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
+    value = raw.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise BadRecord(f"{name}: must be {shown}, got {value!r:.80}")
+    return value
+
+
+MAX_LINE_BYTES = 64 << 20
+
+
+def read_json_lines(
+    stream: BinaryIO, *, after: int = 0, max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator[Read]:
+    """
+    The non-empty lines of a stream after the first `after` lines; the last needs no newline.
+
+    A line over `max_line_bytes` is reported as bad and not kept in memory. So is the rest of a file
+    that is damaged or cut short, as far as its compression shows it.
+    """
+    for number in itertools.count(1):
+        try:
+            line, whole = _line(stream, max_line_bytes)
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            yield number, BadRecord(f"the file cannot be read from here on: {error}")
+            return
+        if not line:
+            return
+        if number <= after or not line.strip():
+            continue
+        if not whole:
+            yield number, BadRecord(f"is longer than {max_line_bytes >> 20} MiB")
+            continue
+        try:
+            yield number, from_json(line)
+        except BadRecord as error:
+            yield number, error
+
+
+def _line(stream: BinaryIO, max_line_bytes: int) -> tuple[bytes, bool]:
+    """The next line, empty at the end; False: the rest of it was skipped."""
+    line = rest = stream.readline(max_line_bytes)
+    whole = len(line) < max_line_bytes or line.endswith(b"\n")
+    while rest and not rest.endswith(b"\n"):
+        rest = stream.readline(max_line_bytes)
+    return line, whole
+
+
+class JsonLinesSink:
+    """Writes each record as a line of JSON to a stream."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, records: Sequence[UrlRecord]) -> None:
+        self._stream.write(b"".join(map(to_json, records)))
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """
+    Open a file to read; `.gz` and `.zst` files are decompressed.
+
+    Raises:
+        ConfigError: it cannot be opened.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if path.suffix == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    if path.suffix == ".zst":
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", reader)))
+    return file
+
+
+def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
+    """
+    Open a file to write, compressed if it ends in `.gz` or `.zst`; `append` adds to its end.
+
+    Raises:
+        ConfigError: it cannot be opened.
+    """
+    try:
+        file = path.open("ab" if append else "wb")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+    if path.suffix == ".gz":
+        return cast("BinaryIO", _Packed(gzip.GzipFile(fileobj=file, mode="wb"), file))
+    if path.suffix == ".zst":
+        return cast("BinaryIO", zstandard.ZstdCompressor().stream_writer(file))
+    return file
+
+
+class _Packed:
+    """A GzipFile leaves its underlying file open; this closes both."""
+
+    def __init__(self, packed: gzip.GzipFile, file: BinaryIO) -> None:
+        self._packed = packed
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        return self._packed.write(data)
+
+    def close(self) -> None:
+        self._packed.close()
+        self._file.close()

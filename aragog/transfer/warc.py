@@ -1,0 +1,294 @@
+"""
+Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
+
+A page is a `response` record with its status line and headers. The stored body is decoded, so the
+headers that described its encoding move to `X-Crawler-…` headers and Content-Length is that of the
+record, as in public crawls. A body whose headers were not kept is a `resource` record. A body that
+occurred earlier in the same export is a `revisit` with only headers (identical-payload-digest), as
+is the last check of an unchanged page (server-not-modified).
+
+Each record is a gzip member of its own. Memory is bounded by the largest page and by 65,536
+remembered digests.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Self
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.utils import Digester
+from warcio.warcwriter import WARCWriter
+
+from aragog.errors import ConfigError, CorruptContent
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash, decompress
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.nodes import facts_of, text
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
+
+MAX_FILE_BYTES = 1 << 30
+MAX_DIGESTS = 65_536
+
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+
+# They describe bytes that are not in the record.
+_ENCODING = ("content-encoding", "transfer-encoding", "content-length")
+
+COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, nodes.FACTS, *nodes.CONTENT)
+
+
+class _First(NamedTuple):
+    """Where a payload was written."""
+
+    url: str
+    date: str
+
+
+class _Page(NamedTuple):
+    """The values that all records of a page share."""
+
+    target: str
+    date: str
+    digest: str
+    head: StatusAndHeaders | None
+
+
+@dataclass(frozen=True, slots=True)
+class WarcReport:
+    """The result of an export."""
+
+    records: int
+    files: tuple[Path, ...]
+    problems: int
+    cursor: str | None
+    """Where to continue; None: the export is complete."""
+
+
+def export_warc(
+    zen: Zen,
+    content: ContentStore,
+    stem: Path,
+    selection: NodeSelection = EVERYTHING,
+    *,
+    first_file: int = 0,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    on_problem: Callable[[str, str], None] = lambda *_: None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> WarcReport:
+    """
+    Write the content of the selected pages to `stem-00000.warc.gz` and following files.
+
+    A page whose content is damaged or missing is reported with its URL and skipped. To resume, pass
+    the report's `cursor`, and as `first_file` a number that no file has yet (`next_file`).
+
+    Raises:
+        ConfigError: a file cannot be written.
+        StoreUnavailable, ContentUnavailable: the files contain complete records only.
+    """
+    problems = 0
+    with (
+        _Files(stem, first_file, max_file_bytes) as files,
+        SelectedNodes(zen, selection, COLUMNS) as selected,
+    ):
+        for row in selected:
+            url = text(row, nodes.URL)
+            if url is None or nodes.CONTENT_KEY not in row or nodes.SENTINEL not in row:
+                continue
+            try:
+                body, meta = _content(content, row)
+            except CorruptContent as error:
+                problems += 1
+                on_problem(url, str(error))
+                continue
+            files.add(url, body, meta, facts_of(row))
+            selected.taken += 1
+            on_progress(selected.taken)
+    return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)
+
+
+def next_file(stem: Path) -> int:
+    """The number after those of the files of earlier exports; 0 if there are none."""
+    return next(number for number in count() if not _file(stem, number).exists())
+
+
+def _file(stem: Path, number: int) -> Path:
+    return stem.with_name(f"{stem.name}-{number:05d}.warc.gz")
+
+
+def _content(store: ContentStore, row: Row) -> tuple[bytes, dict[str, str]]:
+    key = row[nodes.CONTENT_KEY].value.decode()
+    stored = store.get(key)
+    if stored is None:
+        raise CorruptContent(key, "is missing")
+    packed, meta = stored
+    if content_hash(packed) != text(row, nodes.CONTENT_HASH):
+        raise CorruptContent(key, "does not match its pointer")
+    return decompress(packed), dict(meta)
+
+
+class _Files:
+    """WARC files of bounded size, each starting with a `warcinfo` record."""
+
+    def __init__(self, stem: Path, first: int, max_file_bytes: int) -> None:
+        self._stem = stem
+        self._next = first
+        self._max_file_bytes = max_file_bytes
+        self._file: BinaryIO | None = None
+        self._writer: Any = None
+        self._seen: OrderedDict[str, _First] = OrderedDict()
+        self.paths: list[Path] = []
+        self.records = 0
+
+    def add(self, url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> None:
+        """The records of one page."""
+        writer = self._room()
+        page = _page(url, body, meta, facts)
+        first = self._seen.get(page.digest)
+        if first is not None and page.head is not None:
+            record = _revisit(writer, page, first, page.head)
+        else:
+            record = _whole(writer, page, body, meta)
+            self._remember(page.digest, _First(page.target, page.date))
+        self._write(writer, record)
+        checked_at_ms = _number(facts.get("attempted_at_ms"))
+        confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
+        if confirmed and page.head is not None and checked_at_ms:
+            status = _status_line(HTTPStatus.NOT_MODIFIED)
+            head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
+            again = page._replace(date=_date(checked_at_ms))
+            record = _revisit(writer, again, _First(page.target, page.date), head)
+            record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
+            self._write(writer, record)
+
+    def _write(self, writer: Any, record: Any) -> None:
+        writer.write_record(record)
+        self.records += 1
+
+    def _remember(self, digest: str, first: _First) -> None:
+        self._seen[digest] = first
+        if len(self._seen) > MAX_DIGESTS:
+            self._seen.popitem(last=False)
+
+    def _room(self) -> Any:
+        """The writer of a file that is not full yet."""
+        if self._file is not None and self._file.tell() < self._max_file_bytes:
+            return self._writer
+        self._close()
+        path = _file(self._stem, self._next)
+        try:
+            self._file = path.open("xb")
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+        self._next += 1
+        self.paths.append(path)
+        self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
+        info = {"software": "aragog", "format": "WARC File Format 1.1"}
+        self._writer.write_record(self._writer.create_warcinfo_record(path.name, info))
+        return self._writer
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+
+def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
+    fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
+    # The record's URL is the one that returned the page; facts of the last fetch apply if it did.
+    same = _number(facts.get("fetched_at_ms")) == fetched_at_ms
+    target = str(facts.get("final_url") or url) if same else url
+    digester = Digester("sha1")
+    digester.update(body)
+    return _Page(target, _date(fetched_at_ms), str(digester), _head(meta))
+
+
+def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
+    """A `response`, or a `resource` where no headers were kept."""
+    kind, content_type = "response", ""
+    if page.head is None:
+        kind, content_type = "resource", meta.get("content_type") or "application/octet-stream"
+    else:
+        page.head.replace_header("Content-Length", str(len(body)))
+    return writer.create_warc_record(
+        page.target,
+        kind,
+        payload=io.BytesIO(body),
+        length=len(body),
+        http_headers=page.head,
+        warc_headers_dict={"WARC-Date": page.date},
+        warc_content_type=content_type,
+    )
+
+
+def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
+    """Only headers, and the location of the body; warcio's profile: identical-payload-digest."""
+    return writer.create_revisit_record(
+        page.target,
+        page.digest,
+        first.url,
+        first.date,
+        http_headers=head,
+        warc_headers_dict={"WARC-Date": page.date},
+    )
+
+
+def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
+    """Status line and headers of a response; None when they were not kept."""
+    status = _number(meta.get("status"))
+    try:
+        raw_headers = json.loads(meta.get("headers") or "")
+        pairs = [(str(name), str(value)) for name, value in raw_headers]
+    except (ValueError, TypeError):
+        return None
+    if not status:
+        return None
+    headers = [
+        (f"X-Crawler-{name}" if name.lower() in _ENCODING else name, _one_line(value))
+        for name, value in pairs
+    ]
+    return StatusAndHeaders(_status_line(status), headers, "HTTP/1.1")
+
+
+def _status_line(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} Unknown"
+
+
+def _validators(head: StatusAndHeaders) -> list[tuple[str, str]]:
+    return [(n, v) for n, v in head.headers if n.lower() in ("etag", "last-modified", "date")]
+
+
+def _one_line(value: str) -> str:
+    return " ".join(value.split("\n")).replace("\r", " ").strip()
+
+
+def _number(value: object) -> int | None:
+    try:
+        return int(str(value)) if value not in (None, "") else None
+    except ValueError:
+        return None
+
+
+def _date(at_ms: int) -> str:
+    instant = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")

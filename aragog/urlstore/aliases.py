@@ -1,0 +1,78 @@
+"""The public API for aliases: list, merge and undo them, for URLs in any spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from aragog.errors import TakenDown
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.takedowns import Takedowns
+from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.alias_merger import AliasMerger
+
+
+class Aliases:
+    """The URLs that stand for the same page; threads may share an instance."""
+
+    def __init__(
+        self, merger: AliasMerger, urls: Nodes, takedowns: Takedowns, clock: WriteClock
+    ) -> None:
+        self._merger = merger
+        self._nodes = urls
+        self._takedowns = takedowns
+        self._clock = clock
+
+    def of(self, url: str) -> list[str]:
+        """URLs that stand for the same page as `url`, without the canonical one."""
+        return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
+
+    def reasons(self, url: str) -> list[str]:
+        """Why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
+        normalized = normalize(url)
+        cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
+        return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
+
+    def merge(
+        self,
+        alias_url: str,
+        canonical_url: str,
+        *,
+        at_ms: int | None = None,
+        provisional: bool = False,
+        reasons: Sequence[str] = (),
+    ) -> None:
+        """
+        Make one URL an alias of another, by evidence of `at_ms` (None: now).
+
+        Data stored under the alias moves with its timestamps. Safe to repeat and to run in any
+        order.
+
+        Raises:
+            BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
+            TakenDown: one of the two was taken down; nothing was changed.
+        """
+        now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
+        alias, canonical = normalize(alias_url), normalize(canonical_url)
+        for refused in self._takedowns.refused([alias, canonical]):
+            raise TakenDown(refused)
+        row = self._nodes.read([alias], [nodes.FACTS])[alias]
+        with self._takedowns.writing(alias, canonical, nodes.sender_of(row, alias)):
+            self._merger.merge(
+                alias,
+                canonical,
+                at_ms=at_ms,
+                now_ms=now_ms,
+                provisional=provisional,
+                reasons=tuple(reasons),
+            )
+        self._clock.deleted_at(now_ms)
+
+    def undo(self, alias_url: str) -> None:
+        """Make an alias stand for itself again; data from its own fetch moves back to it."""
+        now_ms = self._clock.now_ms()
+        self._merger.undo(normalize(alias_url), now_ms)
+        self._clock.deleted_at(now_ms)

@@ -1,1 +1,0 @@
-"""Aliases: URLs that stand for the same page as their canonical URL."""

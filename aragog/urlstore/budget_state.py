@@ -1,0 +1,90 @@
+"""
+The stored state of crawl budgets, shared by all beats and workers: who runs a tick, and the
+budget of each domain that has more refreshes due than its rate allows.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping, Sequence
+
+from aragog.urlstore.crawl_budget import Budget
+from aragog.zen.graph import Zen
+
+_VALUE = b"i:v"
+_BUDGET = struct.Struct(">qqddq")
+
+
+class BudgetState:
+    """Small cells in the table of unique values; reading and writing are one round trip each."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._zen = zen
+        self._registry = zen.registry
+
+    def _row(self, kind: bytes, name: str) -> bytes:
+        """
+        A key that cannot collide with a property of a graph.
+
+        It is in the first file, or, while that is damaged, in the next one; the state then starts
+        empty.
+        """
+        first = self._registry.open_bucket()
+        return bytes([first]) + b"budget\0" + kind + b"\0" + name.encode()
+
+    def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
+        """
+        Seconds since the last tick of that name, for one caller; None: it is too soon.
+
+        Of two concurrent callers one gets the tick. The very first caller gets `least_s`.
+        """
+        row = self._row(b"tick", name)
+        cell = self._registry.get(row, [_VALUE]).get(_VALUE)
+        passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
+        # A clock that was set back must not stop the ticks.
+        if 0 <= passed_ms < least_s * 1000:
+            return None
+        tick = now_ms.to_bytes(8) + os.urandom(4)
+        if not self._registry.check_and_put(row, _VALUE, cell.value if cell else None, tick):
+            return None
+        return max(passed_ms / 1000, least_s)
+
+    def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
+        """The budget of each domain; a new one for a domain that has none."""
+        rows = {self._row(b"domain", domain): domain for domain in domains}
+        result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
+        return {
+            domain: _budget(result[key][_VALUE].value) if key in result else Budget()
+            for key, domain in rows.items()
+        }
+
+    def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
+        """Store the budgets that a tick leaves; the last writer wins."""
+        self._registry.put_many(
+            [
+                (self._row(b"domain", domain), {_VALUE: _packed(budget)}, now_ms)
+                for domain, budget in budgets.items()
+            ]
+        )
+
+    def bookmark(self, name: str) -> str | None:
+        """The stored position of a walk; None: it starts at the beginning."""
+        cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
+        return cell.value.decode() if cell and cell.value else None
+
+    def set_bookmark(self, name: str, cursor: str, now_ms: int) -> None:
+        """Store the position of a walk."""
+        row = self._row(b"walk", name)
+        self._registry.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
+
+
+def _packed(budget: Budget) -> bytes:
+    return _BUDGET.pack(
+        budget.booked_ms, budget.free_ms, budget.price_s, budget.age_s, budget.at_ms
+    )
+
+
+def _budget(cell: bytes) -> Budget:
+    """Decode a budget; a cell that another version wrote gives a new budget."""
+    return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

@@ -1,0 +1,209 @@
+"""
+Crawl budgets: choose a domain's refreshes when its rate does not allow all that are due. Pure.
+
+Serving due pages in order would give all pages of an overloaded domain the same interval: pages
+that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh.
+So a fetch has a shadow price, in seconds of freshness that it must gain. Fetching a page of change
+rate λ that was last compared T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The price is
+the one at which as many pages qualify as the domain's share of its rate allows; the result is the
+best allocation of Cho and Garcia-Molina (see `refresh`), for any distribution of rates.
+
+A controller finds the price. It rises while more pages qualify than the rate allows, or while
+postponed pages wait too long, and falls while fewer qualify; by a factor e in about a quarter of
+the domain's usual interval, so a peak of an hour hardly changes it. The allowed rate is always
+used: if few pages gain as much as the price, the best of the others are fetched too.
+
+Every page is fetched eventually. A page that gains less than the price is considered again when it
+will gain it, when its age has doubled, or after `LONGEST_WAIT_S`; at `HOPELESS_AGES` times the
+domain's usual interval it is fetched regardless of its gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aragog.urlstore.records import Due
+from aragog.urlstore.refresh_policy import DAY_S, RefreshState, ratio
+
+LEAST_PRICE_S = 60.0
+"""Below this price a fetch is free."""
+MOST_PRICE_S = 30 * DAY_S
+HOPELESS_AGES = 6
+_HOPELESS_PRICES = 200
+LONGEST_WAIT_S = 30 * DAY_S
+
+# Postponed pages may wait this share of the domain's usual interval.
+_QUEUE_SHARE = 0.02
+# They are scheduled at most this share of it ahead: the price rises meanwhile, for them too.
+_BOOKED_SHARE = 0.1
+# The price changes by a factor e in this share of the domain's usual interval, at most.
+_PACE_SHARE = 0.25
+_LARGEST_STEP = 0.5
+# Each fetched page has this weight in the moving mean of the usual interval.
+_AGE_WEIGHT = 0.01
+# A page that had changed at each of this many checks is assumed to change before every check.
+_PATIENCE_LOOKS = 5
+
+
+class Budget(NamedTuple):
+    """The state of a domain's refreshes that is kept from tick to tick."""
+
+    booked_ms: int = 0
+    """The time up to which refreshes were postponed, one after another."""
+    free_ms: int = 0
+    """When the next refresh may start; only where the rate is the limit."""
+    price_s: float = 0.0
+    """Seconds of freshness that a fetch must gain; 0: all due pages are fetched."""
+    age_s: float = 0.0
+    """Moving mean of the time since fetched pages were last compared; 0: none was fetched yet."""
+    at_ms: int = 0
+    """When this state was written."""
+
+    @property
+    def hopeless_s(self) -> float:
+        """At this age a page is fetched regardless of its gain."""
+        return min(_HOPELESS_PRICES * self.price_s, HOPELESS_AGES * self.age_s or math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Rationed:
+    """The decision about a domain's due URLs."""
+
+    go: list[Due]
+    """Best first."""
+    later: list[tuple[Due, int]]
+    """Each with the time to which it is postponed."""
+    budget: Budget
+    """The same object if there is nothing to store."""
+
+
+def ration(
+    due: Sequence[Due], budget: Budget, *, rate_per_s: float, now_ms: int, tick_s: float
+) -> Rationed:
+    """
+    Divide a domain's refresh rate among its due URLs until the next tick.
+
+    Args:
+        due: its URLs that are due, each with its refresh state if it has one.
+        budget: as the last tick left it.
+        rate_per_s: refreshes a second, above 0.
+        now_ms: since the epoch.
+        tick_s: until the next tick.
+    """
+    step_ms = 1000 / rate_per_s
+    free_ms = max(float(budget.free_ms), float(now_ms))
+    most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
+    if len(due) <= most and not budget.price_s:
+        # The usual case: all are fetched, and only a rate below a fetch a tick must be stored.
+        slow = bool(due) and step_ms > tick_s * 1000
+        charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
+        return Rationed(list(due), [], charged if slow else budget)
+    ranked = sorted(
+        ((marginal_freshness_s(page.state, budget, now_ms), page) for page in due),
+        key=lambda w: -w[0],
+    )
+    go, rest = ranked[:most], ranked[most:]
+    later: list[tuple[Due, int]] = []
+    start_ms = _from_ms(budget, now_ms, tick_s)
+    booked = 0
+    for gain_s, page in rest:
+        if gain_s >= budget.price_s:
+            later.append((page, int(start_ms + booked * step_ms)))
+            booked += 1
+        else:
+            wait_s = max(_until_gain_s(page.state, budget, now_ms), tick_s)
+            later.append((page, now_ms + int(wait_s * 1000)))
+    after = budget._replace(
+        booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
+        free_ms=int(free_ms + len(go) * step_ms),
+        age_s=_usual_age_s(budget.age_s, [page for _, page in go], now_ms),
+        at_ms=now_ms,
+    )
+    ready = sum(1 for gain_s, _ in ranked if gain_s >= budget.price_s)
+    allowed = max(rate_per_s * tick_s, 1.0)
+    price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
+    return Rationed([page for _, page in go], later, after._replace(price_s=price_s))
+
+
+def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
+    """When the next postponed URL is due; the next tick if that would be too far ahead."""
+    first_ms = now_ms + tick_s * 1000
+    if not budget.age_s:
+        return max(first_ms, float(budget.booked_ms))
+    last_ms = now_ms + max(_BOOKED_SHARE * budget.age_s, 4 * tick_s) * 1000
+    return float(budget.booked_ms) if first_ms < budget.booked_ms < last_ms else first_ms
+
+
+def marginal_freshness_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+    """
+    Seconds of freshness that fetching a page now gains.
+
+    A page that was never compared, or that fails, always qualifies: its waits are long already.
+    """
+    if state is None or not state.compared_at_ms or state.gone or state.failures:
+        return 2 * budget.price_s
+    age_s = _age_s(state, now_ms)
+    rate = hopeful_rate(state)
+    steps = rate * age_s
+    # The series, where rounding would lose the difference.
+    bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
+    if budget.price_s and age_s >= budget.hopeless_s:
+        return max(bought_s, budget.price_s * age_s / budget.hopeless_s)
+    return bought_s
+
+
+def hopeful_rate(state: RefreshState) -> float:
+    """
+    Changes a second; an optimistic (low) estimate while there are few observations.
+
+    A page that is assumed to change too fast is rarely checked, so wrong estimates would never be
+    corrected; uncertainty therefore counts for the page. For a page that had changed at each of
+    many checks, each further check counts against it.
+    """
+    rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
+    always = state.checks - state.changes < 0.5
+    return rate * (1 + max(state.checks - _PATIENCE_LOOKS, 0)) if always else rate
+
+
+def _age_s(state: RefreshState, now_ms: int) -> float:
+    return max(now_ms - state.compared_at_ms, 0) / 1000
+
+
+def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+    """How long to postpone a page that gains less than the price now."""
+    if state is None:
+        return 0.0
+    age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
+    gain = rate * budget.price_s
+    gains_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
+    at_s = min(gains_at_s, budget.hopeless_s, 2 * age_s, age_s + LONGEST_WAIT_S)
+    return at_s - age_s
+
+
+def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
+    for page in pages:
+        if page.state is not None and page.state.compared_at_ms:
+            its_s = _age_s(page.state, now_ms)
+            age_s += (its_s - age_s) * _AGE_WEIGHT if age_s else its_s
+    return age_s
+
+
+def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
+    """The new price; `excess` is the share of pages that were ready beyond the limit."""
+    if not after.age_s:
+        return before.price_s
+    waiting_s = (after.booked_ms - after.at_ms) / 1000 - tick_s
+    if waiting_s > 0 and excess >= 0:
+        allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
+        excess = (waiting_s - allowed_s) / allowed_s
+    excess = min(max(excess, -1.0), 1.0)
+    # No page was due between two ticks that saw the domain: its share was not used.
+    passed_s = tick_s
+    if excess < 0 and before.at_ms:
+        passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
+    step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _LARGEST_STEP)
+    price_s = max(before.price_s, LEAST_PRICE_S if excess > 0 else 0.0) * math.exp(step)
+    return min(price_s, MOST_PRICE_S) if price_s >= LEAST_PRICE_S else 0.0

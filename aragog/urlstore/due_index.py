@@ -1,0 +1,166 @@
+"""
+The due index: the URLs to fetch again, soonest first.
+
+A row is valid if its node's `s:due` holds the same time. A claim is a cell of the row that is taken
+by check-and-put and expires: a URL that was claimed but never written becomes due again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import text
+from aragog.urlstore.records import Due
+from aragog.urlstore.writing.next_fetch import state_of
+from aragog.zen.graph import Zen
+from aragog.zen.indexes import DueEntry
+from aragog.zen.mutations import Mutation, put_due, put_properties
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row, newest_ms
+
+_URL = b"i:u"
+_CLAIM = b"i:c"
+_YOUNG_MS = 600_000
+"""A row is written before its node; one younger than this may still become valid."""
+
+
+def due_cell(due_at_ms: int | None) -> bytes:
+    """The node's cell."""
+    return b"" if due_at_ms is None else b"%d" % due_at_ms
+
+
+def due_put(url: str, due_at_ms: int, now_ms: int) -> Mutation:
+    """The index row of a URL."""
+    return put_due(node_id(url), due_at_ms, {_URL: url.encode()}, now_ms)
+
+
+class DueIndex:
+    """Schedules and claims due URLs."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._zen = zen
+        self._index = zen.due_times
+        self._nodes = zen.nodes
+
+    def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
+        """Make a canonical URL due at a time, or never; replaces the earlier schedule."""
+        old = text(self._nodes.get(node_id(url), [nodes.DUE]), nodes.DUE)
+        puts: list[Mutation] = [
+            put_properties(node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
+        ]
+        if due_at_ms is not None:
+            puts.insert(0, due_put(url, due_at_ms, now_ms))
+        self._zen.mutate(puts)
+        if old and old != str(due_at_ms):
+            self._index.delete_many([(node_id(url), int(old), now_ms)])
+
+    def oldest_ms(self, now_ms: int) -> int | None:
+        """When the oldest row that is due and not claimed became due; None: there is none."""
+        oldest = None
+        for bucket in self._index.buckets:
+            if not self._index.serves(bucket):
+                continue
+            with closing(self._index.until(bucket, oldest or now_ms + 1)) as entries:
+                for entry in entries:
+                    if not _is_claimed(entry.kept, now_ms):
+                        oldest = entry.due_at_ms
+                        break
+        return oldest
+
+    def postpone(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
+        """
+        Give claimed URLs another due time, unless they were rescheduled since the claim.
+
+        Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
+        """
+        ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
+        rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
+        same = [
+            (page_id, due, at_ms)
+            for page_id, (due, at_ms) in ids.items()
+            if text(rows.get(page_id, {}), nodes.DUE) == str(due.due_at_ms)
+            and at_ms != due.due_at_ms
+        ]
+        if same:
+            index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
+            cells: list[Mutation] = [
+                put_properties(page_id, {nodes.DUE: due_cell(at_ms)}, now_ms)
+                for page_id, _, at_ms in same
+            ]
+            self._zen.mutate([*index, *cells])
+            entries = [(page_id, due.due_at_ms, now_ms) for page_id, due, _ in same]
+            self._index.delete_many(entries)
+
+    def claim(
+        self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
+    ) -> list[Due]:
+        """
+        Up to `limit` URLs that are due at `now_ms`, each for one caller until `lease_s` has passed.
+
+        With `upto_ms` only those that were due by then. Approximately soonest first: each of the
+        sixteen buckets contributes its share.
+        """
+        result: list[Due] = []
+        claim = (now_ms + int(lease_s * 1000)).to_bytes(8) + os.urandom(4)
+        buckets = self._index.buckets
+        for bucket in buckets:
+            share = -(-(limit - len(result)) // (len(buckets) - bucket))
+            result += self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
+        return sorted(result, key=lambda due: due.due_at_ms)
+
+    def _claim_in(
+        self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int
+    ) -> list[Due]:
+        claimed: list[Due] = []
+        waste: list[tuple[bytes, int, int]] = []
+        if limit <= 0 or not self._index.serves(bucket):
+            return claimed
+        with closing(self._index.until(bucket, upto_ms + 1)) as entries:
+            batch: list[DueEntry] = []
+            for entry in entries:
+                if not _is_claimed(entry.kept, now_ms):
+                    batch.append(entry)
+                if len(batch) >= limit - len(claimed):
+                    claimed += self._take(batch, claim, now_ms, waste)
+                    batch = []
+                if len(claimed) >= limit:
+                    break
+            claimed += self._take(batch, claim, now_ms, waste)
+        if waste:
+            self._index.delete_many(waste)
+        return claimed
+
+    def _take(
+        self,
+        batch: list[DueEntry],
+        claim: bytes,
+        now_ms: int,
+        waste: list[tuple[bytes, int, int]],
+    ) -> list[Due]:
+        ids = [entry.node_id for entry in batch]
+        rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
+        good: list[DueEntry] = []
+        for entry in batch:
+            due_at_ms, page_id, row = entry
+            if _URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):
+                good.append(entry)
+            elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
+                waste.append((page_id, due_at_ms, newest_ms(row)))
+        checks = [
+            (entry, _CLAIM, cell.value if (cell := entry.kept.get(_CLAIM)) else None, claim)
+            for entry in good
+        ]
+        won = self._index.check_and_put_many(checks) if checks else []
+        return [
+            Due(row[_URL].value.decode(), due_at_ms, state_of(rows[page_id]))
+            for (due_at_ms, page_id, row), ok in zip(good, won, strict=True)
+            if ok
+        ]
+
+
+def _is_claimed(row: Row, now_ms: int) -> bool:
+    cell = row.get(_CLAIM)
+    return cell is not None and int.from_bytes(cell.value[:8]) > now_ms

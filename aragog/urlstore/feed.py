@@ -1,0 +1,246 @@
+"""
+The change feed: what changed on pages that were fetched again, kept for a limited time.
+
+A batch of pages with any change writes one row, keyed by time, before the nodes that changed; a
+batch without changes writes nothing. After a crash between the two, the batch is written again and
+its changes are reported twice; they are never lost. Rows become visible to readers shortly after
+their timestamp, so that readers do not miss rows that are written slightly late. A cursor is the
+key of the last change that was read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
+from typing import Literal
+
+import orjson
+
+from aragog.clock import Clock
+from aragog.errors import BadInput, CorruptRow
+from aragog.urls.domain import host as host_of
+from aragog.urlstore.records import ListPage
+from aragog.urlstore.webhook_registry import WebhookRegistry
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.graph import Zen
+from aragog.zen.log import TimeLog
+from aragog.zen.mutations import Mutation, append_log
+from aragog.zen.properties import Row
+
+ChangeKind = Literal["new", "changed", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The differences that one fetch found to the stored page."""
+
+    url: str
+    """The canonical URL."""
+    at_ms: int
+    """When it was fetched."""
+    kind: ChangeKind
+    """`new` (a watched page's first fetch), `changed`, or `gone` (given up)."""
+    fields: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """Name to its old and new value, as stored; None: there was none, or it is too long."""
+    owners: tuple[str, ...] = ()
+    """The owners that watched the page then."""
+    cursor: str = ""
+    """The cursor to continue after this change."""
+
+
+SETTLE_MS = 2000
+"""How long after its timestamp a row becomes visible."""
+MAX_VALUE_BYTES = 4096
+"""Longer values are left out of the feed; the record has them."""
+
+_COLUMN = b"l:v"
+_MOST_TRIES = 3
+_DELETE_ROWS = 1000
+_CURSOR_BYTES = 20
+
+
+def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
+    """The row of a batch's changes."""
+    entries = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
+    nonce = os.urandom(8)
+    return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
+
+
+def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
+    """
+    Write the row of a batch's changes.
+
+    If that took so long that readers may have passed its timestamp, the row is written again.
+    """
+    for _ in range(_MOST_TRIES):
+        now_ms = clock.now_ms()
+        zen.mutate([changes_put(zen.log, changes, now_ms)])
+        if clock.now_ms() - now_ms < SETTLE_MS / 2:
+            return
+
+
+def shown(value: bytes | None) -> str | None:
+    """A field's value as shown in the feed."""
+    if value is None or len(value) > MAX_VALUE_BYTES:
+        return None
+    return value.decode("utf-8", "replace")
+
+
+class Changes:
+    """Reads the feed in the order of its rows, and deletes old changes."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._log = zen.log
+
+    def end(self, now_ms: int) -> str:
+        """The cursor after all changes that can be read now."""
+        return (now_ms - SETTLE_MS + 1).to_bytes(8).hex() + "00" * (_CURSOR_BYTES - 8)
+
+    def page(
+        self,
+        cursor: str | None,
+        now_ms: int,
+        limit: int,
+        *,
+        owner: str | None = None,
+        host: str | None = None,
+    ) -> ListPage[Change]:
+        """
+        Up to `limit` changes after the cursor (None: from the oldest kept), and the next cursor.
+
+        The next cursor is never None, because the feed continues. With an owner or a host, one call
+        examines at most 10,000 changes, so a page may be empty and still have a new cursor.
+
+        Raises:
+            BadInput: the cursor is not one of this feed.
+        """
+        result: list[Change] = []
+        last = cursor or "00" * _CURSOR_BYTES
+        for looked, change in enumerate(self._after(_opened(last), now_ms)):
+            if len(result) == limit or looked == 10_000:
+                break
+            last = change.cursor
+            if owner is not None and owner not in change.owners:
+                continue
+            if host is not None and host_of(change.url) != host:
+                continue
+            result.append(change)
+        return ListPage(result, last)
+
+    def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
+        stop = now_ms - SETTLE_MS + 1
+        lists = [self._bucket(bucket, beyond, stop) for bucket in self._log.buckets]
+        try:
+            for at, row in merge(*lists, key=lambda item: item[0]):
+                for change in _unpacked(at, row):
+                    if bytes.fromhex(change.cursor) > beyond:
+                        yield change
+        finally:
+            for rows in lists:
+                rows.close()
+
+    def _bucket(
+        self, bucket: int, beyond: bytes, stop: int
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """(time and nonce, row) of one bucket, in order."""
+        low, high = beyond[:16], max(stop, 0).to_bytes(8)
+        if low < high:
+            with closing(self._log.between(bucket, low, high)) as rows:
+                yield from rows
+
+    def purge(self, is_gone: Callable[[str], bool]) -> int:
+        """
+        Delete the changes of URLs for which `gone` is true; returns their number.
+
+        The other changes of their row keep their cursors.
+        """
+        count = 0
+        for bucket in self._log.buckets:
+            if not self._log.serves(bucket):
+                continue
+            with closing(self._log.all(bucket)) as rows:
+                for key, row in rows:
+                    entries = orjson.loads(row[_COLUMN].value)
+                    kept = [entry if entry and not is_gone(entry[0]) else None for entry in entries]
+                    if kept != entries:
+                        count += sum(map(bool, entries)) - sum(map(bool, kept))
+                        cells = {_COLUMN: orjson.dumps(kept)}
+                        self._log.replace(bucket, key, cells, row[_COLUMN].at_ms)
+        return count
+
+    def sweep(self, before_ms: int) -> int:
+        """Delete rows older than that; returns their number. At most 1,000 a bucket and call."""
+        count = 0
+        for bucket in self._log.buckets:
+            if not self._log.serves(bucket):
+                continue
+            with closing(self._log.between(bucket, b"", max(before_ms, 0).to_bytes(8))) as rows:
+                keys = [(key, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
+            if keys:
+                self._log.delete_many(bucket, keys)
+                count += len(keys)
+        return count
+
+
+def _opened(cursor: str) -> bytes:
+    try:
+        opened = bytes.fromhex(cursor)
+    except ValueError as error:
+        raise BadInput(f"cursor: {cursor[:80]!r} is not a cursor of the change feed") from error
+    if len(opened) != _CURSOR_BYTES:
+        raise BadInput(f"cursor: {cursor[:80]!r} is not a cursor of the change feed")
+    return opened
+
+
+def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
+    try:
+        entries = orjson.loads(row[_COLUMN].value)
+        for number, entry in enumerate(entries):
+            if entry is None:  # was taken down
+                continue
+            url, at_ms, kind, fields, owners = entry
+            both = {name: (before, now) for name, (before, now) in fields.items()}
+            cursor = (at + number.to_bytes(4)).hex()
+            yield Change(url, at_ms, kind, both, tuple(owners), cursor)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptRow("f", at.hex(), f"cannot be read: {error}") from error
+
+
+class Feed:
+    """Reads the change feed and removes old changes; threads may share it."""
+
+    def __init__(self, zen: Zen, clock: WriteClock) -> None:
+        self.webhooks = WebhookRegistry(zen)
+        self._changes = Changes(zen)
+        self._clock = clock
+
+    def changes(
+        self,
+        cursor: str | None = None,
+        limit: int = 100,
+        *,
+        owner: str | None = None,
+        host: str | None = None,
+    ) -> ListPage[Change]:
+        """
+        Changes after the cursor (None: since the oldest kept), and the next cursor.
+
+        Of all pages, of those that `owner` watched then, or of one host. Each change is returned at
+        least once; a page may be empty though there is more after its cursor.
+
+        Raises:
+            BadInput: the cursor is not one of this feed.
+        """
+        return self._changes.page(cursor, self._clock.now_ms(), limit, owner=owner, host=host)
+
+    def end(self) -> str:
+        """The cursor after all changes that can be read now."""
+        return self._changes.end(self._clock.now_ms())
+
+    def sweep(self, kept_s: float) -> int:
+        """Delete changes older than `kept_s` seconds; returns the number of deleted rows."""
+        return self._changes.sweep(self._clock.now_ms() - int(kept_s * 1000))

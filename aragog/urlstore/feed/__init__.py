@@ -1,1 +1,0 @@
-"""The change feed of a UrlStore, and its webhooks."""

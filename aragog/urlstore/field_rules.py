@@ -1,0 +1,131 @@
+"""
+The rules for field names and values that the store accepts. Pure.
+
+Two names that a person cannot tell apart must not be two fields: readers would trust the wrong one.
+`lookalike_problem` refuses spellings that hide something; `skeleton` maps the names that are left
+to what they look like, after the idea of Unicode TR39 section 4, to compare them with names that
+have an owner.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+
+from aragog.errors import InvalidField
+from aragog.settings import StoreSettings
+
+_MANY_NAMES = 10_000
+"""Names remembered as good: a team's fields are few, and the same on every page."""
+
+
+class FieldRules:
+    """The limits of names and values, from the settings."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._max_name_bytes = settings.max_field_name_bytes
+        self._max_bytes = settings.max_field_bytes
+        self._good_names: set[str] = set()
+
+    def check(self, fields: Mapping[str, bytes]) -> None:
+        """
+        Return if every name and value may be stored.
+
+        Raises:
+            InvalidField: naming the limit, the setting it is from, and the remedy.
+        """
+        for name, value in fields.items():
+            if name not in self._good_names:
+                self.check_name(name)
+                if len(self._good_names) < _MANY_NAMES:
+                    self._good_names.add(name)
+            if not isinstance(value, bytes):
+                raise InvalidField(name, f"its value must be bytes, got {type(value).__name__}")
+            if len(value) > self._max_bytes:
+                raise InvalidField(
+                    name,
+                    f"its value has {len(value)} bytes, the limit is {self._max_bytes} "
+                    "(store.max_field_bytes); put large values in the content store",
+                )
+
+    def check_name(self, name: str) -> None:
+        """
+        Return if a field may be called `name`.
+
+        Raises:
+            InvalidField: empty, too long, reserved, with control characters, or written so that it
+                could be mistaken for another name.
+        """
+        if not name or name == "_":
+            raise InvalidField(name, "a field's name is one character at least, and not '_'")
+        if not name.isprintable():
+            raise InvalidField(name, "its name holds a character that cannot be printed")
+        if reason := lookalike_problem(name):
+            raise InvalidField(name, reason)
+        if len(name) * 4 > self._max_name_bytes:
+            length = len(name.encode("utf-8", "replace"))
+            if length > self._max_name_bytes:
+                raise InvalidField(
+                    name,
+                    f"its name has {length} bytes, the limit is {self._max_name_bytes} "
+                    "(store.max_field_name_bytes); shorten it",
+                )
+
+
+# ruff: noqa: RUF001 - the characters that look alike are the subject
+
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    *map(chr, range(0xFE00, 0xFE10)),
+    *map(chr, range(0x180B, 0x1810)),
+    *map(chr, range(0xE0100, 0xE01F0)),
+}
+"""Printable for Python, but shown as nothing or as a blank: fillers and variation selectors."""
+
+_WITH_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
+"""Scripts that are written together with Latin letters and do not look like them."""
+
+_LOOKS = {
+    "a": "аΑαɑ", "b": "вВьЬΒƄᏏ", "c": "сСϲᏟⅽ", "d": "ԁᏧ", "e": "еЕΕεҽᎬ", "f": "ϝƒ", "g": "ɡցԌ",
+    "h": "һнНΗհᎻ", "i": "іІΙιıɩᎥ", "j": "јЈյᎫ", "k": "кКΚκᏦ", "l": "ӏӀ|1IⅼᏞ", "m": "мМΜᎷ",
+    "n": "пΝηոՈ", "o": "оОΟοօ0Օ", "p": "рРΡρᏢ", "q": "ԛզ", "r": "гᎡ", "s": "ѕЅᏚՏ", "t": "тТΤτᎢ",
+    "u": "иυսՍ", "v": "ѵѴνᏙ", "w": "ԝԜωᎳ", "x": "хХΧχ", "y": "уУΥγүҮ", "z": "ΖᏃ", ".": "․·‧ꓸ٠۰",
+    "-": "‐‑‒–—−", "_": "ˍ", ":": "ː∶׃", "/": "⁄∕",
+}  # fmt: skip
+_LOOKS_LIKE = str.maketrans({char: like for like, chars in _LOOKS.items() for char in chars})
+"""Letters and signs that are shown like those of ASCII in common fonts."""
+
+
+def lookalike_problem(name: str) -> str | None:
+    """Why a name could be mistaken for another one, with the remedy; None: it cannot."""
+    if name != name.strip():
+        return "its name begins or ends with a blank; remove it"
+    if not unicodedata.is_normalized("NFKC", name):
+        return (
+            f"its name is not in Unicode's form NFKC; use {unicodedata.normalize('NFKC', name)!r}"
+        )
+    if hidden := _INVISIBLE.intersection(name):
+        codes = ", ".join(f"U+{ord(char):04X}" for char in sorted(hidden))
+        return f"its name holds a character that is not shown ({codes}); remove it"
+    if not name.isascii():
+        for part in name.split("."):
+            if len(scripts := _scripts(part)) > 1:
+                return (
+                    f"{part!r} in its name mixes letters of {' and '.join(sorted(scripts))}, "
+                    "which look alike; use one alphabet between two dots"
+                )
+    return None
+
+
+@lru_cache(maxsize=4096)
+def skeleton(name: str) -> str:
+    """What a name looks like: names with one skeleton can be mistaken for each other."""
+    looks = unicodedata.normalize("NFKC", name.strip()).translate(_LOOKS_LIKE).casefold()
+    return looks.translate(_LOOKS_LIKE)
+
+
+def _scripts(part: str) -> set[str]:
+    """The alphabets of a part's letters, apart from those that are written with Latin letters."""
+    names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
+    return names.difference(_WITH_LATIN)

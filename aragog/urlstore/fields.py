@@ -1,0 +1,197 @@
+"""
+Write the fields of one page.
+
+Writes with a condition are serialized by a lock in a cell of the node, which expires. HBase
+compares one cell and puts one cell, so the version is compared under a lock. The lock does not
+delay writers without a condition; a version that they set is noticed up to the moment of the
+comparison.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+import orjson
+
+from aragog.clock import Clock
+from aragog.errors import VersionConflict
+from aragog.settings import StoreSettings
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.field_rules import FieldRules
+from aragog.urlstore.hosts import host_put
+from aragog.urlstore.nodes import Nodes, from_column, text
+from aragog.urlstore.record_reader import BASE
+from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
+from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.next_fetch import renewed
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_properties
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+
+LOCK_MS = 10_000
+
+
+class Conditional:
+    """Writes to a node if it has the expected version."""
+
+    def __init__(self, zen: Zen, clock: Clock) -> None:
+        self._zen = zen
+        self._properties = zen.nodes
+        self._lock = zen.nodes.lock(nodes.LOCK, LOCK_MS, clock)
+
+    def write(self, url: str, expected: str, puts: Sequence[Mutation]) -> None:
+        """
+        Write `puts` if the node of `url` has the version `expected`; "" means no version.
+
+        Raises:
+            VersionConflict: it has another version, or is being written; nothing changed.
+        """
+        row = node_id(url)
+        token = self._lock.acquire(row)
+        if token is None:
+            raise VersionConflict(url, expected, "one that is being written")
+        try:
+            version = text(self._properties.get(row, [nodes.VERSION]), nodes.VERSION) or ""
+            if version != expected:
+                raise VersionConflict(url, expected, version)
+            self._zen.mutate(puts)
+        finally:
+            self._lock.release(row, token)
+
+
+class Fields:
+    """Sets, deletes and replaces fields of the page that a URL leads to."""
+
+    def __init__(
+        self, zen: Zen, settings: StoreSettings, takedowns: Takedowns, clock: WriteClock
+    ) -> None:
+        self._zen = zen
+        self._properties = zen.nodes
+        self._nodes = Nodes(zen)
+        self._rules = FieldRules(settings)
+        self._settings = settings
+        self._takedowns = takedowns
+        self._conditional = Conditional(zen, clock.clock)
+        self._clock = clock
+
+    def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None,
+        provenance: Mapping[str, str],
+        if_version: str | None,
+    ) -> str:
+        """`UrlStore.put`."""
+        self._rules.check(fields)
+        at_ms = self._clock.instant(at_ms)
+        normalized, now_ms = normalize(url), self._clock.now_ms()
+        past = [nodes.history_column(f) for f in fields if f in self._settings.history]
+        columns = [*BASE, *past, *map(nodes.field_column, fields)]
+        canonical, row = self._nodes.resolve(normalized, columns)
+        check_not_taken_down(canonical, row)
+        version = os.urandom(8).hex()
+        puts = self._puts(canonical, row, fields, provenance, at_ms)
+        puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
+        with self._takedowns.writing(normalized, canonical):
+            if nodes.SENTINEL not in row:
+                self._zen.mutate([host_put(canonical, now_ms)])
+            if if_version is None:
+                self._zen.mutate(puts)
+            else:
+                self._conditional.write(canonical, if_version, puts)
+        return version
+
+    def _puts(
+        self,
+        canonical: str,
+        row: Row,
+        fields: Mapping[str, bytes],
+        provenance: Mapping[str, str],
+        at_ms: int,
+    ) -> list[Mutation]:
+        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
+        for name, value in fields.items():
+            cells[nodes.field_column(name)] = value
+            cells[from_column(name)] = provenance.get(name, "").encode()
+            if name in self._settings.history:
+                column, length = nodes.history_column(name), self._settings.history_length
+                new = nodes.history_with(nodes.history_of(row, name), value, at_ms, length)
+                if new is not None:
+                    cells[column] = new
+        return [put_properties(node_id(canonical), cells, at_ms)]
+
+    def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
+        """`UrlStore.delete_fields`."""
+        self.check_names(names := list(names))
+        at_ms = self._clock.instant(at_ms)
+        normalized, now_ms = normalize(url), self._clock.now_ms()
+        canonical, row = self._nodes.resolve(normalized, BASE)
+        check_not_taken_down(canonical, row)
+        columns = [
+            column_of(name) for name in names for column_of in (nodes.field_column, from_column)
+        ]
+        if columns:
+            self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
+            self._clock.deleted_at(min(at_ms, now_ms))
+        version = os.urandom(8).hex()
+        if nodes.SENTINEL in row:
+            self._zen.mutate(
+                [put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
+            )
+        return version
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """
+        Check that a field may have each of these names.
+
+        Raises:
+            InvalidField: one is not accepted.
+        """
+        for name in names:
+            self._rules.check_name(name)
+
+    def replace(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        provenance: Mapping[str, str],
+        *,
+        at_ms: int,
+    ) -> set[str]:
+        """
+        Replace the pipeline's fields of a page, extracted again from its content of `at_ms`.
+
+        Fields that the pipeline found earlier but no longer finds are deleted; newer fields, and
+        fields of other writers, stay. Returns the names of the changed fields. Safe to repeat.
+
+        Raises:
+            InvalidField, TakenDown: nothing was written.
+        """
+        self._rules.check(fields)
+        canonical, row = self._nodes.follow([normalized := normalize(url)], None)[normalized]
+        check_not_taken_down(canonical, row)
+        before = nodes.facts_of(row, nodes.PROVENANCE)
+        now_ms = self._clock.now_ms()
+        cells, gone, changed = renewed(row, fields, before, at_ms)
+        sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
+        cells[nodes.PROVENANCE] = orjson.dumps(sources)
+        if gone:
+            # First: after the new version's mark is written, this code does not run again.
+            columns = [nodes.field_column(name) for name in gone]
+            self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
+        at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
+        version = {nodes.VERSION: os.urandom(8).hex().encode()}
+        sender = nodes.sender_of(row, canonical)
+        with self._takedowns.writing(normalized, canonical, sender):
+            self._zen.mutate(
+                [
+                    put_properties(node_id(canonical), cells, at),
+                    put_properties(node_id(canonical), version, now_ms),
+                ]
+            )
+        return changed | gone

@@ -1,0 +1,103 @@
+"""
+Freshness statistics: the age of stored pages by type, and the share refreshed in time.
+
+Computed from a sample: keys are hashes, so the pages behind a few random keys represent all pages.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import alias_of, facts_of, text
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.writing.next_fetch import state_of
+from aragog.zen.codec import ID_BYTES
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
+
+SAMPLE = 1000
+"""Rows sampled: a share of one half is accurate to within 3 %. About 15 ms on SQLite."""
+SPOTS = 16
+# A refresh is late if it is overdue by more than this share of its interval, or than a minute.
+LATE_SHARE = 0.1
+_LEAST_MS = 60_000
+_COLUMNS = (
+    nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.DUE, nodes.REFRESH,
+    nodes.CONTENT_KEY,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The statistics of the sampled pages of one type."""
+
+    pages: int
+    age_p50_s: float
+    """Since a fetch or a 304 last confirmed the page."""
+    age_p95_s: float
+    on_time: float
+    """Of the pages that are refreshed, the share whose refresh is not overdue; 1.0 if none is."""
+
+
+def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
+    """Freshness by page type; exact for a store with fewer rows than the sample."""
+    ages: dict[str, list[float]] = defaultdict(list)
+    late: dict[str, list[bool]] = defaultdict(list)
+    for row in _sampled(zen, sample):
+        facts = facts_of(row)
+        url = text(row, nodes.URL)
+        if nodes.SENTINEL not in row or not facts.get("fetched_at_ms"):
+            continue
+        if url is None or alias_of(row, url):
+            continue
+        page_type = str(facts.get("page_type") or "page")
+        ages[page_type].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
+        due = text(row, nodes.DUE)
+        if due:
+            late[page_type].append(_is_late(int(due), state_of(row), now_ms))
+    return {
+        page_type: _summed(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
+    }
+
+
+def page_seen_at_ms(row: Row) -> int:
+    """When a fetch or a 304 last confirmed the page in a node; 0: never."""
+    state = state_of(row)
+    return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
+
+
+def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
+    """Compared with the planned interval: a crawl budget may have postponed the page since."""
+    if state is None:
+        return now_ms > due_at_ms + _LEAST_MS
+    planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
+    return now_ms > planned_ms + max(_LEAST_MS, state.interval_s * 1000 * LATE_SHARE)
+
+
+def _summed(ages: list[float], late: list[bool]) -> Freshness:
+    on_time = 1 - sum(late) / len(late) if late else 1.0
+    return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
+
+
+def _sampled(zen: Zen, sample: int) -> Iterator[Row]:
+    """Rows starting at random keys, without duplicates; all rows of a small table."""
+    share = -(-sample // SPOTS)
+    starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]
+    seen: set[bytes] = set()
+    for start in [b"", *starts]:
+        with closing(zen.nodes.scan(start, names=_COLUMNS, limit=share)) as rows:
+            sample_rows = list(rows)
+        if start == b"" and len(sample_rows) < share:
+            yield from (row for _, row in sample_rows)
+            return
+        if start == b"":
+            continue
+        for key, row in sample_rows:
+            if key not in seen:
+                seen.add(key)
+                yield row

@@ -1,0 +1,98 @@
+"""
+The host index: every URL of a site, and every page that a site sent under another URL.
+
+The second list is for takedowns: a redirect, a canonical URL or a merge stores a host's text under
+URLs of other hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from aragog.urls.domain import host, reversed_host
+from aragog.urlstore.nodes import URL
+from aragog.urlstore.records import ListPage
+from aragog.zen.graph import Zen
+from aragog.zen.indexes import HostWalk
+from aragog.zen.mutations import Mutation, put_host, put_sender
+from aragog.zen.node_ids import node_id
+
+HOST_URL = b"i:u"
+SENDER = b"i:f"
+
+
+def host_put(url: str, now_ms: int) -> Mutation:
+    """The row of a URL."""
+    return put_host(url, {HOST_URL: url.encode()}, now_ms)
+
+
+def sender_put(url: str, sender: str, sent_at_ms: int) -> Mutation:
+    """The row of a page under `url` that another URL sent at that time."""
+    return put_sender(url, sender, {HOST_URL: url.encode(), SENDER: sender.encode()}, sent_at_ms)
+
+
+class SentPage(NamedTuple):
+    """A page that another URL sent, at `position` of the index."""
+
+    position: bytes
+    url: str
+    """Where its data is."""
+    sent_at_ms: int
+    """The last time."""
+
+
+class Hosts:
+    """Lists the URLs of a site, aliases too. A row whose node is gone is skipped."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._index = zen.hosts
+        self._nodes = zen.nodes
+
+    def page(self, site: str, cursor: str | None, limit: int) -> ListPage[str]:
+        """Up to `limit` URLs of one host, in no particular order."""
+        label = reversed_host(site.lower().rstrip(".")).encode()
+        result: list[str] = []
+        last = b""
+        for key, url in self._rows([label + b"\0"], bytes.fromhex(cursor or "")):
+            if len(result) == limit:
+                return ListPage(result, last.hex())
+            last = key
+            if self._nodes.get(node_id(url), [URL]):
+                result.append(url)
+        return ListPage(result)
+
+    def walk(self, beyond: str = "") -> HostWalk:
+        """Walk over the distinct hosts after a text of reversed labels."""
+        return self._index.hosts(beyond)
+
+    def of_domain(self, domain: str) -> Iterator[str]:
+        """Every URL of a domain and of all hosts below it."""
+        label = reversed_host(domain.lower().rstrip(".")).encode()
+        return (url for _, url in self._rows([label + b"\0", label + b"."], b""))
+
+    def of_host(self, site: str) -> Iterator[str]:
+        """Every URL of one host."""
+        label = reversed_host(site.lower().rstrip(".")).encode()
+        return (url for _, url in self._rows([label + b"\0"], b""))
+
+    def sent_by_url(self, sender: str) -> Iterator[SentPage]:
+        """Pages with data that this URL sent; one small read a bucket."""
+        return self._sent(host(sender), [b"\0" + node_id(sender)])
+
+    def sent_by_host(self, site: str) -> Iterator[SentPage]:
+        """Pages with data that URLs of a host sent."""
+        return self._sent(site, [b"\0"])
+
+    def sent_by_domain(self, domain: str) -> Iterator[SentPage]:
+        """Pages with data that URLs of a domain, or of hosts below it, sent."""
+        return self._sent(domain, [b"\0", b"."])
+
+    def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
+        for position, row in self._index.sent_by(site, endings):
+            cell = row[HOST_URL]
+            yield SentPage(position, cell.value.decode(), cell.at_ms)
+
+    def _rows(self, prefixes: list[bytes], beyond: bytes) -> Iterator[tuple[bytes, str]]:
+        for position, row in self._index.rows(prefixes, beyond):
+            yield position, row[HOST_URL].value.decode()

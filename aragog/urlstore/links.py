@@ -1,0 +1,183 @@
+"""
+Links of pages, by URLs in any spelling: read from both ends, add, remove.
+
+An inlink is a pair: the page that links, and the linked URL, which may be an alias. So the inlinks
+of a page are its own list followed by those of its aliases, and merging or undoing an alias moves
+none of them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from aragog.errors import BadInput
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.records import LinkRecord, ListPage, OutLink
+from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
+from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.alias_merger import AliasMerger
+from aragog.zen.graph import Zen
+from aragog.zen.node_ids import list_id
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
+from aragog.zen.outlinks import from_lines, to_lines
+
+MAX_LIMIT = 6000
+
+
+class LinkReader:
+    """Outlinks and inlinks of canonical URLs, page by page."""
+
+    def __init__(self, zen: Zen, outlinks: OutlinkWriter, aliases: AliasMerger) -> None:
+        self._lists = zen.posting_lists
+        self._outlinks = outlinks
+        self._aliases = aliases
+
+    def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
+        """In page order; the cursor is a position, invalid once the page's links change."""
+        cell = self._outlinks.read([url])[url]
+        start = _position(cursor) if cursor else 0
+        links = list(from_lines(cell.lines))
+        stop = start + min(limit, MAX_LIMIT)
+        items = [LinkRecord(u, text, rel, cell.at_ms) for u, text, rel in links[start:stop]]
+        return ListPage(items, _encoded([stop]) if stop < len(links) else None)
+
+    def inlinks(
+        self, url: str, limit: int, cursor: str | None, *, aliased: bool
+    ) -> ListPage[LinkRecord]:
+        """
+        The inlinks, ordered by linked URL, `url` itself first, and then by source; constant memory.
+
+        `aliased` is False if the node of `url` has no aliases, which saves three round trips.
+        """
+        limit = min(limit, MAX_LIMIT)
+        result: list[LinkRecord] = []
+        for target, line in self._postings(url, cursor, aliased=aliased):
+            if len(result) == limit:
+                last = result[-1]
+                return ListPage(result, _encoded([last.target, last.url]))
+            result.append(self._lists.record(line, target))
+        return ListPage(result)
+
+    def count_inlinks(self, url: str, *, aliased: bool) -> int:
+        """Exact, except for changes that still await compaction; one read per alias."""
+        total, batch = 0, []
+        for member in self._members(url, aliased=aliased):
+            batch.append(list_id(member.encode()))
+            if len(batch) == 500:
+                total += self._lists.count(batch)
+                batch = []
+        return total + self._lists.count(batch)
+
+    def _postings(
+        self, url: str, cursor: str | None, *, aliased: bool
+    ) -> Iterator[tuple[str, bytes]]:
+        target, source = _decoded(cursor, 2) if cursor else (url, "")
+        reached = False
+        for member in self._members(url, aliased=aliased):
+            if member == target:
+                reached = True
+                beyond = source.encode()
+            elif reached:
+                beyond = b""
+            else:
+                continue
+            for line in self._lists.lines(list_id(member.encode()), beyond):
+                yield member, line
+
+    def _members(self, url: str, *, aliased: bool) -> Iterator[str]:
+        yield url
+        if aliased:
+            yield from self._aliases.of(url)
+
+
+def _encoded(place: list[str | int]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+
+
+def _position(cursor: str) -> int:
+    (position,) = _decoded(cursor, 1)
+    if not (position.isascii() and position.isdecimal() and len(position) < 10):
+        raise _unknown(cursor)
+    return int(position)
+
+
+def _decoded(cursor: str, parts: int) -> list[str]:
+    try:
+        place = orjson.loads(base64.urlsafe_b64decode(cursor))
+        texts = [str(part) for part in place]
+    except (ValueError, TypeError) as error:
+        raise _unknown(cursor) from error
+    if len(texts) != parts:
+        raise _unknown(cursor)
+    return texts
+
+
+def _unknown(cursor: str) -> BadInput:
+    return BadInput(f"cursor {cursor[:80]!r}: is not one that was given out")
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Outlinks and inlinks of the page that a URL leads to; threads may share it."""
+
+    reader: LinkReader
+    writer: OutlinkWriter
+    nodes: Nodes
+    takedowns: Takedowns
+    clock: WriteClock
+
+    def outlinks(
+        self, url: str, limit: int = 1000, cursor: str | None = None
+    ) -> ListPage[LinkRecord]:
+        """Links of the page, in document order; at most 6,000 a call."""
+        return self.reader.outlinks(self._resolve(url), limit, cursor)
+
+    def inlinks(
+        self, url: str, limit: int = 100, cursor: str | None = None
+    ) -> ListPage[LinkRecord]:
+        """
+        Links to the page and to its aliases, by source; at most 6,000 a call.
+
+        New links appear after the next compaction. Constant memory, whatever their number.
+        """
+        canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
+        return self.reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
+
+    def count_inlinks(self, url: str) -> int:
+        """How many links `inlinks` lists; read from counts, not from the list."""
+        canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
+        return self.reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
+
+    def add(self, url: str, links: Sequence[OutLink]) -> None:
+        """
+        Add outlinks; those to the same targets are replaced. Targets are normalized here.
+
+        Links to taken down hosts are left out.
+
+        Raises:
+            TakenDown: the page was taken down.
+        """
+        canonical, row = self.nodes.resolve(normalize(url), [nodes.REMOVED])
+        check_not_taken_down(canonical, row)
+        with self.takedowns.writing(canonical):
+            targets = [(normalize(link.url), link.text, link.rel) for link in links]
+            accepted = [link for link in targets if not self.takedowns.site_refused(link[0])]
+            now_ms = self.clock.now_ms()
+            self.writer.write(
+                [LinksWrite(canonical, now_ms, with_links(to_lines(accepted)))], now_ms
+            )
+
+    def remove(self, url: str, targets: Sequence[str]) -> None:
+        """Remove the outlinks to `targets`; those that the page does not have are ignored."""
+        canonical, now_ms = self._resolve(url), self.clock.now_ms()
+        removed = {normalize(target) for target in targets}
+        self.writer.write([LinksWrite(canonical, now_ms, without(removed))], now_ms)
+
+    def _resolve(self, url: str) -> str:
+        return self.nodes.resolve(normalize(url))[0]

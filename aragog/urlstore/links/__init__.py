@@ -1,1 +1,0 @@
-"""Links of pages, read from both ends and through aliases."""

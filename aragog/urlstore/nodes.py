@@ -1,0 +1,241 @@
+"""
+The cells of a URL's node, and reading nodes through their aliases.
+
+| cell | contents |
+|---|---|
+| `m:<field>` | a field; `m:_` exists as long as the node has any data to show |
+| `s:url` | the URL; checked, so that two URLs of one key could not be mixed up |
+| `s:canonical_url` | the URL that stands for this one; itself, or absent: it stands for itself |
+| `s:provisional`, `s:reasons` | of that decision |
+| `s:own` | JSON of what a fetch of this very URL found, for decisions about others |
+| `s:facts` | JSON of the last fetch |
+| `s:fetch` | the report of the last fetch of this very URL: `FetchRecord` |
+| `s:provenance` | JSON, field to where the pipeline found it |
+| `s:from:<field>` | the source that the writer of a `put` gave |
+| `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
+| `s:due` | when to fetch again, ms; empty: never |
+| `s:refresh` | JSON of the state between fetches: `RefreshState` |
+| `s:watched` | `1`: the URL is watched; `0`: the last watch ended; absent: it was never watched |
+| `s:version` | a random word, new with each write |
+| `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
+| `s:was:<field>` | JSON of the last values of a field that has a history |
+| `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
+| `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
+| `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
+| `s:lock` | of a conditional write; written only by check_and_put |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import orjson
+
+from aragog.errors import CorruptRow
+from aragog.urls.domain import host
+from aragog.urlstore.records import Fact
+from aragog.zen.graph import Zen
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Cell, Row
+
+SENTINEL = b"m:_"
+URL = b"s:url"
+CANONICAL = b"s:canonical_url"
+PROVISIONAL = b"s:provisional"
+REASONS = b"s:reasons"
+OWN = b"s:own"
+FACTS = b"s:facts"
+FETCH = b"s:fetch"
+PROVENANCE = b"s:provenance"
+CONTENT_KEY = b"s:ckey"
+CONTENT_HASH = b"s:chash"
+CONTENT_LENGTH = b"s:clen"
+CONTENT_ENCODING = b"s:cenc"
+DUE = b"s:due"
+REFRESH = b"s:refresh"
+WATCHED = b"s:watched"
+VERSION = b"s:version"
+REMOVED = b"s:removed"
+ALIASED = b"s:aliased"
+LEAVING = b"s:leaving"
+MOVED = b"s:moved"
+LOCK = b"s:lock"
+
+_WITH_A_PAGE = (*range(200, 300), 304)
+"""Statuses of a fetch that returned a page, or confirmed it."""
+
+CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
+TAKEN_DOWN = b"taken down"
+
+MAX_HOPS = 4
+"""Maximum hops of aliases; writing flattens them, so more than one is left by a race."""
+
+
+HISTORIES = b"s:was:"
+"""How the cells of histories begin."""
+
+
+@lru_cache(maxsize=4096)
+def field_column(field: str) -> bytes:
+    """The cell of a field."""
+    return b"m:" + field.encode()
+
+
+def history_column(field: str) -> bytes:
+    """The cell of a field's last values."""
+    return HISTORIES + field.encode()
+
+
+def from_column(field: str) -> bytes:
+    """The cell of where a field's writer has it from."""
+    return b"s:from:" + field.encode()
+
+
+def text(row: Row, column: bytes) -> str | None:
+    """A cell as text; None when it is absent or empty."""
+    cell = row.get(column)
+    return cell.value.decode() if cell and cell.value else None
+
+
+def is_taken_down(row: Row) -> bool:
+    """True if the node's URL must not be stored again."""
+    cell = row.get(REMOVED)
+    return cell is not None and cell.value == TAKEN_DOWN
+
+
+def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
+    """A cell of JSON; empty when it is absent."""
+    cell = row.get(column)
+    return orjson.loads(cell.value) if cell else {}
+
+
+def alias_of(row: Row, url: str) -> str | None:
+    """The URL that stands for `url`, by its node; None when it stands for itself."""
+    target = text(row, CANONICAL)
+    return None if target is None or target == url else target
+
+
+def leads_to(row: Row, url: str) -> str | None:
+    """`alias_of`, but None also for an alias that was taken down: it shows nothing anymore."""
+    return None if is_taken_down(row) else alias_of(row, url)
+
+
+def sender_of(row: Row, url: str) -> str:
+    """The URL that sent the stored page of `url`, by its node; `url` itself if it is not known."""
+    sender = facts_of(row).get("final_url")
+    return sender if isinstance(sender, str) and sender else url
+
+
+def is_kept_apart(url: str, canonical: str, row: Row) -> bool:
+    """True if `canonical`, whose node is `row`, was fetched itself, and `url` has another host."""
+    own = facts_of(row, OWN)
+    if own.get("status") not in _WITH_A_PAGE or own.get("gone") or own.get("redirects_to"):
+        return False
+    return not on_one_host(url, canonical)
+
+
+def on_one_host(one: str, other: str) -> bool:
+    """True if two normalized URLs have the same host, apart from a leading `www.`."""
+    return host(one).removeprefix("www.") == host(other).removeprefix("www.")
+
+
+def check_url(row: Row, url: str) -> None:
+    """
+    Return if the node is that of `url`.
+
+    Raises:
+        CorruptRow: two URLs have one key.
+    """
+    cell = row.get(URL)
+    if cell and cell.value != url.encode():
+        raise CorruptRow("n", node_id(url).hex(), f"holds {cell.value!r}, not {url!r}")
+
+
+class Nodes:
+    """Reads nodes; one multi-get for those of a batch, and one more for each hop of aliases."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._properties = zen.nodes
+
+    def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
+        """The node of each URL; an empty one for a URL that has none."""
+        ids = {url: node_id(url) for url in urls}
+        rows = self._properties.get_many(list(ids.values()), columns)
+        return {url: rows.get(key, {}) for url, key in ids.items()}
+
+    def follow(
+        self,
+        urls: Sequence[str],
+        columns: Sequence[bytes] | None,
+        rows: dict[str, Row] | None = None,
+    ) -> dict[str, tuple[str, Row]]:
+        """
+        The canonical URL of each URL, and the node of that canonical URL.
+
+        If URLs point at each other in a circle, the one with the smallest key stands for all.
+        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked; with `REMOVED`
+        an alias that was taken down leads nowhere. `rows` are nodes that were already read with
+        these columns.
+        """
+        if rows is None:
+            rows = self.read(dict.fromkeys(urls), columns)
+        for _ in range(MAX_HOPS):
+            targets = {leads_to(row, url) for url, row in rows.items()}
+            missing = [t for t in targets if t is not None and t not in rows]
+            if not missing:
+                break
+            rows |= self.read(missing, columns)
+        return {url: (canonical := end_of(url, rows), rows.get(canonical, {})) for url in urls}
+
+    def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
+        """The URL that stands for a normalized one, itself if unknown, and the node of that."""
+        return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
+
+    def pointed(self, url: str) -> str:
+        """`resolve` by the pointers alone, also of an alias that was taken down."""
+        return self.follow([url], [URL, CANONICAL])[url][0]
+
+
+def end_of(url: str, rows: dict[str, Row]) -> str:
+    """Where the aliases from `url` lead, through the nodes in `rows`."""
+    way = [url]
+    for _ in range(MAX_HOPS):
+        target = leads_to(rows.get(way[-1], {}), way[-1])
+        if target is None:
+            break
+        if target in way:
+            return min(way[way.index(target) :], key=node_id)
+        way.append(target)
+    return way[-1]
+
+
+def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
+    """(value, at_ms), newest first."""
+    if cell is None:
+        return []
+    return [(value.encode("latin-1"), at_ms) for at_ms, value in orjson.loads(cell.value)]
+
+
+def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> bytes | None:
+    """
+    The cell with one value more; None when that changes nothing.
+
+    Only changes are kept: a value equal to the one before it in time is left out, and so is one
+    that the next one repeats. Values may come in any order, and twice.
+    """
+    before = history_entries(cell)
+    moments = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
+    distinct = [m for i, m in enumerate(moments) if not i or moments[i - 1][1] != m[1]]
+    after = [(at, v) for at, v in reversed(distinct)][:length]
+    if after == [(at, v) for v, at in before]:
+        return None
+    return orjson.dumps([(at, v.decode("latin-1")) for at, v in after])
+
+
+def history_of(row: Row, name: str) -> Cell | None:
+    """A field's history; if there is none yet, it begins with the present value."""
+    past, now = row.get(history_column(name)), row.get(field_column(name))
+    if past is None and now is not None:
+        return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)
+    return past

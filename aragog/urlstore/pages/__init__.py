@@ -1,1 +1,0 @@
-"""Pages of the UrlStore: reading and writing nodes, fields and facts."""

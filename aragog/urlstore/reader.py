@@ -1,0 +1,179 @@
+"""Reading pages: records, their history, and lists of URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from aragog.fetcher.outcome import FetchRecord
+from aragog.urls.canonical import KnownPage
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.freshness import page_seen_at_ms
+from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.nodes import Nodes, facts_of, text
+from aragog.urlstore.record_reader import (
+    BEFORE_VALUES,
+    FACTS,
+    columns_of,
+    from_cell,
+    record_of,
+    value_columns,
+    values_of,
+)
+from aragog.urlstore.records import FieldValues, ListPage, Record
+from aragog.zen.graph import Zen
+from aragog.zen.indexes import HostWalk
+from aragog.zen.node_ids import node_id
+
+_new = tuple.__new__
+_NO_FACTS = (None,) * len(FACTS)
+_FETCH = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, nodes.FETCH)
+_KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
+_SEEN = (
+    nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH,
+)  # fmt: skip
+
+
+class Pages:
+    """Reads the nodes of URLs; any number of threads may share it."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._properties = zen.nodes
+        self._nodes = Nodes(zen)
+        self._hosts = Hosts(zen)
+
+    def get(
+        self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
+    ) -> Record | None:
+        """`UrlStore.get`."""
+        normalized = normalize(url)
+        columns = columns_of(fields, info=info)
+        row = self._properties.get(node_id(normalized), columns)
+        pointer = row.get(nodes.CANONICAL)
+        if pointer is None or pointer.value == normalized.encode():
+            return record_of(normalized, normalized, row, fields, info=info)
+        canonical, canonical_row = self._nodes.follow([normalized], columns, {normalized: row})[
+            normalized
+        ]
+        return record_of(normalized, canonical, canonical_row, fields, info=info, alias=row)
+
+    def get_many(
+        self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
+    ) -> list[Record | None]:
+        """`UrlStore.get_many`."""
+        normalized = [normalize(url) for url in urls]
+        columns = columns_of(fields, info=info)
+        rows = self._nodes.follow(normalized, columns)
+        return [
+            record_of(url, canonical, row, fields, info=info)
+            for url in normalized
+            for canonical, row in [rows[url]]
+        ]
+
+    def values(
+        self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool = False
+    ) -> list[FieldValues | None]:
+        """
+        The values of `fields` of each normalized URL, in order; None when nothing is known of one.
+
+        `get_many` without timestamps and provenance, and with facts as bytes if at all, at half its
+        cost.
+        """
+        ids = list(map(node_id, urls))
+        rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
+        end = BEFORE_VALUES + len(fields)
+        records: list[FieldValues | None] = []
+        for url, key in zip(urls, ids, strict=True):
+            row = rows(key)
+            if row is None:
+                records.append(None)
+                continue
+            sentinel, stored, canonical, version = row[:BEFORE_VALUES]
+            own = url.encode()
+            if (canonical is None or canonical == own) and sentinel and stored == own:
+                # Nearly all: not an alias, and not removed.
+                head = (url, url, version or b"", row[BEFORE_VALUES:end])
+                # tuple.__new__ takes two thirds of the time of FieldValues(…).
+                records.append(_new(FieldValues, head + (row[end:] if facts else _NO_FACTS)))
+            else:
+                record = self.get(url, fields)
+                records.append(None if record is None else values_of(record, fields))
+        return records
+
+    def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
+        """(value, at_ms) of the last changes of a field in `store.history`, newest first."""
+        columns = [nodes.history_column(field), nodes.field_column(field)]
+        _, row = self._nodes.resolve(normalize(url), columns)
+        past = nodes.history_entries(row.get(nodes.history_column(field)))
+        now = row.get(nodes.field_column(field))
+        return past or ([(now.value, now.at_ms)] if now else [])
+
+    def fetch_report(self, url: str) -> FetchRecord | None:
+        """
+        The last fetch of this very URL, alias or not; None if nothing was fetched.
+
+        For a URL that was never requested itself, the fetch that brought its canonical URL's page:
+        `report.url` is the URL that was requested. One round trip, rarely up to three.
+        """
+        normalized = normalize(url)
+        canonical, row = normalized, self._nodes.read([normalized], _FETCH)[normalized]
+        if nodes.FETCH not in row:
+            canonical, row = self._nodes.follow([normalized], _FETCH, {normalized: row})[normalized]
+        source = facts_of(row).get("url")
+        if nodes.FETCH not in row and isinstance(source, str) and source != canonical:
+            row = self._nodes.read([source], _FETCH)[source]
+        cell = row.get(nodes.FETCH)
+        return None if cell is None else from_cell(cell.value, node_id(canonical).hex())
+
+    def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
+        """The results of fetches of these exact URLs (normalized); unknown URLs are omitted."""
+        pages = {}
+        for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
+            own = facts_of(row, nodes.OWN)
+            if own:
+                pages[url] = KnownPage(
+                    status=own["status"],  # type: ignore[arg-type]
+                    canonical_url=text(row, nodes.CANONICAL) or own["canonical_url"],  # type: ignore[arg-type]
+                    redirects_to=own["redirects_to"],  # type: ignore[arg-type]
+                    gone=bool(own["gone"]),
+                )
+        return pages
+
+    def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
+        """
+        When a fetch or a 304 last confirmed each URL's page as it is stored.
+
+        None for a page without content. One multi-get, and one more where there are aliases.
+        """
+        normalized = [normalize(url) for url in urls]
+        rows = self._nodes.follow(normalized, _SEEN)
+        return [
+            page_seen_at_ms(row) if text(row, nodes.CONTENT_KEY) else None
+            for url in normalized
+            for _, row in [rows[url]]
+        ]
+
+    def urls(self, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
+        """URLs of pages, without aliases, in the order of their keys, which are hashes."""
+        start = bytes.fromhex(cursor or "")
+        result: list[str] = []
+        columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
+        last, looked = b"", 0
+        with closing(self._properties.scan(start, names=columns, limit=limit)) as rows:
+            for key, row in rows:
+                last, looked = key, looked + 1
+                url = text(row, nodes.URL)
+                if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
+                    result.append(url)
+        return ListPage(result, (last + b"\0").hex() if looked == limit else None)
+
+    def urls_of_host(
+        self, host: str, cursor: str | None = None, limit: int = 1000
+    ) -> ListPage[str]:
+        """URLs of a host, aliases included, in no particular order."""
+        return self._hosts.page(host, cursor, limit)
+
+    def hosts(self, beyond: str = "") -> HostWalk:
+        """Walk over the hosts with stored URLs; `HostWalk` has the order and the cost."""
+        return self._hosts.walk(beyond)

@@ -1,0 +1,151 @@
+"""
+Read a record, or the report of a fetch, from the cells of a node. Pure.
+
+A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import orjson
+
+from aragog.errors import CorruptRow
+from aragog.fetcher.outcome import FetchRecord
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import field_column, from_column, text
+from aragog.urlstore.records import FieldInfo, FieldValues, Record
+from aragog.zen.properties import Row
+from aragog.zen.zstd import ZstdError, compress, decompress
+
+LEVEL = 3
+
+
+def to_cell(report: FetchRecord) -> bytes:
+    """The report as stored."""
+    return compress(orjson.dumps(report), LEVEL)
+
+
+def from_cell(cell: bytes, row: str) -> FetchRecord:
+    """
+    The report again; `row` names its node in errors.
+
+    Raises:
+        CorruptRow: it was not written by `to_cell`.
+    """
+    try:
+        return FetchRecord.read(orjson.loads(decompress(cell)))
+    except (ZstdError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptRow("n", row, f"fetch report: {error}") from error
+
+
+BASE = (
+    nodes.OWN,
+    nodes.SENTINEL,
+    nodes.URL,
+    nodes.CANONICAL,
+    nodes.PROVISIONAL,
+    nodes.FACTS,
+    nodes.VERSION,
+    nodes.CONTENT_KEY,
+    nodes.CONTENT_HASH,
+    nodes.CONTENT_LENGTH,
+    nodes.DUE,
+    nodes.REMOVED,
+)
+"""What every read asks for."""
+
+
+def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
+    """The cells to read for a record; None means all."""
+    return None if fields is None else _columns(tuple(fields), info)
+
+
+@lru_cache(maxsize=1024)
+def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
+    columns = [*BASE, *[b"m:" + field.encode() for field in fields]]
+    if info:
+        columns += [nodes.PROVENANCE, *map(from_column, fields)]
+    return tuple(columns)
+
+
+FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
+"""In the order of `FieldValues`."""
+BEFORE_VALUES = 4
+"""How many of `value_columns` are not fields: the sentinel, the URL, the canonical URL, version."""
+
+
+@lru_cache(maxsize=1024)
+def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
+    """The cells to read for `Pages.values`; with `facts`, `FACTS` are the last."""
+    own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
+    last = FACTS if facts else ()
+    return (*own, *[b"m:" + field.encode() for field in fields], *last)
+
+
+def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
+    """A whole record as the values of its fields."""
+    values = tuple(record.fields.get(field) for field in fields)
+    return FieldValues(
+        record.url,
+        record.canonical_url,
+        record.version.encode(),
+        values,
+        orjson.dumps(record.facts),
+        None if record.content_hash is None else record.content_hash.encode(),
+        None if record.content_bytes is None else b"%d" % record.content_bytes,
+        None if record.due_at_ms is None else b"%d" % record.due_at_ms,
+    )
+
+
+def record_of(
+    url: str,
+    canonical: str,
+    row: Row,
+    fields: Sequence[str] | None,
+    *,
+    info: bool,
+    alias: Row | None = None,
+) -> Record | None:
+    """The record in a node; None if the node has no data to show."""
+    if nodes.SENTINEL not in row:
+        return None
+    nodes.check_url(row, canonical)
+    if fields is None:
+        result = {
+            column[2:].decode(): cell.value
+            for column, cell in row.items()
+            if column.startswith(b"m:") and column != nodes.SENTINEL
+        }
+    else:
+        result = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
+    get = row.get
+    version, key, digest = get(nodes.VERSION), get(nodes.CONTENT_KEY), get(nodes.CONTENT_HASH)
+    facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
+    return Record(
+        url,
+        canonical,
+        result,
+        orjson.loads(facts[0]) if facts else {},
+        version[0].decode() if version else "",
+        key[0].decode() if key else None,
+        digest[0].decode() if digest else None,
+        int(length[0]) if length else None,
+        int(due[0]) if due and due[0] else None,
+        _info(row, result) if info else {},
+        alias is not None and bool(text(alias, nodes.PROVISIONAL)) and nodes.OWN not in row,
+    )
+
+
+def _info(row: Row, value: dict[str, bytes]) -> dict[str, FieldInfo]:
+    sources = nodes.facts_of(row, nodes.PROVENANCE)
+    result = {}
+    for name in value:
+        cell, own = row[field_column(name)], row.get(from_column(name))
+        if own is not None and own.at_ms == cell.at_ms:
+            result[name] = FieldInfo(cell.at_ms, own.value.decode() or None)
+        else:
+            source = sources.get(name)
+            result[name] = FieldInfo(cell.at_ms, None if source is None else str(source))
+    return result

@@ -1,0 +1,147 @@
+"""The refresh schedule: when pages are fetched again, who watches them, crawl budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aragog.errors import BadInput
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.budget_state import BudgetState
+from aragog.urlstore.crawl_budget import Budget
+from aragog.urlstore.due_index import DueIndex
+from aragog.urlstore.nodes import Nodes, text
+from aragog.urlstore.record_reader import BASE
+from aragog.urlstore.records import Due
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
+from aragog.urlstore.watches import MAX_OWNER_BYTES, Watch, Watches
+from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
+from aragog.urlstore.writing.next_fetch import state_of
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
+
+
+class Schedule:
+    """The due index, the watches and the crawl budgets of a UrlStore; threads may share it."""
+
+    def __init__(self, zen: Zen, takedowns: Takedowns, clock: WriteClock) -> None:
+        self._nodes = Nodes(zen)
+        self._due = DueIndex(zen)
+        self._watches = Watches(zen)
+        self._budget_state = BudgetState(zen)
+        self._takedowns = takedowns
+        self._clock = clock
+
+    def claim_due(
+        self, now_ms: int, limit: int, lease_s: float, *, upto_ms: int | None = None
+    ) -> list[Due]:
+        """
+        Up to `limit` due URLs, soonest first; no other caller gets them for `lease_s` seconds.
+
+        With `upto_ms` only those that were due by then. A claimed URL is due again when the lease
+        ends, unless it was written or rescheduled.
+        """
+        return self._due.claim(now_ms, limit, lease_s, upto_ms)
+
+    def oldest_due_ms(self, now_ms: int) -> int | None:
+        """When the oldest URL that is due and not claimed was due; None: none is due."""
+        return self._due.oldest_ms(now_ms)
+
+    def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
+        """Make claimed URLs due at another instant; skip those rescheduled since the claim."""
+        now_ms = self._clock.now_ms()
+        self._due.postpone(later, now_ms)
+        self._clock.deleted_at(now_ms)
+
+    def capped(self, at_ms: int, what: str) -> int:
+        """`WriteClock.capped`: for requests that carry the time of another machine."""
+        return self._clock.capped(at_ms, what)
+
+    def plan(self, url: str, due_at_ms: int | None) -> None:
+        """
+        Fetch a URL again at an instant; None: never. Replaces what was planned before.
+
+        Raises:
+            BadInput: the instant is negative, or after the year 10,000.
+            TakenDown: the URL was taken down.
+        """
+        if due_at_ms is not None and not 0 <= due_at_ms <= MAX_AT_MS:
+            raise BadInput(f"due_at_ms: {due_at_ms} is out of range; give milliseconds since 1970")
+        now_ms = self._clock.now_ms()
+        canonical, row = self._nodes.resolve(normalize(url), BASE)
+        check_not_taken_down(canonical, row)
+        with self._takedowns.writing(canonical):
+            self._due.schedule(canonical, due_at_ms, now_ms)
+        self._clock.deleted_at(now_ms)
+
+    def refresh_state(self, url: str) -> RefreshState | None:
+        """The stored refresh state of the URL's page; None if there is none."""
+        return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
+
+    def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
+        """The stored crawl budget of each domain; a new one for a domain that has none."""
+        return self._budget_state.budgets(domains)
+
+    def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
+        """Store crawl budgets for the next tick."""
+        if budgets:
+            self._budget_state.keep_budgets(budgets, self._clock.now_ms())
+
+    def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
+        """Seconds since the last tick of that name, for one caller; None: it is too soon."""
+        return self._budget_state.take_tick(name, now_ms, least_s)
+
+    def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+        """
+        Keep a URL's page fresh for `owner`, as of `at_ms` (None: now). Fetches nothing itself.
+
+        Watching twice equals watching once, by any spelling or alias; of a watch and an unwatch
+        by the same owner the later one counts, in any order of arrival.
+
+        Raises:
+            BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
+                minute ahead of the store's clock.
+            TakenDown: the URL was taken down.
+        """
+        canonical, row = self._set_watch(url, owner, at_ms, active=True)
+        state = state_of(row)
+        if state and state.due_at_ms is not None and not text(row, nodes.DUE):
+            now_ms = self._clock.now_ms()
+            self._due.schedule(canonical, max(state.due_at_ms, now_ms), now_ms)
+
+    def unwatch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+        """
+        End an owner's watch. When the last one ends, the page is no longer refreshed; it stays.
+
+        A URL that was never watched is refreshed as before.
+
+        Raises:
+            BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
+                minute ahead of the store's clock.
+        """
+        self._set_watch(url, owner, at_ms, active=False)
+
+    def watchers(self, url: str) -> list[str]:
+        """The owners that watch the URL's page, sorted."""
+        return self._watches.owners(self._nodes.resolve(normalize(url))[0])
+
+    def _set_watch(
+        self, url: str, owner: str, at_ms: int | None, *, active: bool
+    ) -> tuple[str, Row]:
+        if not 0 < len(owner.encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
+            raise BadInput(f"owner: must have 1 to {MAX_OWNER_BYTES} bytes")
+        at_ms = self._clock.instant(at_ms)
+        normalized, now_ms = normalize(url), self._clock.now_ms()
+        columns = [nodes.REFRESH, nodes.DUE, nodes.REMOVED]
+        canonical, row = self._nodes.resolve(normalized, columns)
+        if active:
+            check_not_taken_down(canonical, row)
+        with self._takedowns.writing(*([canonical] if active else [])):
+            watched = self._watches.write(
+                canonical, Watch(owner, normalized, active, at_ms), now_ms
+            )
+        if watched is False and text(row, nodes.DUE):
+            self._due.schedule(canonical, None, now_ms)
+            self._clock.deleted_at(now_ms)
+        return canonical, row

@@ -1,1 +1,0 @@
-"""The refresh schedule: when pages are fetched again, and who watches them."""

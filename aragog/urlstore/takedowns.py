@@ -1,0 +1,176 @@
+"""Takedowns of URLs, hosts and domains, which later writes cannot undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from aragog.errors import BadInput, TakenDown
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
+from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.removal import Takedown
+from aragog.zen.properties import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Takedowns:
+    """Removes pages permanently, and refuses writes that would restore them."""
+
+    takedown: Takedown
+    tombstones: Tombstones
+    nodes: Nodes
+    clock: WriteClock
+    serves: Callable[[str], bool] = lambda _: True
+
+    def remove(self, url: str) -> None:
+        """
+        Remove a page: fields, facts, content, outlinks, due row. A later fetch brings it back.
+
+        Links to it stay, because they belong to other pages; so do its aliases.
+        """
+        now_ms = self.clock.now_ms()
+        self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
+        self.clock.deleted_at(now_ms)
+
+    def take_down(
+        self, *, url: str | None = None, host: str | None = None, domain: str | None = None
+    ) -> int:
+        """
+        Remove a page with its aliases, or all URLs of a host or domain, for good.
+
+        Returns how many URLs lost data. Each URL that was given keeps a stub that refuses every
+        later write until `lift`; a host or domain gets a tombstone that refuses every URL of it. A
+        host includes all its ports, a domain all hosts below it. What these URLs sent is deleted
+        under other URLs as well (a temporary redirect, for example), which are not refused. An
+        alias of a page on another host is taken down without that page: `pages_of` names what is
+        taken down. Exactly one argument is given. Safe to repeat and to run concurrently with
+        writers: what they are about to write is removed too.
+
+        Raises:
+            BadInput: not exactly one argument, or not a valid host or domain.
+        """
+        now_ms = self.clock.now_ms()
+        if (url is None) + (host is None) + (domain is None) != 2:
+            raise BadInput("take_down: give one of url, host and domain")
+        if url is not None:
+            count = self.takedown.of_urls(self.pages_of(url), now_ms)
+        elif host is not None:
+            count = self.takedown.of_site(HOST, site_name(host), now_ms)
+        else:
+            count = self.takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
+        self.clock.deleted_at(now_ms)
+        return count
+
+    def pages_of(self, url: str) -> tuple[str, ...]:
+        """
+        The URLs that a takedown of `url` takes down with their aliases; normalized.
+
+        Itself, and its canonical URL if that has the same host (with or without `www.`).
+        """
+        normalized = normalize(url)
+        canonical = self.nodes.pointed(normalized)
+        same = canonical != normalized and nodes.on_one_host(normalized, canonical)
+        return (normalized, canonical) if same else (normalized,)
+
+    def drop(self, url: str, upto_ms: int) -> None:
+        """
+        Delete the data of the page at a normalized URL that is not newer than `upto_ms`.
+
+        For a page whose refresh ended at a URL that was taken down. Its watches and its next fetch
+        stay; an alias changes nothing.
+        """
+        now_ms = self.clock.now_ms()
+        self.takedown.drop(url, now_ms, upto_ms)
+        self.clock.deleted_at(now_ms)
+
+    def lift(
+        self, url: str | None = None, *, host: str | None = None, domain: str | None = None
+    ) -> bool:
+        """
+        Let a URL, or those of a host or domain, be stored again; deleted data is not restored.
+
+        URLs of a site that were stored when it was taken down stay refused individually. Returns
+        False if the site was not refused.
+
+        Raises:
+            BadInput: not exactly one argument, or not a valid host or domain.
+        """
+        now_ms = self.clock.now_ms()
+        if (url is None) + (host is None) + (domain is None) != 2:
+            raise BadInput("lift_takedown: give one of url, host and domain")
+        if url is None:
+            kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
+            lifted = self.takedown.lift_site(kind, site_name(str(name)), now_ms)
+            self.clock.deleted_at(now_ms)
+            return lifted
+        for spelling in self.pages_of(url):
+            self.takedown.lift(spelling, now_ms)
+        self.clock.deleted_at(now_ms)
+        return True
+
+    def sites(self) -> list[tuple[str, str]]:
+        """The hosts and domains that were taken down: ("host" or "domain", name) each, sorted."""
+        return sorted(self.tombstones.all())
+
+    def listed(self) -> list[tuple[str, str]]:
+        """`sites`, and ("url", URL) of each URL that was taken down by itself, or as an alias."""
+        return [*self.sites(), *((URL, url) for url in self.tombstones.urls())]
+
+    def refused(self, urls: Iterable[str]) -> set[str]:
+        """
+        The normalized URLs that were taken down, individually or with their site.
+
+        One small read and one multi-get. For a URL in a damaged file only its site is checked.
+        """
+        distinct = set(urls)
+        self.tombstones.current()
+        by_site = {url for url in distinct if self.tombstones.refuses(url)}
+        rows = self.nodes.read(filter(self.serves, distinct - by_site), [nodes.REMOVED])
+        return by_site | {url for url, row in rows.items() if nodes.is_taken_down(row)}
+
+    def count(self) -> int:
+        """A number that changes with each takedown; take it before a write, for `recheck`."""
+        return self.tombstones.current()
+
+    def site_refused(self, *urls: str) -> bool:
+        """True if the site of one of the normalized URLs was taken down, as of the last `count`."""
+        return any(map(self.tombstones.refuses, urls))
+
+    def recheck(self, urls: Iterable[str], before: int) -> None:
+        """Remove data written for normalized URLs that were taken down since `before`."""
+        if self.tombstones.count() != before and (late := self.refused(urls)):
+            now_ms = self.clock.now_ms()
+            self.takedown.of_urls(late, now_ms, listed=False)
+            self.clock.deleted_at(now_ms)
+
+    @contextmanager
+    def writing(self, *urls: str) -> Iterator[None]:
+        """
+        Refuse to write URLs whose site was taken down; check again after the write.
+
+        The result does not depend on whether a takedown or a write comes first: nothing stays.
+
+        Raises:
+            TakenDown: one of them is refused; nothing was written.
+        """
+        before = self.count()
+        for url in urls:
+            if self.site_refused(url):
+                raise TakenDown(url)
+        yield
+        self.recheck(urls, before)
+
+
+def check_not_taken_down(canonical: str, row: Row) -> None:
+    """
+    Return if this very URL was not taken down; `Takedowns.writing` checks its site.
+
+    Raises:
+        TakenDown: it was.
+    """
+    if nodes.is_taken_down(row):
+        raise TakenDown(canonical)

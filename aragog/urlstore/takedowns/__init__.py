@@ -1,1 +1,0 @@
-"""Takedowns: remove pages, hosts and domains, and refuse them from then on."""

@@ -1,0 +1,124 @@
+"""
+Watches: the owners that want a URL's page kept fresh.
+
+A watch is an edge from the page to its owner, with the time of the request; an unwatch overwrites
+it. Of a watch and an unwatch the one requested later counts, in any order of arrival, and each may
+arrive twice. The node's `s:watched` is the sum: `1` the URL is watched, `0` the last watch ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from typing import NamedTuple
+
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import text
+from aragog.urlstore.writing.next_fetch import UNWATCHED, WATCHED
+from aragog.zen.codec import IN
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_edge_end
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+
+WATCH = 2
+"""The edge type; a watch's score is always 0, so that watching twice makes one edge."""
+
+MAX_OWNER_BYTES = 200
+
+_OWNER = b"p:o"
+_AS = b"p:u"
+_ACTIVE = b"p:h"
+
+
+class Watch(NamedTuple):
+    """One owner's watch, or its record after an unwatch."""
+
+    owner: str
+    watched_as: str
+    """The URL of the request, normalized; it may be an alias."""
+    active: bool
+    at_ms: int
+
+
+class Watches:
+    """Watches and unwatches pages; each step is safe to repeat."""
+
+    def __init__(self, zen: Zen) -> None:
+        self._zen = zen
+        self._properties = zen.nodes
+        self._edges = zen.edge_ends
+
+    def write(self, canonical: str, watch: Watch, now_ms: int) -> bool | None:
+        """
+        Write a watch or an unwatch; returns whether the page is watched then. None: it never was.
+
+        Two concurrent unwatches may each see the other's watch, so the sum is computed after the
+        edge is written, and computed again if it is 0. An unwatch alone does not mark a page as
+        unwatched; if an earlier-requested watch arrives after it, that watch does.
+        """
+        self._zen.mutate([_edge(canonical, watch)])
+        if not watch.active and not text(
+            self._properties.get(node_id(canonical), [nodes.WATCHED]), nodes.WATCHED
+        ):
+            return None
+        watched = self._sum_up(canonical, now_ms)
+        return watched or self._sum_up(canonical, now_ms)
+
+    def owners(self, canonical: str) -> list[str]:
+        """The owners that watch the page, sorted."""
+        return sorted(watch.owner for watch in self.all(canonical) if watch.active)
+
+    def all(self, canonical: str) -> list[Watch]:
+        """Every watch, including those that ended."""
+        with closing(self._edges.of(node_id(canonical), IN, WATCH)) as ends:
+            return [_watch_of(row) for _, row in ends if _ACTIVE in row]
+
+    def move(
+        self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
+    ) -> bool:
+        """
+        Move the watches of a page to another; only those of the URL `watched_as` if it is given.
+
+        True if there were any. Safe to repeat: first put there, then ended here.
+        """
+        mine = [
+            watch
+            for watch in self.all(source)
+            if watch.active and (watched_as is None or watch.watched_as == watched_as)
+        ]
+        if mine:
+            # The new watch gets a later time than the end of the old one, so that it can move back.
+            self._zen.mutate([_edge(canonical, h._replace(at_ms=h.at_ms + 2)) for h in mine])
+            self._sum_up(canonical, now_ms)
+            ended = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
+            self._zen.mutate([_edge(source, watch) for watch in ended])
+            self._sum_up(source, now_ms)
+        return bool(mine)
+
+    def purge(self, canonical: str, now_ms: int) -> None:
+        """Delete every watch of the page, including those that ended."""
+        self._edges.purge(node_id(canonical), IN, WATCH, at_ms=now_ms)
+
+    def _sum_up(self, canonical: str, now_ms: int) -> bool:
+        watched = any(watch.active for watch in self.all(canonical))
+        cells = {nodes.URL: canonical.encode(), nodes.WATCHED: WATCHED if watched else UNWATCHED}
+        self._properties.put(node_id(canonical), cells, at_ms=now_ms)
+        return watched
+
+
+def _edge(canonical: str, watch: Watch) -> Mutation:
+    owner_id = hashlib.sha256(watch.owner.encode()).digest()[:16]
+    cells = {
+        _OWNER: watch.owner.encode(),
+        _AS: watch.watched_as.encode(),
+        _ACTIVE: WATCHED if watch.active else UNWATCHED,
+    }
+    return put_edge_end(node_id(canonical), IN, WATCH, owner_id, cells, watch.at_ms)
+
+
+def _watch_of(row: Row) -> Watch:
+    active = row[_ACTIVE]
+    return Watch(
+        row[_OWNER].value.decode(), row[_AS].value.decode(), active[0] == WATCHED, active[1]
+    )

@@ -1,0 +1,338 @@
+"""
+Aliases: which URLs stand for another, and moving the data that is stored under them.
+
+The pointer in the alias's node is authoritative; of several pointers the one with the latest
+evidence counts. The edges at the canonical URL, which list its aliases, are checked against it.
+The alias's own data moves to the canonical URL cell by cell with unchanged timestamps, so the move
+may be repeated and done in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+
+import orjson
+
+from aragog.settings import RefreshSettings
+from aragog.urls.domain import host
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_key
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.due_index import DueIndex
+from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, is_kept_apart, leads_to, text
+from aragog.urlstore.records import Fact
+from aragog.urlstore.watches import Watches
+from aragog.urlstore.writing.next_fetch import is_wanted
+from aragog.zen.codec import IN
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_edge_end, put_properties
+from aragog.zen.node_ids import node_id
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.outlinks import PackedLinks
+from aragog.zen.properties import Cell, Row, newest_ms
+
+ALIAS = 1
+"""The edge type; an alias's score is always 0, so that merging twice makes one edge."""
+
+SOON_MS = 600_000
+"""An undone alias is fetched after this delay; conflicting pages may undo it each time."""
+
+_URL = b"p:u"
+_POINTER = (nodes.CANONICAL, nodes.ALIASED)
+_OF_ALIAS = (*_POINTER, nodes.REMOVED)
+"""An alias that was taken down leads nowhere (`nodes.leads_to`)."""
+_MOVES = (b"m:", b"s:was:", b"s:from:")
+
+
+def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Mutation]:
+    """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
+    canonical_id, cells = node_id(canonical), {_URL: alias.encode()}
+    marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
+    return [
+        put_edge_end(canonical_id, IN, ALIAS, node_id(alias), cells, now_ms),
+        put_properties(canonical_id, marked, now_ms),
+    ]
+
+
+class AliasMerger:
+    """Merges, undoes and lists aliases of normalized URLs; each step is safe to repeat."""
+
+    def __init__(
+        self,
+        zen: Zen,
+        content: ContentStore,
+        outlinks: OutlinkWriter,
+        refresh: RefreshSettings | None = None,
+    ) -> None:
+        self._zen = zen
+        self._refresh = refresh or RefreshSettings()
+        self._due = DueIndex(zen)
+        self._properties = zen.nodes
+        self._edges = zen.edge_ends
+        self._nodes = Nodes(zen)
+        self._watches = Watches(zen)
+        self._content = content
+        self._outlinks = outlinks
+
+    def merge(
+        self,
+        alias: str,
+        canonical: str,
+        *,
+        at_ms: int,
+        now_ms: int,
+        provisional: bool,
+        reasons: Sequence[str],
+    ) -> None:
+        """
+        Make `alias` an alias of `canonical` as of `at_ms`; older evidence changes nothing.
+
+        The caller vouches for it: all data of the alias moves.
+        """
+        if alias == canonical:
+            return
+        pointer = {
+            nodes.URL: alias.encode(),
+            nodes.CANONICAL: canonical.encode(),
+            nodes.PROVISIONAL: b"1" if provisional else b"",
+            nodes.REASONS: orjson.dumps(reasons),
+        }
+        self._zen.mutate([host_put(alias, now_ms), *alias_puts(alias, canonical, now_ms)])
+        self._zen.mutate([put_properties(node_id(alias), pointer, at_ms)])
+        self.settle(alias, now_ms, trusted=True)
+
+    def settle(self, alias: str, now_ms: int, *, trusted: bool = False) -> None:
+        """
+        Move an alias's own data to its canonical URL: content, links, due row, fields.
+
+        If the canonical URL has a page of its own, the page of an alias on another host is deleted
+        instead, unless `trusted`: a page names its canonical URL itself, and must not replace the
+        pages of others.
+        """
+        canonical, row = self._nodes.follow([alias], None)[alias]
+        own = self._properties.get(node_id(alias))
+        if canonical == alias:
+            return
+        if not trusted and is_kept_apart(alias, canonical, row):
+            own = self._without_page(alias, own, now_ms)
+        self._move_links(alias, canonical, now_ms)
+        if text(own, nodes.WATCHED):
+            self._watches.move(alias, canonical, now_ms)
+        due = text(own, nodes.DUE)
+        if due:
+            self._zen.due_times.delete_many([(node_id(alias), int(due), now_ms)])
+            self._properties.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
+        if nodes.SENTINEL in own:
+            self._move(alias, own, canonical, row, now_ms)
+
+    def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
+        """Delete what fetches stored of a page; returns the rest of its node."""
+        if nodes.CONTENT_KEY in own:
+            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+        fields = facts_of(own, nodes.PROVENANCE)
+        columns = {
+            column_of(name)
+            for name in fields
+            for column_of in (nodes.field_column, nodes.history_column)
+        }
+        columns |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
+        if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
+            columns.add(nodes.SENTINEL)
+        present = [column for column in columns if column in own]
+        if present:
+            self._properties.delete(node_id(alias), present, at_ms=now_ms)
+        self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
+        return {column: cell for column, cell in own.items() if column not in columns}
+
+    def has_own(self, alias: str, row: Row) -> bool:
+        """True if there is anything for `settle` to move."""
+        if nodes.SENTINEL in row or text(row, nodes.DUE):
+            return True
+        return bool(self._outlinks.read([alias])[alias].lines)
+
+    def undo(self, alias: str, now_ms: int, *, at_ms: int | None = None) -> None:
+        """
+        Make a URL stand for itself again; data from its own fetch moves back to it.
+
+        The URL is then due soon, unless nobody wants it anymore: where a later page replaced its
+        data, only a fetch can show the current page. Evidence older than `at_ms` (None: now) does
+        not make it an alias again. After a crash, a repeated call continues: the node names the
+        canonical URL that it is leaving until all is done.
+        """
+        own = self._properties.get(node_id(alias))
+        leaving = text(own, nodes.LEAVING)
+        canonical = leaving or alias_of(own, alias)
+        if canonical is None:
+            return
+        if not leaving:
+            self._properties.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
+        at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
+        pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
+        self._properties.put(node_id(alias), pointer, at_ms=at_ms)
+        self._give_back(alias, own, canonical, now_ms)
+        self._watches.move(canonical, alias, now_ms, watched_as=alias)
+        self._edges.delete(node_id(canonical), IN, ALIAS, node_id(alias), at_ms=now_ms)
+        begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
+        self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
+        self._properties.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
+
+    def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
+        """Ensure that a URL has a record, and a next fetch if it or its old canonical is wanted."""
+        row = self._properties.get(node_id(alias))
+        cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
+        if nodes.FACTS not in row:
+            cells[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
+        if nodes.SENTINEL not in row:
+            self._zen.mutate([host_put(alias, at_ms), put_properties(node_id(alias), cells, at_ms)])
+        watched = (
+            row
+            if text(row, nodes.WATCHED)
+            else self._properties.get(node_id(canonical), [nodes.WATCHED])
+        )
+        if not text(row, nodes.DUE) and is_wanted(watched, self._refresh):
+            self._due.schedule(alias, due_at_ms, at_ms)
+
+    def _give_back(self, alias: str, own: Row, canonical: str, now_ms: int) -> None:
+        row = self._properties.get(node_id(canonical))
+        facts = facts_of(row)
+        if alias not in (facts.get("url"), facts.get("final_url")):
+            return
+        brought = int(facts.get("fetched_at_ms") or 0)
+        part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
+        if not part:
+            return
+        part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
+        self._move_links(canonical, alias, now_ms)
+        self._move(canonical, part, alias, own, now_ms)
+
+    def disappoint(self, urls: Sequence[str], now_ms: int) -> list[str]:
+        """Undo the aliases that trusted one of `urls` before it was fetched; returns them."""
+        undone = []
+        columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
+        marks = self._nodes.read(urls, [nodes.ALIASED])
+        for url in [url for url, row in marks.items() if row]:
+            for alias in self._edges_of(url):
+                row = self._properties.get(node_id(alias), columns)
+                trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
+                if trusts or text(row, nodes.LEAVING) == url:
+                    self.undo(alias, now_ms)
+                    undone.append(alias)
+        return undone
+
+    def of(self, canonical: str) -> Iterator[str]:
+        """URLs that lead to `canonical`, directly or through other aliases. Constant memory."""
+        yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
+
+    def pointing_to(self, canonical: str) -> Iterator[str]:
+        """`of`, and those that a takedown was about to remove from the list."""
+        yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
+
+    def _of(
+        self, canonical: str, columns: Sequence[bytes], visited: set[str], hops: int
+    ) -> Iterator[str]:
+        for alias in self._edges_of(canonical):
+            alias_row = self._properties.get(node_id(alias), columns)
+            if alias in visited or leads_to(alias_row, alias) != canonical:
+                continue
+            yield alias
+            if hops > 1 and nodes.ALIASED in alias_row:
+                visited.add(alias)
+                yield from self._of(alias, columns, visited, hops - 1)
+
+    def _edges_of(self, canonical: str) -> Iterator[str]:
+        """The aliases that the edges list, unchecked."""
+        with closing(self._edges.of(node_id(canonical), IN, ALIAS)) as ends:
+            for _, row in ends:
+                yield row[_URL].value.decode()
+
+    def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
+        """Move cells of one node to another: first put there, then deleted here."""
+        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
+        values: list[tuple[dict[bytes, bytes], int]] = [
+            ({c: value}, at) for c, (value, at) in moved.items()
+        ]
+        if moved:
+            last_ms = max(cell.at_ms for cell in moved.values())
+            cells = {nodes.SENTINEL: b"1", nodes.URL: canonical.encode()}
+            values.append((cells, last_ms))
+            self._zen.mutate([host_put(canonical, now_ms)])
+        if nodes.PROVENANCE in own:
+            moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
+            values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
+        if nodes.CONTENT_KEY in own:
+            moved |= {column: own[column] for column in nodes.CONTENT if column in own}
+            values += self._copy_content(own, canonical, target_row)
+        if not moved:
+            return
+        self._zen.mutate(
+            [
+                sender_put(canonical, sender, max(cell.at_ms for cell in moved.values()))
+                for sender in {source, nodes.sender_of(own, source)}
+                if host(sender) != host(canonical)
+            ]
+        )
+        floor_ms = int(text(target_row, nodes.MOVED) or -1) + 1
+        canonical_id = node_id(canonical)
+        puts = [put_properties(canonical_id, cells, max(at, floor_ms)) for cells, at in values]
+        puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
+        self._zen.mutate(puts)
+        last_ms = max(cell.at_ms for cell in moved.values())
+        self._properties.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
+        # These two are deleted last: while they exist, a second run finds what is left.
+        last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
+        self._properties.delete_many(
+            [(node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
+        )
+        if nodes.CONTENT_KEY in own:
+            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+        if last:
+            self._properties.delete(node_id(source), list(last), at_ms=newest_ms(last))
+
+    def _copy_content(
+        self, own: Row, canonical: str, target_row: Row
+    ) -> list[tuple[dict[bytes, bytes], int]]:
+        """The object under the canonical URL's key and its pointer; empty if newer is stored."""
+        at_ms = own[nodes.CONTENT_KEY].at_ms
+        if nodes.CONTENT_KEY in target_row and target_row[nodes.CONTENT_KEY].at_ms > at_ms:
+            return []
+        stored = self._content.get(own[nodes.CONTENT_KEY].value.decode())
+        if stored is None:
+            return []
+        key = content_key(canonical)
+        self._content.put(key, stored[0], {**stored[1], "url": canonical})
+        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
+        cells[nodes.CONTENT_KEY] = key.encode()
+        return [(cells, at_ms)]
+
+    def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
+        """Move outlinks with their page, unless the target has newer ones."""
+        both = self._outlinks.read([source, canonical])
+        moved = both[source]
+        if moved.compressed:
+            links = PackedLinks.of_lines(moved.lines)
+            self._outlinks.write([LinksWrite(canonical, moved.at_ms, links)], now_ms)
+            self._outlinks.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
+
+
+def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
+    status = facts_of(row, nodes.OWN).get("status")
+    return {"url": alias} if status is None else {"url": alias, "status": status}
+
+
+def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
+    """The facts of the fetch with the page, where later failures have overwritten them."""
+    values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
+    values["status"] = facts_of(own, nodes.OWN).get("status")
+    return Cell(orjson.dumps(values), brought_ms)
+
+
+def _provenance(own: Cell, target_cell: Cell | None) -> tuple[dict[bytes, bytes], int]:
+    old, new = orjson.loads(target_cell.value) if target_cell else {}, orjson.loads(own.value)
+    newer = target_cell is None or own.at_ms >= target_cell.at_ms
+    both = {**old, **new} if newer else {**new, **old}
+    return (
+        {nodes.PROVENANCE: orjson.dumps(both)},
+        max(own.at_ms, target_cell.at_ms if target_cell else 0),
+    )

@@ -1,0 +1,245 @@
+"""
+Removal of the data stored for URLs, hosts and domains.
+
+`remove` deletes a page: a later fetch brings it back. A takedown deletes it permanently: a stub
+refuses every later write until the takedown is lifted; a host or domain also has a tombstone, which
+refuses URLs that were never seen. In both cases the marker is written first, so that a fetch in
+progress cannot restore the data; then everything else is deleted: fields, history, content,
+watches, and entries in the change feed, the link journal and other pages' inlinks.
+
+A redirect, a canonical URL or a merge may have stored what a URL sent under another one. That data
+is found by its sender and deleted as well; those URLs are not refused.
+
+Safe to repeat. Killed anywhere, it is completed by the next: the list in which a takedown finds a
+URL is left last, and a pointer is deleted after what it points to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from aragog.urlstore import nodes
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.feed import Changes
+from aragog.urlstore.hosts import Hosts, SentPage
+from aragog.urlstore.nodes import alias_of, text
+from aragog.urlstore.tombstones import HOST, Tombstones
+from aragog.urlstore.watches import Watches
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
+from aragog.zen.codec import IN
+from aragog.zen.compaction import Compactor
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import put_properties
+from aragog.zen.node_ids import node_id
+from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.properties import Row
+
+_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
+_POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
+"""Cells that name data elsewhere."""
+_SCHEDULE = (nodes.DUE,)
+
+Unlist = Callable[[str, int], None]
+"""(URL, now_ms)"""
+
+
+@dataclass(slots=True, eq=False)
+class Takedown:
+    """Removes pages, whole hosts and whole domains."""
+
+    zen: Zen
+    content: ContentStore
+    outlinks: OutlinkWriter
+    aliases: AliasMerger
+    hosts: Hosts
+    compactor: Compactor
+    tombstones: Tombstones
+    purged_at_once: int = 500
+    """Pages whose inlinks one step removes, which bounds its memory."""
+
+    def remove(self, canonical: str, now_ms: int) -> None:
+        """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
+        if not nodes.is_taken_down(self.zen.nodes.get(node_id(canonical), [nodes.REMOVED])):
+            self._mark([canonical], b"removed", now_ms)
+        row = self._empty(canonical, now_ms)
+        if alias_of(row, canonical) is None:
+            self.zen.hosts.delete(canonical, at_ms=now_ms)
+
+    def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
+        """
+        Take down each page with its aliases, and what these URLs sent; returns how many.
+
+        `listed`: enter them into the list of URLs that were taken down.
+        """
+        members = {
+            member
+            for canonical in urls
+            for member in (canonical, *self.aliases.pointing_to(canonical))
+        }
+        if listed:
+            self.tombstones.list_urls(members, now_ms)
+        sent = [page for url in members for page in self.hosts.sent_by_url(url)]
+        lists = (self._leave_host, self._leave_page)
+        return self._all(members, sent, now_ms, members.__contains__, lists)
+
+    def of_site(self, kind: str, name: str, now_ms: int) -> int:
+        """
+        Take down all URLs of a host or domain and refuse new ones; returns how many there were.
+
+        What they sent is deleted under other URLs, too. An alias of a page of another site is
+        removed without that page.
+        """
+        self.tombstones.add(kind, name, now_ms)
+        self.tombstones.current()
+        by_host = kind == HOST
+        urls = self.hosts.of_host(name) if by_host else self.hosts.of_domain(name)
+        members: set[str] = set()
+        for url in urls:
+            members.add(url)
+            if alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url) is None:
+                members.update(self.aliases.pointing_to(url))
+        sent = list(self.hosts.sent_by_host(name) if by_host else self.hosts.sent_by_domain(name))
+        refuses = self.tombstones.refuses
+
+        def leave_other_host(url: str, now_ms: int) -> None:
+            if not refuses(url):  # an alias of a page of the site, which is found through that page
+                self._leave_host(url, now_ms)
+
+        lists = (leave_other_host, self._leave_page, self._leave_host)
+        return self._all(members, sent, now_ms, lambda url: url in members or refuses(url), lists)
+
+    def _all(
+        self,
+        members: set[str],
+        sent: Sequence[SentPage],
+        now_ms: int,
+        gone: Callable[[str], bool],
+        lists: Sequence[Unlist],
+    ) -> int:
+        """`lists`: what makes a URL leave the lists that it is in; last the one it was found in."""
+        pages = sorted(members)
+        others = sorted({page.url for page in sent} - members)
+        for some in self._parts(pages):
+            self._mark(some, nodes.TAKEN_DOWN, now_ms)
+        # Before anything is deleted: a writer that read its pages before they were marked sees the
+        # change and checks again, and one that saw none had written all that is deleted now.
+        self.tombstones.changed()
+        for url in pages:
+            self._take_down_one(url, now_ms)
+        for page in sent:
+            if page.url not in members:
+                self._drop_sent(page, now_ms, gone)
+        Changes(self.zen).purge(lambda url: url in others or gone(url))
+        for some in self._parts([*pages, *others]):
+            self.compactor.purge(some)
+        for page in sent:
+            self.zen.hosts.delete_at(page.position, at_ms=max(now_ms, page.sent_at_ms))
+        for leave in lists:
+            for url in pages:
+                leave(url, now_ms)
+        self.zen.scrub()
+        return len(pages) + len(others)
+
+    def _parts(self, urls: Sequence[str]) -> Iterator[Sequence[str]]:
+        for at in range(0, len(urls), self.purged_at_once):
+            yield urls[at : at + self.purged_at_once]
+
+    def _drop_sent(self, page: SentPage, now_ms: int, gone: Callable[[str], bool]) -> None:
+        """
+        Delete the data of a page that a URL sent which is taken down.
+
+        If the page's text comes from elsewhere by now, what is newer stays. Its watches and its
+        next fetch stay in any case: that fetch may bring a page that may be stored.
+        """
+        row = self.zen.nodes.get(node_id(page.url), [nodes.FACTS])
+        upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
+        self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
+
+    def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
+        """
+        Delete the data of a page that is not newer than `upto_ms`, unless it is an alias.
+
+        A later fetch may bring it back; watches and the next fetch stay.
+        """
+        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL, nodes.SENTINEL])
+        if nodes.SENTINEL in row and alias_of(row, url) is None:
+            self._empty(url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
+
+    def lift(self, url: str, now_ms: int) -> None:
+        """Let a URL be stored again."""
+        self.zen.nodes.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        self.tombstones.unlist_url(url, now_ms)
+        self.tombstones.changed()
+
+    def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
+        """Accept URLs of a site again, also stored ones; False: it was not refused."""
+        return self.tombstones.remove(kind, name, now_ms)
+
+    def _mark(self, urls: Sequence[str], marker: bytes, now_ms: int) -> None:
+        self.zen.mutate(
+            [
+                put_properties(
+                    node_id(url), {nodes.URL: url.encode(), nodes.REMOVED: marker}, now_ms
+                )
+                for url in urls
+            ]
+        )
+
+    def _take_down_one(self, url: str, now_ms: int) -> None:
+        row = self._empty(url, now_ms)
+        Watches(self.zen).purge(url, now_ms)
+        self.zen.nodes.delete(
+            node_id(url), [nodes.WATCHED], at_ms=_last_ms(row, nodes.WATCHED, now_ms)
+        )
+
+    def _empty(
+        self,
+        url: str,
+        now_ms: int,
+        *,
+        upto_ms: int | None = None,
+        unless: Collection[bytes] = (),
+    ) -> Row:
+        """
+        Delete the data of a page; returns its node as it was.
+
+        With `upto_ms` newer cells stay, except histories, which hold older values, and so do those
+        in `unless`.
+        """
+        row = self.zen.nodes.get(node_id(url))
+        old = {
+            column
+            for column, cell in row.items()
+            if upto_ms is None or cell.at_ms <= upto_ms or column.startswith(nodes.HISTORIES)
+        }.difference(_STAY, unless)
+        # What a fetch writes right after that must not be hidden by the delete.
+        at_ms = now_ms if upto_ms is None else upto_ms
+        self._delete_cells(url, row, old.difference(_POINTERS), at_ms)
+        due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
+        if due and nodes.DUE in old:
+            self.zen.due_times.delete_many([(node_id(url), int(due), now_ms)])
+        if key and nodes.CONTENT_KEY in old:
+            self.content.delete(key)
+        self._delete_cells(url, row, old.intersection(_POINTERS), at_ms)
+        self.outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
+        return row
+
+    def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], at_ms: int) -> None:
+        if columns:
+            # Fields may have been put with a time in the future.
+            at_ms = max(at_ms, *(row[column].at_ms for column in columns))
+            self.zen.nodes.delete(node_id(url), sorted(columns), at_ms=at_ms)
+
+    def _leave_host(self, url: str, now_ms: int) -> None:
+        self.zen.hosts.delete(url, at_ms=now_ms)
+
+    def _leave_page(self, url: str, now_ms: int) -> None:
+        """If the URL is an alias, its canonical URL no longer lists it."""
+        canonical = alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url)
+        if canonical is not None:
+            self.zen.edge_ends.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
+
+
+def _last_ms(row: Row, column: bytes, now_ms: int) -> int:
+    return max(now_ms, row[column].at_ms if column in row else 0)

@@ -1,0 +1,57 @@
+"""The values that packed page links take and return: frozen, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class OutLink(NamedTuple):
+    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
+
+    url: str
+    text: str = ""
+    rel: str = ""
+    """Of `nofollow`, `ugc` and `sponsored`, separated by spaces; empty for none."""
+
+
+class LinkRecord(NamedTuple):
+    """One link, seen from either end."""
+
+    url: str
+    """The other end: the target of an outlink, the source of an inlink."""
+    text: str
+    rel: str
+    at_ms: int
+    """When the page that holds the link was fetched."""
+    target: str = ""
+    """Of an inlink: the URL that is linked, which may be an alias."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListLimits:
+    """When posting lists are merged and divided. Lists of all limits may be in one table."""
+
+    group_lines: int = 512
+    """A group with more lines is divided, or passes them on."""
+    inline_lines: int = 256
+    """A longer list leaves its group, and is stored in segments."""
+    chunk_lines: int = 512
+    """Lines in one row of a segment."""
+    large_lines: int = 256
+    """After a larger delta the size of its group is looked at."""
+    many_deltas: int = 8
+    """So many deltas of a group or list are merged. They are counted every so many compactions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionReport:
+    """The counts of one compaction."""
+
+    journal_rows: int = 0
+    links: int = 0
+    targets: int = 0
+    merged: int = 0
+    """Targets whose deltas were merged into their header or a segment."""
+    left: bool = False
+    """True if the limit ended it."""
