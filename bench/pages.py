@@ -25,7 +25,7 @@ from rich.table import Table
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.pages.analysis import read_page
+from aragog.pipeline.page_analysis import read_page
 from bench.crawl import page_sets
 from bench.timing import best_s
 

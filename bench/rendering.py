@@ -27,7 +27,7 @@ from rich.table import Table
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.outcome import Fetched, FetchRecord
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.pages.analysis import read_page
+from aragog.pipeline.page_analysis import read_page
 from aragog.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
 from aragog.rendering.renderer import Renderer
 from aragog.settings import FetchSettings, RenderingSettings

@@ -17,7 +17,7 @@ from aragog.instruments import STAGE_SECONDS, timed
 from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.worker import RunLater
-from aragog.pipeline.faults.outages import OUTAGES
+from aragog.pipeline.outages import OUTAGES
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
 # message stays in the broker in the meantime, so nothing is lost.

@@ -221,8 +221,8 @@ def test_the_page_about_the_store_lists_its_parts():
 def test_the_page_about_fetching_lists_the_facts():
     from aragog.fetcher.outcome import OutcomeKind
     from aragog.pipeline.messages import UrlJob
-    from aragog.pipeline.pages.analysis import PageAnalysis
-    from aragog.pipeline.pages.updates import failure_write, page_write
+    from aragog.pipeline.page_analysis import PageAnalysis
+    from aragog.pipeline.page_updates import failure_write, page_write
     from aragog.settings import Settings
     from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
@@ -255,7 +255,7 @@ def test_the_page_about_fetching_lists_the_facts():
 
 
 def test_the_page_about_fetching_lists_the_headers_that_are_always_kept():
-    from aragog.pipeline.kept_headers import NEEDED
+    from aragog.pipeline.fetch_results import NEEDED
 
     page = (DOCS / "fetching.md").read_text()
 

@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from aragog.pipeline.pages.analysis import read_page
+from aragog.pipeline.page_analysis import read_page
 from aragog.settings import Settings, load_settings
 from tests.support.byte_streams import html_result
 from tests.support.documented import ROOT, all_blocks, blocks

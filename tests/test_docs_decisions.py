@@ -12,11 +12,8 @@ from aragog.dashboard import domain_list, domains
 from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
 from aragog.pages.structured_data import words
 from aragog.pinlater import consumer, gates
-from aragog.pipeline import metric_totals
-from aragog.pipeline.crawl_log import writer
-from aragog.pipeline.fetching import lanes
-from aragog.pipeline.spool import room
-from aragog.pipeline.spool.bounds import SpoolBounds
+from aragog.pipeline import crawl_log, lanes, metric_totals, spool_room
+from aragog.pipeline.spool import SpoolBounds
 from aragog.politeness.overrides import overrides
 from aragog.politeness.slots import STATE
 from aragog.settings import Settings
@@ -40,16 +37,16 @@ FIGURES = {
         f"past which {90 * hedging.EXTRA_SHARE:g} %",
     ],
     72: [f"in {BUCKETS} buckets", f"({domains.MOST_RANKED:,} a node)"],
-    73: [f"written {writer.SETTLED_MS // 1000} s after its end"],
+    73: [f"written {crawl_log.SETTLED_MS // 1000} s after its end"],
     78: [f"{'four' if groups.HOST_BYTES == 4 else '?'} bytes of a hash of the host"],
     79: [
         f"exceeds {LISTS.group_lines} lines",
         f"A list longer than {LISTS.inline_lines} lines leaves its group",
     ],
-    87: [f"{room.MOST_BATCHES} at first, finally 1", f"are nice ({roles.YIELDING})"],
+    87: [f"{spool_room.MOST_BATCHES} at first, finally 1", f"are nice ({roles.YIELDING})"],
     94: [
         f"the claims of the next {gates.ASK_EVERY_S} s",
-        f"at most {room.MOST_BATCHES / gates.ASK_EVERY_S:g} batches a second",
+        f"at most {spool_room.MOST_BATCHES / gates.ASK_EVERY_S:g} batches a second",
     ],
 }
 IN_WORDS = [

@@ -29,11 +29,19 @@ from aragog.fetcher.http1 import body, head, pool, reader
 from aragog.pages import extractors, markup_limits, sitemaps
 from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pipeline import in_flight, memory_limit, messages, outcome_log, polite_gate
-from aragog.pipeline.faults import damaged
-from aragog.pipeline.fetching import lanes
-from aragog.pipeline.progress import url_batches
-from aragog.pipeline.spool import bounds, reclaim, room
+from aragog.pipeline import (
+    damaged,
+    in_flight,
+    lanes,
+    memory_limit,
+    messages,
+    outcome_log,
+    polite_gate,
+    spool,
+    spool_reclaim,
+    spool_room,
+    url_batches,
+)
 from aragog.pipeline.stages import refresh, webhooks
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.politeness.nodes import script_calls
@@ -61,12 +69,12 @@ def text_of(page):
 
 FIGURES = {
     "architecture.md": [
-        f"its compressed size plus {bounds.OVERHEAD_BYTES // KIB} KiB",
-        f"while more than {room.NEARLY_FULL:.0%}".replace("%", " %"),
+        f"its compressed size plus {spool.OVERHEAD_BYTES // KIB} KiB",
+        f"while more than {spool_room.NEARLY_FULL:.0%}".replace("%", " %"),
         f"refused from {100 * memory_limit.REFUSED_FROM:.0f} % of `maxmemory`",
         f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
-        f"batches of priority 0 to {room.URGENT}",
+        f"batches of priority 0 to {spool_room.URGENT}",
     ],
     "changes.md": [
         f"up to {webhooks.MOST_CHANGES} changes, with these headers",
@@ -120,7 +128,7 @@ FIGURES = {
         f"after {1000 * preload.SWITCH_AFTER_S:g} ms instead of 5",
         f"Connections kept to {pool.MAX_IDLE} hosts",
         f"switching between {DEFAULTS.workers.fetch + DEFAULTS.fetch.concurrency} threads",
-        f"which makes a spool of {(40 * MIB // bounds.SHARE_OF_MAXMEMORY) // MIB} MiB",
+        f"which makes a spool of {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
         f"a tag of more than {markup_limits.MAX_TAG_BYTES // KIB} KiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
     ],
@@ -216,7 +224,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             "whose age is six times the domain's usual interval",
         ),
         (lanes.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
-        (reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
+        (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),
         (fetching.LONGEST_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),

@@ -27,12 +27,12 @@ from aragog.errors import ConfigError, TransientError
 from aragog.logs import format_handlers
 from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
-from aragog.pipeline.faults.beat_log import BeatErrors
-from aragog.pipeline.fetching.rendering_rule import RenderingRule
-from aragog.pipeline.pages.limits import make_expendable
+from aragog.pipeline.page_limits import make_expendable
+from aragog.pipeline.rendering_rule import RenderingRule
 from aragog.pipeline.routing import CelerySender, Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import load_settings
+from aragog.workers.beat_log import BeatErrors
 
 
 def _exit_with(error: ConfigError) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from aragog.clock import Clock, SystemClock
-from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.slots import DomainReport
 

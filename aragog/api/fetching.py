@@ -21,7 +21,7 @@ from aragog.api.steps import Steps, Wait
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.progress.completions import Completions
+from aragog.pipeline.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus, checked_request_id
 from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import is_extracted

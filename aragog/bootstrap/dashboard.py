@@ -24,10 +24,10 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.crawl_log.stream import CrawlLogStream
-from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
+from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.redis_kit.address import server_name
 from aragog.settings import Settings

@@ -10,8 +10,8 @@ from aragog.api.jobs import Jobs
 from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
 from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.progress.completions import Completions
-from aragog.pipeline.progress.url_batches import UrlBatches
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.url_batches import UrlBatches
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

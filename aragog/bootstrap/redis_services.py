@@ -10,12 +10,12 @@ from aragog.clock import Clock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.gates import Opening
-from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.metric_totals import MetricTotals
-from aragog.pipeline.spool.reclaim import WaitingJobs
-from aragog.pipeline.spool.room import claim_limit
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.outages import OutageBoard
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_reclaim import WaitingJobs
+from aragog.pipeline.spool_room import claim_limit
 from aragog.pipeline.waiting_line import URGENT
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.limiter import Limiter

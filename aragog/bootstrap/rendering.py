@@ -8,7 +8,7 @@ import threading
 from aragog.errors import BrowserUnavailable, ConfigError
 from aragog.extras import require
 from aragog.fetcher.user_agent import user_agent
-from aragog.pipeline.fetching.rendering_rule import RenderingRule
+from aragog.pipeline.rendering_rule import RenderingRule
 from aragog.pipeline.stages.render import PageRenderer
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
 from aragog.settings import FetchSettings, Settings

@@ -30,26 +30,24 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pages import extractors, sitemaps
 from aragog.pipeline.access import Access
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.crawl_log.files import log_files
-from aragog.pipeline.crawl_log.stream import CrawlLogStream
-from aragog.pipeline.crawl_log.writer import CrawlLogWriter
-from aragog.pipeline.fetching.page_resources import PageResources
-from aragog.pipeline.fetching.rendering_rule import RenderingRule
-from aragog.pipeline.fetching.requester import Requester
-from aragog.pipeline.fetching.selection import JobSelection
+from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.pages.analysis import named_agent
-from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.page_analysis import named_agent
+from aragog.pipeline.page_limits import RunMarks
+from aragog.pipeline.page_resources import PageResources
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.polite_gate import GateRules
+from aragog.pipeline.rendering_rule import RenderingRule
+from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OwnTask, Sender
-from aragog.pipeline.spool.reclaim import WaitingJobs
-from aragog.pipeline.spool.room import SpoolRoom
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.selection import JobSelection
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_reclaim import WaitingJobs
+from aragog.pipeline.spool_room import SpoolRoom
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer

@@ -20,8 +20,8 @@ from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
 from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pipeline.webhooks.change_json import Reader, plain
-from aragog.pipeline.webhooks.post import AllowedHosts
+from aragog.pipeline.change_json import Reader, plain
+from aragog.pipeline.webhook_post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.crawl_budget import marginal_freshness_s

@@ -29,7 +29,7 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.stages.enqueue import (
     EnqueueArguments,
     Enqueuer,

@@ -12,12 +12,12 @@ from aragog.clock import Clock
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.crawl_log.stream import CrawlLogStream
-from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
+from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache

@@ -19,7 +19,7 @@ from aragog.metric_families import buckets, family
 from aragog.pinlater.admin import count_of
 from aragog.pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 from aragog.pipeline import counters
-from aragog.pipeline.crawl_log.stream import at_ms
+from aragog.pipeline.crawl_log import at_ms
 
 MOST_DOMAINS = 20
 # Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.

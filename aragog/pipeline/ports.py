@@ -21,7 +21,7 @@ class SpoolState(NamedTuple):
 
 
 class BodyStore(Protocol):
-    """Blobs under tokens, between two stages (`aragog.pipeline.spool.spool.Spool`)."""
+    """Blobs under tokens, between two stages (`aragog.pipeline.spool.Spool`)."""
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
         """Keep the blobs of a later stage, in any case; their tokens, in order."""
@@ -54,7 +54,7 @@ class InFlight(Protocol):
 
 
 class Marks(Protocol):
-    """Marks of runs (`aragog.pipeline.pages.run_marks.RunMarks`)."""
+    """Marks of runs (`aragog.pipeline.page_limits.RunMarks`)."""
 
     def begin(self, tokens: Sequence[str]) -> int:
         """Mark a run of the batch; how many earlier ones never ended."""

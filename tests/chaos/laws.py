@@ -13,7 +13,7 @@ from pathlib import Path
 from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
 from aragog.pinlater.admin import Admin
-from aragog.pipeline.spool.reclaim import sweep
+from aragog.pipeline.spool_reclaim import sweep
 from aragog.urlstore.store import UrlStore
 from tests.chaos.origin import POISON, Arrival, title
 from tests.chaos.producer import FaultProducer

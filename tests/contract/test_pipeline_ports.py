@@ -4,10 +4,10 @@ import pytest
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.pages.run_marks import RunMarks
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.page_limits import RunMarks
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.redis_kit.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool

@@ -12,10 +12,10 @@ from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PageBatch, ResultBatch
-from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.page_limits import RunMarks
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer

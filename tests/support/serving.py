@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from aragog.api.fetching import Fetching
-from aragog.pipeline.progress.completions import Completions
+from aragog.pipeline.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueResult
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import PipelineStand

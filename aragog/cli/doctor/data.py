@@ -16,7 +16,7 @@ from aragog.bootstrap.stores import tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable, TransientError
 from aragog.extras import require
-from aragog.pipeline.crawl_log.files import log_files
+from aragog.pipeline.crawl_log import log_files
 from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content

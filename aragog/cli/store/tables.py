@@ -17,7 +17,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
 from aragog.cli.store.output import counting
 from aragog.extras import require
-from aragog.pipeline.faults.store_claim import StoreClaim
+from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import load_settings
 from aragog.terminal import echo, note, one_line
 from aragog.transfer.copy import copy_content, copy_tables

@@ -23,8 +23,8 @@ from aragog.pinlater.shard import Shard
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.ports import InFlight
 from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
-from aragog.pipeline.spool.reclaim import tokens_in
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.urls.normalize import normalize
 

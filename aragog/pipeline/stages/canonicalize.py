@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
-from aragog.pipeline import counters
-from aragog.pipeline.faults import damaged
+from aragog.pipeline import counters, damaged
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
-from aragog.pipeline.pages.analysis import candidates, decided, named_agent
-from aragog.pipeline.pages.reading import FAILED, PageReader, Readings
-from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST
-from aragog.pipeline.pages.updates import PageUpdate, failure_write, page_write, to_blob
+from aragog.pipeline.page_analysis import candidates, decided, named_agent
+from aragog.pipeline.page_limits import MAX_RUNS_LOST
+from aragog.pipeline.page_reading import FAILED, PageReader, Readings
+from aragog.pipeline.page_updates import PageUpdate, failure_write, page_write, to_blob
 from aragog.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent

@@ -14,8 +14,8 @@ from aragog.errors import BadInput
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
-from aragog.pipeline.pages.analysis import PageAnalysis
-from aragog.pipeline.pages.limits import limited
+from aragog.pipeline.page_analysis import PageAnalysis
+from aragog.pipeline.page_limits import limited
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain

@@ -26,9 +26,9 @@ from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
 from aragog.options import Option, checked
 from aragog.pipeline import counters
-from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.lanes import Behind, Lanes, behind
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender

@@ -25,17 +25,16 @@ from aragog.fetcher.outcome import (
 from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.access import Access
-from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
-from aragog.pipeline.fetching.rendering_rule import RenderingRule
-from aragog.pipeline.fetching.requester import Requester
-from aragog.pipeline.fetching.selection import JobSelection, StoredValidators
-from aragog.pipeline.kept_headers import kept_hops
+from aragog.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
 from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.pipeline.ports import CounterSink, OutcomeSink
+from aragog.pipeline.rendering_rule import RenderingRule
+from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.selection import JobSelection, StoredValidators
 from aragog.pipeline.site_rules import other_spelling
-from aragog.pipeline.spool.room import URGENT, SpoolRoom
+from aragog.pipeline.spool_room import URGENT, SpoolRoom
 from aragog.pipeline.waiting_line import InLine
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings

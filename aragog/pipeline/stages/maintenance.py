@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from aragog.errors import StoreDamaged
-from aragog.pipeline.crawl_log.writer import CrawlLogWriter
+from aragog.pipeline import spool_reclaim
+from aragog.pipeline.crawl_log import CrawlLogWriter
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.spool import reclaim
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.taken_down_sites import SiteBlocks
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
@@ -26,7 +26,7 @@ class MaintenanceStage:
     in_flight: InFlightSet
     blocks: SiteBlocks
     spool: Spool
-    waiting: reclaim.Waiting | None
+    waiting: spool_reclaim.Waiting | None
     """The waiting jobs on the broker, where it can report them: on `pinlater://`."""
     settings: Settings
     compacted_pages: int = 1000
@@ -66,7 +66,7 @@ class MaintenanceStage:
     def sweep_spool(self) -> None:
         """Free bodies that no message names."""
         idle_s = self.settings.pipeline.spool_ttl_s
-        freed = reclaim.sweep(self.spool, self.waiting, idle_s=idle_s)
+        freed = spool_reclaim.sweep(self.spool, self.waiting, idle_s=idle_s)
         if freed:
             log.warning("%d bodies in the spool were named by no message and were freed", freed)
 

@@ -28,10 +28,10 @@ from aragog.fetcher.outcome import (
     Unreadable,
 )
 from aragog.pipeline import counters
-from aragog.pipeline.fetching.defects import contained
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.pipeline.ports import CounterSink
+from aragog.pipeline.requester import contained
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.waiting_line import URGENT
 from aragog.politeness.limiter import Limiter

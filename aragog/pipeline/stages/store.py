@@ -4,28 +4,64 @@ Write the pages of a batch of fetches: content first, then the records that poin
 Safe to run twice and late: content is replaced by the same content, a write never replaces a newer
 one, and links go through the journal. Killed in the middle, the message comes back; its tokens are
 freed only when all is written.
+
+A team's own Celery task (`pipeline.page_ready_task`) gets a message for each batch of stored pages:
+
+    {"v": 1, "pages": [{"url": …, "canonical_url": …, "page_type": …, "fetched_at_ms": …}]}
+
+Delivery is at least once: a store task that runs twice sends twice, and if a worker is killed after
+it wrote a page, that page is fetched and reported again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aragog.errors import InvalidMessage
 from aragog.logs import log_url
-from aragog.pipeline import counters
-from aragog.pipeline.crawl_log.rows import rows_of
-from aragog.pipeline.crawl_log.stream import CrawlLogStream
-from aragog.pipeline.faults import damaged
-from aragog.pipeline.messages import PageBatch
-from aragog.pipeline.page_ready import page_ready
-from aragog.pipeline.pages.updates import fetched_at, from_blob, with_body
+from aragog.pipeline import counters, damaged
+from aragog.pipeline.crawl_log import CrawlLogStream, rows_of
+from aragog.pipeline.messages import VERSION, PageBatch, UrlJob
+from aragog.pipeline.page_updates import fetched_at, from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
-from aragog.pipeline.routing import OutgoingMessage, OwnTask
+from aragog.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPages:
+    """The message."""
+
+    pages: tuple[Mapping[str, Any], ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "pages": list(self.pages)}
+
+
+def page_ready(
+    task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
+) -> list[OutgoingMessage]:
+    """The message about the pages among `writes`; none without a task, or without a page."""
+    pages = tuple(_page(write) for write in writes if write.content)
+    if task is None or not pages:
+        return []
+    priority = most_urgent(jobs)
+    return [OutgoingMessage(task, ReadyPages(pages), priority=priority, even_when_full=True)]
+
+
+def _page(write: PageWrite) -> dict[str, Any]:
+    return {
+        "url": write.url,
+        "canonical_url": write.canonical_url,
+        "page_type": write.facts.get("page_type"),
+        "fetched_at_ms": write.fetched_at_ms,
+    }
+
 
 log = logging.getLogger(__name__)
 

@@ -20,11 +20,11 @@ from typing import Any, Self
 
 from aragog.clock import Clock
 from aragog.fetcher.ssrf import AddressPolicy
+from aragog.pipeline.change_json import plain
 from aragog.pipeline.messages import VERSION, reading
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.pipeline.webhooks.change_json import plain
-from aragog.pipeline.webhooks.post import post
-from aragog.pipeline.webhooks.signatures import Verifier, signature
+from aragog.pipeline.webhook_post import post
+from aragog.pipeline.webhook_signatures import Verifier, signature
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.webhook_registry import Webhook

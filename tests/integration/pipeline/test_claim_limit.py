@@ -6,8 +6,8 @@ import redis
 from aragog.clock import ManualClock
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
-from aragog.pipeline.spool.room import ALL, NONE, URGENT, claim_limit
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_room import ALL, NONE, URGENT, claim_limit
 
 pytestmark = pytest.mark.redis
 

@@ -16,10 +16,15 @@ from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stages import connect
 from aragog.dashboard.metric_readers import crawl_log_metrics
 from aragog.errors import ContentUnavailable
-from aragog.pipeline.crawl_log.files import FolderFiles, S3Files, log_files
-from aragog.pipeline.crawl_log.rows import COLUMNS
-from aragog.pipeline.crawl_log.stream import CrawlLogStream
-from aragog.pipeline.crawl_log.writer import CrawlLogWriter, file_name
+from aragog.pipeline.crawl_log import (
+    COLUMNS,
+    CrawlLogStream,
+    CrawlLogWriter,
+    FolderFiles,
+    S3Files,
+    file_name,
+    log_files,
+)
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.settings import (
     ContentSettings,
@@ -42,9 +47,9 @@ WRITER = """
 import sys
 import redis
 from pathlib import Path
-from aragog.pipeline.crawl_log.files import log_files
-from aragog.pipeline.crawl_log.stream import CrawlLogStream
-from aragog.pipeline.crawl_log.writer import CrawlLogWriter
+from aragog.pipeline.crawl_log import log_files
+from aragog.pipeline.crawl_log import CrawlLogStream
+from aragog.pipeline.crawl_log import CrawlLogWriter
 from aragog.settings import ContentSettings, CrawlLogSettings
 
 url, engine, bucket, endpoint, folder, span_s = sys.argv[1:]

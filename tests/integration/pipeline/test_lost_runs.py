@@ -8,7 +8,7 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.pages.updates import from_blob
+from aragog.pipeline.page_updates import from_blob
 from aragog.pipeline.routing import Destination
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result

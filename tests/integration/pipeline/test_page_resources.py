@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pipeline.fetching.page_resources import NO_RULES, TOO_LATE
+from aragog.pipeline.page_resources import NO_RULES, TOO_LATE
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.slots import SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest

@@ -9,8 +9,7 @@ import redis
 
 from aragog.client import Aragog
 from aragog.pipeline.in_flight import InFlightSet, done_channel
-from aragog.pipeline.spool.bounds import OVERHEAD_BYTES
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer

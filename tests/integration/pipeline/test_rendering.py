@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from aragog.pipeline import counters
-from aragog.pipeline.fetching.rendering_rule import RenderingRule
+from aragog.pipeline.rendering_rule import RenderingRule
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.slots import SlotRequest
 from aragog.settings import RenderingSettings

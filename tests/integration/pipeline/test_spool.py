@@ -7,9 +7,8 @@ import redis
 
 from aragog.clock import ManualClock, SystemClock
 from aragog.errors import SpoolUnavailable
-from aragog.pipeline.spool.bounds import OVERHEAD_BYTES
-from aragog.pipeline.spool.room import SpoolRoom
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
+from aragog.pipeline.spool_room import SpoolRoom
 
 pytestmark = pytest.mark.redis
 

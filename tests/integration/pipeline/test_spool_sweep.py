@@ -9,8 +9,8 @@ from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.models import ClaimRequest
 from aragog.pipeline.messages import PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.spool.reclaim import WaitingJobs, sweep
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_reclaim import WaitingJobs, sweep
 from tests.support.fetch_results import fetch_result
 
 pytestmark = pytest.mark.redis

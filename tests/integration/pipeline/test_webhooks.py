@@ -16,8 +16,8 @@ import pytest
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
-from aragog.pipeline.webhooks.post import post
-from aragog.pipeline.webhooks.signatures import Verdict, Verifier
+from aragog.pipeline.webhook_post import post
+from aragog.pipeline.webhook_signatures import Verdict, Verifier
 from aragog.settings import FetchSettings, Settings, WebhookSettings
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen

@@ -9,9 +9,9 @@ from aragog.api.batches import Batches
 from aragog.api.fetching import Fetching
 from aragog.api.http.services import Services
 from aragog.clock import SystemClock
-from aragog.pipeline.progress.completions import Completions
-from aragog.pipeline.progress.url_batches import UrlBatches
+from aragog.pipeline.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.slots import SlotRequest

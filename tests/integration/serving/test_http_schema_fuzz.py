@@ -10,7 +10,7 @@ from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.progress.url_batches import UrlBatches
+from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.pages.updates import from_blob
+from aragog.pipeline.page_updates import from_blob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.settings import FetchSettings, Settings

@@ -1,6 +1,6 @@
 """A change of a page as its readers get it."""
 
-from aragog.pipeline.webhooks.change_json import plain
+from aragog.pipeline.change_json import plain
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
 

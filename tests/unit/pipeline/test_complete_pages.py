@@ -4,8 +4,8 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.pages.analysis import decided, read_page
-from aragog.pipeline.pages.updates import from_blob, page_write, to_blob
+from aragog.pipeline.page_analysis import decided, read_page
+from aragog.pipeline.page_updates import from_blob, page_write, to_blob
 from aragog.settings import Settings
 from tests.support.fetch_results import fetch_result
 

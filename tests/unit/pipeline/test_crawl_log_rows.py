@@ -6,8 +6,7 @@ import pytest
 
 from aragog.errors import ContentUnavailable
 from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
-from aragog.pipeline.crawl_log.files import FolderFiles
-from aragog.pipeline.crawl_log.rows import COLUMNS, rows_of, table_of
+from aragog.pipeline.crawl_log import COLUMNS, FolderFiles, rows_of, table_of
 from aragog.pipeline.messages import UrlJob
 from tests.support.stores import NOW_MS, page
 

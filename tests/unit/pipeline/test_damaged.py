@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.errors import StoreDamaged
-from aragog.pipeline.faults.damaged import WAIT_MS, apart, postponed, split
+from aragog.pipeline.damaged import WAIT_MS, apart, postponed, split
 from aragog.pipeline.messages import UrlJob
 
 

@@ -17,12 +17,12 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline import counters
 from aragog.pipeline.access import Access
-from aragog.pipeline.fetching.requester import Requester
-from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.polite_gate import GateRules
+from aragog.pipeline.requester import Requester
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
+from aragog.pipeline.selection import JobSelection
+from aragog.pipeline.spool_room import PATIENCE_S, SpoolRoom
 from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_records import RulesState

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.pages.http_freshness import fresh_s
-from aragog.pipeline.pages.updates import seen_of
+from aragog.pipeline.page_updates import fresh_s, seen_of
 from aragog.settings import Settings
 from tests.support.fetch_results import fetch_result
 

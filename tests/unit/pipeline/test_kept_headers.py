@@ -1,7 +1,7 @@
 """Which response headers are kept: all, within a bound, without the values of cookies."""
 
 from aragog.fetcher.outcome import Hop
-from aragog.pipeline.kept_headers import kept_headers, kept_hops
+from aragog.pipeline.fetch_results import kept_headers, kept_hops
 
 
 def test_all_headers_are_kept_in_order_with_repeated_ones():

@@ -13,7 +13,7 @@ from aragog.errors import (
     StoreDamaged,
     StoreUnavailable,
 )
-from aragog.pipeline.faults.outages import QUIET_S, STALE_S, OutageBoard, Outages
+from aragog.pipeline.outages import QUIET_S, STALE_S, OutageBoard, Outages
 
 STORE = StoreUnavailable("hbase", "connection refused")
 S3 = ContentUnavailable("s3", "timed out")
@@ -31,7 +31,7 @@ def outages(clock):
 
 @pytest.fixture
 def lines(caplog):
-    caplog.set_level(logging.INFO, "aragog.pipeline.faults.outages")
+    caplog.set_level(logging.INFO, "aragog.pipeline.outages")
     return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
 
 

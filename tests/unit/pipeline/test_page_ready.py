@@ -1,8 +1,8 @@
 """The message to a team's own task about pages that were stored."""
 
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.page_ready import page_ready
 from aragog.pipeline.routing import OwnTask
+from aragog.pipeline.stages.store import page_ready
 from tests.support.stores import NOW_MS, body, page
 
 A, B = "http://a.example/", "http://b.example/"

@@ -9,7 +9,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.pages.updates import facts
+from aragog.pipeline.page_updates import facts
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.render import LOST, RenderStage
 from aragog.rendering.models import NotRendered, PlainPage, Rendered

@@ -4,10 +4,10 @@ import pytest
 
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.fetching.rendering_rule import RenderingRule
-from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.rendering_rule import RenderingRule
 from aragog.pipeline.routing import Destination
+from aragog.pipeline.selection import StoredValidators
 from aragog.settings import RenderingSettings
 from tests.support.fetch_results import fetch_result
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.webhooks.signatures import Verdict, Verifier, signature
+from aragog.pipeline.webhook_signatures import Verdict, Verifier, signature
 
 
 def test_the_signature_is_what_the_docs_say():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.spool.bounds import bounds_of
+from aragog.pipeline.spool import bounds_of
 
 MB = 2**20
 

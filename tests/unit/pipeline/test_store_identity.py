@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.faults.store_claim import StoreIdentity, conflict
+from aragog.pipeline.store_claim import StoreIdentity, conflict
 
 MINE = StoreIdentity("id-1", "sqlite", "host:/var")
 

@@ -6,7 +6,7 @@ import pytest
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import PageBatch, UrlJob
-from aragog.pipeline.pages.updates import PageUpdate, to_blob
+from aragog.pipeline.page_updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination, OwnTask
 from aragog.pipeline.stages.store import StoreStage
 from aragog.urlstore.compression import compress

@@ -24,7 +24,7 @@ from aragog.api.problems import Overloaded, unavailable
 from aragog.api.reading import LOOK_S, NOW, ChangesRequest, read_changes
 from aragog.errors import TransientError
 from aragog.options import checked
-from aragog.pipeline.webhooks.change_json import Reader, plain
+from aragog.pipeline.change_json import Reader, plain
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 

@@ -20,10 +20,9 @@ from aragog.errors import InvalidUrl
 from aragog.fetcher.gate import Gate, Later
 from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.pipeline.access import Access
-from aragog.pipeline.fetching.defects import contained
-from aragog.pipeline.fetching.requester import answered_well
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.polite_gate import GateRules, PoliteGate
+from aragog.pipeline.requester import answered_well, contained
 from aragog.pipeline.site_rules import other_spelling
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.permits import NO_PERMIT_US

@@ -7,7 +7,7 @@ from celery import Celery
 from celery.beat import Scheduler, SchedulingError
 
 from aragog.clock import ManualClock
-from aragog.pipeline.faults.beat_log import BeatErrors
+from aragog.workers.beat_log import BeatErrors
 
 
 class FullBroker(Scheduler):

@@ -17,8 +17,8 @@ from aragog.errors import TransientError
 from aragog.pages.extractors import load
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
-from aragog.pipeline.pages.analysis import PageAnalysis, read_page
-from aragog.pipeline.pages.limits import PageTooExpensive, limited
+from aragog.pipeline.page_analysis import PageAnalysis, read_page
+from aragog.pipeline.page_limits import PageTooExpensive, limited
 from aragog.pipeline.ports import CounterSink
 from aragog.settings import PipelineSettings
 from aragog.urlstore.compression import decompress

@@ -3,10 +3,14 @@ Page updates: built from the analysis of a page, and stored in the spool until t
 
 The blob is a line of JSON, then the compressed links of each page, as the store keeps them. Bodies
 stay in the spool under tokens of their own.
+
+An update also says how long the response stays fresh, by its headers (RFC 9111, section 4.2). What
+servers write there is often wrong, so it is no more than a hint: what cannot be read says nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
@@ -19,8 +23,7 @@ from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages.links import Link
 from aragog.pipeline.messages import FetchResult
-from aragog.pipeline.pages.analysis import PageAnalysis
-from aragog.pipeline.pages.http_freshness import fresh_s
+from aragog.pipeline.page_analysis import PageAnalysis
 from aragog.settings import Settings
 from aragog.urls.canonical import Decision
 from aragog.urlstore.records import (
@@ -30,6 +33,35 @@ from aragog.urlstore.records import (
 )
 from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.outlinks import PackedLinks
+
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
+_NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
+
+
+def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
+    """
+    Seconds for which the response remains fresh; None if its headers do not specify it.
+
+    Args:
+        headers: by name in lower case.
+        now_ms: when the answer came.
+    """
+    control = headers.get("cache-control", "")
+    if _NEVER.search(control):
+        return None
+    max_age = _MAX_AGE.search(control)
+    if max_age:
+        age = headers.get("age", "").strip()
+        left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
+    else:
+        # Expires counts only where there is no max-age (RFC 9111, 5.3), from the server's own Date.
+        expires_ms = http_date_ms(headers.get("expires"))
+        if expires_ms is None:
+            return None
+        sent_ms = http_date_ms(headers.get("date"))
+        left_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
+    return left_s if left_s > 0 else None
+
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from aragog.fetcher.content_types import refused_by_type
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import FetchResult, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.selection import StoredValidators
 from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import host

@@ -17,7 +17,7 @@ import orjson
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.spool import Spool
 
 # A body is written before its message is sent, and each stage reads it when it begins.
 IDLE_S = 300.0

@@ -1,14 +1,20 @@
-"""The requests of a batch, side by side, each at its slot."""
+"""
+The requests of a batch, side by side, each at its slot.
+
+A defect of aragog in one fetch becomes an outcome, so that the rest of the batch succeeds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
+from aragog.errors import AragogError
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -23,11 +29,41 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline.access import HEAD_START_MS, Access
 from aragog.pipeline.fetch_results import PackedBody, pack
-from aragog.pipeline.fetching.defects import contained
-from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.polite_gate import PoliteGate
+from aragog.pipeline.selection import StoredValidators
 from aragog.politeness.slots import Slot
+
+log = logging.getLogger(__name__)
+
+
+def contained(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
+    """
+    The outcome of `fetch()`; `Unreachable` if a defect ended it, which one response may trigger.
+
+    Args:
+        fetch: sends the request.
+        url: the URL that was to be fetched.
+        next_url: the one that is requested, after redirects that are done.
+        clock: dates the failure.
+
+    Raises:
+        AragogError: our own infrastructure failed.
+    """
+    try:
+        return fetch()
+    except AragogError:
+        raise
+    except Exception as error:
+        log.exception("a fetch failed within aragog: %s", next_url)
+        return Unreachable(
+            url=url,
+            final_url=next_url,
+            fetched_at_ms=clock.now_ms(),
+            kind=UnreachableKind.INTERNAL,
+            reason=f"{type(error).__name__}: {error}",
+        )
+
 
 _NO_COPY = StoredValidators()
 

@@ -1,22 +1,61 @@
 """
-Limits of CPU time and memory for the analysis of one page, enforced by the kernel.
+Limits for the analysis of one page, and marks of batches whose analysis began.
 
-The parsers are bounded (`aragog.pages`); this is the last line of defense around them. CPU time
-beyond the limit raises `PageTooExpensive` where Python code runs; a parser that stays in C is
-killed by the kernel at twice the limit, and its process with it. Memory beyond the limit
-raises MemoryError, or the parser crashes. `run_marks` finds the page after its process is gone.
+The parsers are bounded (`aragog.pages`); the limits of CPU time and memory, which the kernel
+enforces, are the last line of defense around them. CPU time beyond the limit raises
+`PageTooExpensive` where Python code runs; a parser that stays in C is killed by the kernel at twice
+the limit, and its process with it. Memory beyond the limit raises MemoryError, or the parser
+crashes. Limits hold only in a process that may die alone, such as a child of Celery's prefork pool:
+call `make_expendable` there once. Elsewhere `limited` does nothing.
 
-Limits hold only in a process that may die alone, such as a child of Celery's prefork pool: call
-`make_expendable` there once. Elsewhere `limited` does nothing.
+A mark finds the page whose process was killed. It is a counter in Redis under the batch's body
+tokens, made before the first page is read and dropped when the run ends, however it ends; only the
+loss of the process leaves it. The next run then knows, on whichever machine it is. Marks expire
+after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import resource
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import redis
+
+MAX_RUNS_LOST = 2
+"""Of a page on its own. One may be lost to a restart or a full machine, hardly two."""
+
+
+class RunMarks:
+    """The marks. Best effort: where Redis does not answer or is full, no run counts as lost."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
+        self._redis = client
+        self._prefix = f"{prefix}run:"
+        self._ttl_ms = int(ttl_s * 1000)
+
+    def begin(self, tokens: Sequence[str]) -> int:
+        """Mark a run of the batch; how many earlier ones never ended. One round trip."""
+        with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
+            key = self._key(tokens)
+            pipe.incr(key)
+            pipe.pexpire(key, self._ttl_ms)
+            counts: list[Any] = pipe.execute()
+            return int(counts[0]) - 1
+        return 0
+
+    def end(self, tokens: Sequence[str]) -> None:
+        """The run is over. Doing it twice is harmless."""
+        with suppress(redis.RedisError):
+            self._redis.delete(self._key(tokens))
+
+    def _key(self, tokens: Sequence[str]) -> str:
+        return self._prefix + hashlib.sha256(" ".join(tokens).encode()).hexdigest()[:24]
+
 
 KILLED_AT = 2.0
 """Times the limit: when the kernel kills a process that has stayed in C code since."""

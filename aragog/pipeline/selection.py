@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aragog.pipeline import counters
-from aragog.pipeline.faults import damaged
+from aragog.pipeline import counters, damaged
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.ports import CounterSink, InFlight
 from aragog.pipeline.rescheduling import Delayed

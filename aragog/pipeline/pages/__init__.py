@@ -1,1 +1,0 @@
-"""The analysis of fetched bodies, and the page updates that follow from it."""

@@ -1,1 +1,0 @@
-"""The spool: a bounded store in Redis for bodies that wait between two stages."""

@@ -1,1 +1,0 @@
-"""Webhook deliveries: payload, signature, transport."""
