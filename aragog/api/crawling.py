@@ -61,7 +61,11 @@ _ARGUMENTS = tuple(field.name for field in fields(EnqueueArguments))
 def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
     """Enqueue URLs, with a result for each, in their order."""
     send = need(caller.parts.enqueue, "this server does not enqueue")
-    options = {name: value for name, value in given(request).items() if name in _ARGUMENTS}
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given(request).items()
+        if name in _ARGUMENTS
+    }
     results = tuple(send(list(request.urls), **options))
     batches, batch = caller.parts.batches, request.batch
     if batches is not None and results:

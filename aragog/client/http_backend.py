@@ -31,6 +31,7 @@ from aragog.errors import (
     ServiceUnavailable,
     VersionConflict,
 )
+from aragog.options import checked
 from aragog.urlstore.field_formats import FieldFormats, parse
 
 R = TypeVar("R")
@@ -160,7 +161,7 @@ class HttpBackend:
         return past_values(raw["history"], request.field, self._formats)
 
     def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
-        headers, begin = {}, request.offset_bytes
+        headers, begin = {}, checked(request).offset_bytes
         if begin or request.limit_bytes is not None:
             end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
             headers["Range"] = f"bytes={begin}-{end}"

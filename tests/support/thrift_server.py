@@ -56,15 +56,16 @@ class Running:
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
-    batches: Any = None,     **options: Any,
+    batches: Any = None,
+    jobs: Any = None,     **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
     [sock] = listen(settings)
-    jobs = Jobs(cluster, settings.max_waiting) if cluster else None
+    own_jobs = Jobs(cluster, settings.max_waiting) if cluster else None
     parts = Parts(
         store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,
-        fetching=fetching, batches=batches, jobs=jobs,
+        fetching=fetching, batches=batches, jobs=jobs or own_jobs,
     )  # fmt: skip
     handlers = services(parts)
     if service is not None:
@@ -80,8 +81,8 @@ def running(
         yield running_server
     finally:
         running_server.drain()
-        if jobs is not None:
-            jobs.close()
+        if own_jobs is not None:
+            own_jobs.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(TIMEOUT_S)
         assert not thread.is_alive()

@@ -23,6 +23,7 @@ from aragog.api.http.observed import Observer
 from aragog.api.http.records.read_batches import Body, ReadBatches, Result
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
+from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.hosts import is_allowed_host
 
 ROUTE = "/v1/urls"
@@ -214,7 +215,9 @@ def _names(text: str) -> tuple[str, ...]:
         plain = _unquoted(text)
     except ValueError:
         return _UNUSUAL_NAMES
-    return tuple(name for name in plain.split(",") if name)
+    names = tuple(name for name in plain.split(",") if name)
+    too_long = any(len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES for name in names)
+    return _UNUSUAL_NAMES if too_long or len(names) > MOST_ITEMS else names
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.api.fetching import Fetching, FetchRequest, FetchState
-from aragog.clock import SystemClock
+from aragog.clock import ManualClock, SystemClock
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions
@@ -166,9 +166,9 @@ def test_a_limit_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetch
 
 
 def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
-    now_ms = SystemClock().now_ms()
-    store_page(pipeline_stand, at_ms=now_ms)
-    pipeline_stand.store.put(URL, {"team.score": b"7"}, at_ms=now_ms - 100_000)
+    fetching.clock = ManualClock(NOW_MS)
+    store_page(pipeline_stand)
+    pipeline_stand.store.put(URL, {"team.score": b"7"}, at_ms=NOW_MS - 100_000)
     limits = {"page.title": 50.0, "team.score": 50.0}
 
     response = fetching.fetch_now(

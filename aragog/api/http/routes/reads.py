@@ -13,18 +13,14 @@ from aragog.api import reading
 from aragog.api.http import views
 from aragog.api.http.calls import StoreCalls, has_tag, json_response, tagged
 from aragog.api.http.parameters import (
-    MOST_FIELDS,
-    MOST_URLS,
     Query,
     json_object,
-    optional_strings,
-    strings,
 )
 from aragog.api.http.records.batch_get import read_urls
 from aragog.api.http.routes.fetches import Fetches
 from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.http.routes.ranges import byte_range
-from aragog.api.json_values import from_query, to_json
+from aragog.api.json_values import from_query, request_of, to_json
 from aragog.api.problems import unknown_url
 from aragog.api.values import LinkPage, PastValue
 from aragog.errors import BadInput
@@ -72,6 +68,7 @@ class Reads:
             self._may_fetch(request)
             return await self._fetches.read(request, query, extras)
         url, fields = query.required("url"), query.names("fields")
+        checked(reading.GetRequest(url, fields))
         result, standby = await self._calls.read(views.read_url, url, fields, extras)
         if result is None:
             raise unknown_url()
@@ -81,9 +78,8 @@ class Reads:
 
     async def batch_get(self, request: Request) -> Response:
         """`POST /v1/urls:batchGet`: up to 1,000 records, with a separate result for each URL."""
-        body = await json_object(request)
-        urls = strings(body, "urls", MOST_URLS)
-        fields, read = optional_strings(body, "fields", MOST_FIELDS), self._calls.read_store
+        made = checked(request_of(reading.GetManyRequest, await json_object(request)))
+        urls, fields, read = made.urls, made.fields, self._calls.read_store
         results = await self._calls.metadata(lambda _: read_urls(read, urls, fields))
         return json_response({"results": results})
 

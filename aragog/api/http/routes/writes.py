@@ -27,7 +27,7 @@ class Writes:
     """
 
     def __init__(self, store: UrlStore, operations: OperationRoutes) -> None:
-        self._formats = store.formats
+        self._store = store
         self._operations = operations
 
     async def put(self, request: Request) -> Response:
@@ -44,7 +44,7 @@ class Writes:
         values = body.get("fields")
         if not isinstance(values, dict) or body.keys() - _MEMBERS:
             raise BadInput('the body must be {"fields": {name: value}}')
-        read = self._formats.from_json
+        read = self._store.formats.from_json
         made = writing.PutRequest(
             url,
             {name: read(name, value) for name, value in values.items() if value is not None},

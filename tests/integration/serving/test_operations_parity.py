@@ -1,0 +1,316 @@
+"""Every operation of the table over every way: the same answers, the same errors, the same limits."""
+
+import asyncio
+from contextlib import ExitStack
+from dataclasses import asdict, is_dataclass
+
+import pytest
+
+from aragog.api.batches import BatchProgress, DomainProgress
+from aragog.api.http.services import Services
+from aragog.api.jobs import JobClaim, Jobs, QueueJob
+from aragog.api.operation import Parts
+from aragog.api.operations import OPERATIONS
+from aragog.api.values import PageLink
+from aragog.client import AsyncClient, Client, connect, connect_async
+from aragog.client.direct_backend import DirectBackend
+from aragog.clock import ManualClock
+from aragog.errors import BadInput, InvalidUrl, VersionConflict
+from aragog.options import option_fields
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.zen.tables.memory import MemoryTables
+from tests.integration.serving.test_client import Fetching
+from tests.support import api_server, thrift_server
+from tests.support.stores import NOW_MS, page, stand
+
+pytestmark = pytest.mark.redis
+
+WAYS = ("direct", "http", "thrift", "asyncio")
+DEADLINE_S = 60
+A, ALIAS, UNKNOWN = "http://a.example/p", "http://a.example/old", "http://unknown.example/"
+
+
+def enqueue(urls, **options):
+    """`Aragog.enqueue`, which says what it was asked."""
+    options = sorted((name, str(value)) for name, value in options.items())
+    return [EnqueueResult(url, EnqueueStatus.INVALID, None, str(options)) for url in urls]
+
+
+class Batches:
+    """One batch."""
+
+    def add(self, batch, results, after_ms):
+        return batch or "batch-0000"
+
+    def progress(self, batch):
+        if batch != "batch-0000":
+            return None
+        return BatchProgress(
+            batch=batch, total=5, done=2, in_flight=3, estimated_finish_at_ms=1000,
+            slowest=(DomainProgress("a.example", 3, 0.5, 1000),),
+        )  # fmt: skip
+
+
+class AsyncWay:
+    """The asyncio client, one call at a time."""
+
+    def __init__(self, address):
+        self._loop = asyncio.new_event_loop()
+        self._client = connect_async(address, deadline_s=DEADLINE_S)
+
+    def __getattr__(self, name):
+        call = getattr(self._client, name)
+        return lambda *args, **kwargs: self._loop.run_until_complete(call(*args, **kwargs))
+
+    def close(self):
+        self._loop.run_until_complete(self._client.aclose())
+        self._loop.close()
+
+
+def filled(store):
+    """The store with a page that has everything."""
+    facts = {"outcome": "Fetched", "status": 200, "latency_ms": 1.5}
+    fields = {"page.title": b'"T"', "product.price": b'"1.50"'}
+    store.write_pages(
+        [page(A, fields=fields, facts=facts, links=["http://b.example/"], also=(ALIAS,))]
+    )
+    store.put_content(A, b"0123456789", {"content_type": "text/plain"})
+    store.put(A, {"product.price": b'"2.00"', "team.raw": bytes(range(256)), "team.n": b"7"})
+    store.schedule.watch(A, "me")
+    return store
+
+
+@pytest.fixture
+def ways(redis_url):
+    """A client of each way, over one store."""
+    store = filled(stand(MemoryTables(ManualClock(NOW_MS))).store)
+    jobs = Jobs(Cluster(connect_shards([redis_url])))
+    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs}
+    with ExitStack() as stack:
+        stack.callback(jobs.close)
+        http = stack.enter_context(api_server.running(store, Services(**shared)))
+        thrift = stack.enter_context(thrift_server.running(store, **shared))
+        at_http, at_thrift = f"http://127.0.0.1:{http.port}", f"thrift://127.0.0.1:{thrift.port}"
+        asynchronous = AsyncWay(at_http)
+        stack.callback(asynchronous.close)
+        yield {
+            "direct": Client(DirectBackend(Parts(store=store, **shared))),
+            "http": stack.enter_context(connect(at_http, deadline_s=DEADLINE_S)),
+            "thrift": stack.enter_context(connect(at_thrift, deadline_s=DEADLINE_S)),
+            "asyncio": asynchronous,
+        }
+
+
+READS = {
+    "get": [(A,), (A, ["page.title"]), (A, []), (ALIAS,), (UNKNOWN,), (A, None, {"facts": True})],
+    "get_many": [([A, ALIAS, UNKNOWN, A],), ([A], ["team.n", "none"]), ([],), ([A], None, {"facts": True})],
+    "outlinks": [(A,), (A, 1), (UNKNOWN,), (A, 5000)],
+    "inlinks": [(A,), ("http://b.example/", 10)],
+    "count_inlinks": [("http://b.example/",), (UNKNOWN,)],
+    "aliases": [(A,), (UNKNOWN,)],
+    "history": [(A, "product.price"), (A, "none")],
+    "watchers": [(A,), (UNKNOWN,)],
+    "changes": [({},), ({"cursor": "now"},), ({"owner": "me", "limit": 3},)],
+    "batch_progress": [("batch-0000",), ("batch-none",)],
+    "enqueue": [
+        ([A, "nonsense"], {"depth": 2, "include": ["*/p/*"], "exclude": ["*.pdf"]}),
+        ([A], {"run_after": 7, "priority": 0, "refresh": True, "sitemap": True, "request_id": "r"}),
+        ([A], {"batch": "batch-0000"}),
+        ([],),
+    ],
+    "fetch": [
+        (A, {"max_wait_ms": 0, "max_age_s": 3}), (A, ["page.title"], {"field_max_age_s": {"x": 1.5}}),
+        (A, {"content": True}),
+    ],
+}  # fmt: skip
+"""Calls whose answers do not depend on who made the one before."""
+
+
+def called(client, name, arguments):
+    """The answer, or the error."""
+    *args, last = arguments
+    kwargs = last if isinstance(last, dict) else {}
+    args = args if isinstance(last, dict) else arguments
+    try:
+        return getattr(client, name)(*args, **kwargs)
+    except (BadInput, VersionConflict) as error:
+        return f"{type(error).__mro__[-5:]} {error}"
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_read_has_the_same_answer_over_every_way(ways, name):
+    for arguments in READS[name]:
+        expected = called(ways["direct"], name, arguments)
+        for way in WAYS[1:]:
+            assert plain(called(ways[way], name, arguments)) == plain(expected), (way, arguments)
+
+
+def plain(value):
+    """An answer as values that can be compared; without what a way cannot carry."""
+    if is_dataclass(value):
+        value = {
+            k: v
+            for k, v in asdict(value).items()
+            if k not in ("formats", "content_key", "info", "meta")
+        }
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, dict):
+        return {
+            n: plain(p)
+            for n, p in value.items()
+            if n not in ("formats", "content_key", "info", "meta", "total_ms")
+        }
+    return value
+
+
+def test_the_content_comes_whole_and_in_parts(ways):
+    for client in ways.values():
+        assert client.content(A) == b"0123456789"
+        assert client.content(UNKNOWN) is None
+        part = client.content_part(ALIAS, offset_bytes=3, limit_bytes=4)
+        assert (part.url, part.body, part.total_bytes) == (A, b"3456", 10)
+
+
+def test_values_are_decoded_by_their_formats(ways):
+    from decimal import Decimal
+
+    for client in ways.values():
+        record = client.get(A)
+        assert (record["page.title"], record["product.price"]) == ("T", Decimal("2.00"))
+        assert record.fields["product.price"] == b'"2.00"'
+        assert (record["team.n"], record["team.raw"]) == ("7", bytes(range(256)))
+        assert (record.get("none"), "none" in record) == (None, False)
+
+
+def test_writes_do_the_same_over_every_way(ways):
+    seen = []
+    for way, client in ways.items():
+        url = f"http://{way}.example/"
+        version = client.put(url, {"a": b"1", "b": b"2"}, provenance={"a": "x"}, if_version="")
+        with pytest.raises(VersionConflict) as conflict:
+            client.put(url, {"a": b"9"}, if_version="")
+        assert (conflict.value.url, conflict.value.expected) == (url, "")
+        client.put(url, {"c": b"3"}, deleted=["b"], if_version="*")
+        first = client.get(url).fields
+        client.put(url, {"d": b"4"}, replace=True, at_ms=NOW_MS + 5)
+        second = client.get(url).fields
+        client.delete_fields(url, ["d", "never"])
+        client.add_links(
+            url, [PageLink("http://x.example/", "X", "nofollow"), PageLink("http://y.example/")]
+        )
+        links = client.outlinks(url).links
+        client.remove_links(url, ["http://y.example/"])
+        left = client.outlinks(url).links
+        client.watch(url, "me")
+        watchers = client.watchers(url)
+        client.remove(url)
+        seen.append(
+            [conflict.value.found == version, first, second, links, left, watchers, client.get(url)]
+        )
+    assert seen[1:] == [seen[0]] * 3, seen
+
+
+def test_jobs_are_the_same_over_every_way(ways):
+    seen = []
+    for way, client in ways.items():
+        added = client.enqueue_jobs(way, [QueueJob(b"\x00\xff", unique_key="k"), QueueJob(b"2")])
+        again = client.enqueue_jobs(way, [QueueJob(b"3", unique_key="k")])
+        claimed = client.dequeue_jobs(way, 10, worker="w")
+        claims = [job.claim for job in claimed]
+        seen.append(
+            [
+                [job.already_there for job in added + again],
+                sorted(job.body for job in claimed),
+                client.extend_jobs(way, claims, 5000),
+                client.nack_jobs(way, claims[:1], reason="no", fail=True),
+                client.ack_jobs(way, claims),
+                client.dequeue_jobs(way),
+            ]
+        )
+        with pytest.raises(BadInput, match="is of queue"):
+            client.ack_jobs("other", claims)
+    assert seen[1:] == [seen[0]] * 3, seen
+
+
+VALID = {
+    "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
+    "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
+    "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
+}  # fmt: skip
+"""A value for each required option."""
+
+
+def too_many(field, count):
+    if field.name in ("links", "jobs", "claims"):
+        return VALID[field.name] * count
+    if "Mapping" not in str(field.kind):
+        return [f"http://b.example/{n}" for n in range(count)]
+    value = {"fields": b"1", "provenance": "x"}.get(field.name, 1.0)
+    return {f"f{n}": value for n in range(count)}
+
+
+def violations(operation):
+    """Requests that break one bound each, by the bounds of the table."""
+    for field in option_fields(operation.request):
+        option = field.option
+        bad = []
+        if option.least is not None and field.kind in (int, float):
+            bad.append(option.least - 1)
+        if option.most is not None and not option.capped and field.kind in (int, float):
+            bad.append(option.most + 1)
+        if option.pattern is not None:
+            bad.append("a b\u00e9")
+        if option.most_items is not None and field.name != operation.in_parts:
+            bad.append(too_many(field, option.most_items + 1))
+        if option.most_bytes is not None and "Sequence" in str(field.kind):
+            bad.append(["x" * (option.most_bytes + 1)])
+        for value in bad:
+            if isinstance(value, int | float) and not -(2**63) <= value < 2**63:
+                continue  # no number of Thrift
+            required = {
+                f.name: VALID[f.name] for f in option_fields(operation.request) if f.required
+            }
+            yield {**required, field.name: value}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_bound_of_the_table_holds_over_every_way(ways, name):
+    accepted = [
+        (way, kwargs)
+        for kwargs in violations(OPERATIONS[name])
+        for way, client in ways.items()
+        if not refused(client, name, kwargs)
+    ]
+    assert accepted == []
+
+
+def refused(client, name, kwargs):
+    try:
+        getattr(client, name)(**kwargs)
+    except BadInput:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, o in OPERATIONS.items() if any(f.name == "url" for f in o.fields)]
+)
+def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
+    operation = OPERATIONS[name]
+    required = {f.name: VALID[f.name] for f in operation.fields if f.required}
+    for client in ways.values():
+        with pytest.raises(InvalidUrl):
+            getattr(client, name)(**{**required, "url": "nonsense"})
+
+
+def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
+    named = {*READS, "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
+             "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs"}  # fmt: skip
+
+    assert named == set(OPERATIONS)
+    for name, operation in OPERATIONS.items():
+        assert None not in (operation.http, operation.thrift), name
+        assert all(hasattr(client, name) for client in (Client, AsyncClient)), name
