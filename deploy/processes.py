@@ -27,17 +27,32 @@ def end(process: subprocess.Popen[bytes], within_s: float) -> None:
         process.wait()
 
 
+def exit_on_signals(code: int) -> None:
+    """
+    Let the first SIGTERM or SIGINT end this process through its `finally` blocks, and no other.
+
+    A group gets a signal as one, so a child hears it twice: from the sender and from its parent. A
+    second exit in the middle of the first would leave running what was being stopped.
+    """
+
+    def end_once(*_: object) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(code)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end_once)
+
+
 def run_until_interrupted(
     name: str, server: AbstractContextManager[S], on_ready: Callable[[S], None]
 ) -> None:
     """Run a server until SIGTERM or ctrl-C; exit with a message if it cannot start."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    exit_on_signals(0)
     try:
         with server as running:
             on_ready(running)
             print("Ctrl-C stops it.", flush=True)
             threading.Event().wait()
-    except KeyboardInterrupt:
-        return
     except CannotStart as error:
         raise SystemExit(f"{name}: {error}") from None

@@ -3,14 +3,14 @@ The processes of a cluster on two hosts, which are network namespaces: `make two
 
 Host a has three Redis servers with a password, HBase, an S3 server and the demo web; both have a
 worker of each role. The crawl is enqueued on host b, whose workers stop in the middle of it as in a
-rolling upgrade. Exits with 1 if a check fails.
+rolling upgrade. What the servers need is downloaded before the hosts exist, which have no other
+network than their cable. Exits with 1 if a check fails.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -21,7 +21,9 @@ from pathlib import Path
 from aragog.standalone.demo_sites import seeds
 from aragog.standalone.redis_server import find_redis_server
 from aragog.workers.roles import ROLES
-from deploy.s3.server import ACCESS_KEY, SECRET_KEY
+from deploy.hbase.server import jars
+from deploy.processes import exit_on_signals
+from deploy.s3.server import ACCESS_KEY, SECRET_KEY, binary
 from deploy.two_hosts.network import ADDRESS, Processes, hosts
 
 A = ADDRESS["a"]
@@ -63,13 +65,14 @@ SETTINGS = {
 
 def servers(run: Processes) -> None:
     """Start what holds data, on host a, and make it reachable from host b."""
+    folder = run.folder("a")
     for name, port in REDIS.items():
+        (folder / name).mkdir()
         run.start(
             "a", name, str(find_redis_server().path), "--port", str(port), "--bind", A,
             "--requirepass", PASSWORD, "--maxmemory", "100mb", "--maxmemory-policy", "noeviction",
-            "--save", "",
+            "--save", "", "--appendonly", "yes", "--dir", str(folder / name),
         )  # fmt: skip
-    folder = run.folder("a")
     run.start("a", "hbase", *PYTHON, "-m", "deploy.hbase", "--folder", str(folder / "hbase"),
               "--port", str(HBASE))  # fmt: skip
     run.start("a", "s3", *PYTHON, "-m", "deploy.s3", "--folder", str(folder / "s3"),
@@ -86,55 +89,80 @@ def forward(run: Processes, host: str, listen: str, target: str) -> None:
     run.start(host, f"forward-{listen}", *argv)
 
 
-def until(what: str, condition: Callable[[], bool]) -> None:
-    """Wait for a condition, and report the time that it took."""
-    began_s = time.monotonic()
-    while not condition():
+def download() -> None:
+    """Fetch and build what the servers need: the hosts reach nothing but each other."""
+    print("fetching HBase's jars and the S3 server, unless they are here …", flush=True)
+    jars()
+    binary()
+
+
+def until(what: str, missing: Callable[[], str]) -> None:
+    """
+    Wait until nothing is missing any more.
+
+    Prints what is waited for, what is missing whenever that changes, and how long it took.
+    """
+    print(f"waiting: {what} …", flush=True)
+    began_s, before = time.monotonic(), ""
+    while reason := missing():
+        if reason != before:
+            print(f"         {reason}", flush=True)
         if time.monotonic() - began_s > WITHIN_S:
-            raise SystemExit(f"not within {WITHIN_S} s: {what}")
+            raise SystemExit(f"not within {WITHIN_S} s: {what}: {reason}")
+        before = reason
         time.sleep(0.5)
     print(f"{time.monotonic() - began_s:6.1f} s  {what}", flush=True)
 
 
-def aragog(run: Processes, host: str, *arguments: str, check: bool = True) -> str:
-    """`aragog …` on a host."""
-    return run.run(host, *ARAGOG, *arguments, check=check)
+def aragog(run: Processes, host: str, *arguments: str) -> str:
+    """What `aragog …` prints on a host; exits if it fails."""
+    return run.run(host, *ARAGOG, *arguments)
 
 
-def healthy(run: Processes, host: str, *options: str) -> bool:
-    """Whether `aragog doctor` finds nothing wrong on a host."""
-    report = aragog(run, host, "doctor", "--json", *options, check=False)
-    return report.startswith("[") and all(one["ok"] for one in json.loads(report))
+def create_tables(run: Processes) -> str:
+    """Create HBase's tables; why that failed, or empty."""
+    done = run.tried("a", *ARAGOG, "store", "create-tables")
+    return (done.stderr.strip().splitlines() or ["it fails"])[-1] if done.returncode else ""
 
 
-def in_flight(run: Processes) -> int:
-    """URLs that are neither stored nor given up."""
-    return int(json.loads(aragog(run, "a", "status", "--json"))["in_flight"])
+def ailing(run: Processes, host: str, *options: str) -> str:
+    """What `aragog doctor` finds wrong on a host; empty if nothing."""
+    done = run.tried(host, *ARAGOG, "doctor", "--json", *options)
+    if done.returncode == 0:
+        return ""
+    findings = json.loads(done.stdout) if done.stdout else []
+    wrong = [f"{each['part']}: {each['text']}" for each in findings if not each["ok"]]
+    return "; ".join(wrong) or done.stderr.strip() or f"exit {done.returncode}"
+
+
+def in_flight(run: Processes) -> str:
+    """How many URLs are neither stored nor given up; empty if none."""
+    count = int(json.loads(aragog(run, "a", "status", "--json"))["in_flight"])
+    return f"{count} URLs in flight" if count else ""
 
 
 def crawl(run: Processes, folder: Path) -> None:
     """Everything from an empty store to a page that both hosts read."""
     servers(run)
-    until("the tables exist", lambda: "are there" in aragog(run, "a", "store", "create-tables",
-                                                             check=False))  # fmt: skip
+    until("HBase makes the tables", partial(create_tables, run))
     for host in ADDRESS:
         what = f"doctor finds the servers from host {host}"
-        until(what, partial(healthy, run, host, "--no-workers"))
+        until(what, partial(ailing, run, host, "--no-workers"))
         for role in ROLES:
             run.start(host, role, *PYTHON, "-m", "aragog.workers", role)
     run.start(
         "a", "beat", *PYTHON, "-m", "aragog.workers", "beat", "--schedule", str(folder / "beat")
     )
     run.start("b", "http", *ARAGOG, "serve")
-    until("doctor finds the workers from host b", lambda: healthy(run, "b"))
+    until("doctor finds the workers from host b", partial(ailing, run, "b"))
 
     (folder / "urls.txt").write_text("\n".join(seeds()))
     print(aragog(run, "b", "enqueue", str(folder / "urls.txt"), "--depth", "1").strip())
-    until("both hosts fetch", lambda: workers(run) == {"host-a", "host-b"})
+    until("both hosts fetch", partial(idle_hosts, run))
     for role in ROLES:
         run.stop(f"b-{role}")
     print("the workers of host b are stopped")
-    until("host a fetches and stores the rest", lambda: in_flight(run) == 0)
+    until("host a fetches and stores the rest", partial(in_flight, run))
     for host in ADDRESS:
         page = json.loads(aragog(run, host, "show", LAMP, "--json"))
         print(f"host {host}: {page['fields']['page.title']}, {page['fields']['product.price']}")
@@ -145,19 +173,21 @@ def crawl(run: Processes, folder: Path) -> None:
         raise SystemExit("host b reads other content")
 
 
-def workers(run: Processes) -> set[str]:
-    """The names of the hosts whose workers have fetched a batch."""
+def idle_hosts(run: Processes) -> str:
+    """The hosts whose workers have fetched no batch yet; empty if all have."""
     jobs = aragog(
         run, "a", "queue", "jobs", "fetch", "--state", "succeeded", "--json", "-n", "1000"
     )
-    return {job["worker"].partition(":")[0] for job in json.loads(jobs)}
+    busy = {job["worker"].partition(":")[0] for job in json.loads(jobs)}
+    return ", ".join(sorted({f"host-{host}" for host in ADDRESS} - busy))
 
 
 def main() -> None:
     """Run it in a temporary folder; the logs are printed when it fails."""
     if os.geteuid() != 0:
         raise SystemExit("two hosts need root, to make network namespaces")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # everything that runs is stopped
+    exit_on_signals(143)  # everything that runs is stopped
+    download()
     with tempfile.TemporaryDirectory(prefix="ar") as made:
         folder = Path(made)
         try:

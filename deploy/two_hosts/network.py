@@ -88,15 +88,20 @@ class Processes:
         self._running = [one for one in self._running if one[0] != name]
         end(process, within_s=60)
 
-    def run(self, host: str, *argv: str, check: bool = True) -> str:
-        """Run a program on a host to its end, and return what it printed."""
-        done = subprocess.run(
-            command(host, argv), cwd=self.folder(host), env=self._of(host),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        )  # fmt: skip
-        if check and done.returncode:
-            raise SystemExit(f"host {host}: {' '.join(argv)}\n{done.stdout}")
+    def run(self, host: str, *argv: str) -> str:
+        """Run a program on a host to its end, and return its standard output; exits if it fails."""
+        done = self.tried(host, *argv)
+        if done.returncode:
+            failed = f"host {host}: {' '.join(argv)}: exit {done.returncode}"
+            raise SystemExit(f"{failed}\n{done.stdout}{done.stderr}")
         return done.stdout
+
+    def tried(self, host: str, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run a program on a host to its end, whatever comes of it."""
+        return subprocess.run(
+            command(host, argv), cwd=self.folder(host), env=self._of(host),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
 
     def folder(self, host: str) -> Path:
         """The host's own disk."""
