@@ -4,6 +4,7 @@
 BIN := .venv/bin
 URLS ?=
 DEPTH ?= 0
+IMAGES ?= docs/images
 # Two pytest processes a core: tests wait for servers and for time about as long as they compute.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # Compiled modules are kept, also where the environment says not to write them beside the sources:
@@ -60,13 +61,13 @@ fix: setup  ## format, and correct what ruff can correct
 
 bench: setup  ## crawl real pages with aragog and with Scrapy, interleaved
 	@scripts/setup bench
-	@$(BIN)/python -m bench.crawl
+	@$(BIN)/python -m bench.crawl $(ARGS)
 
 hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, Maven)
-	@$(BIN)/python -m deploy.hbase
+	@$(BIN)/python -m deploy.hbase $(ARGS)
 
 s3: setup  ## run an S3 server in the foreground (Go)
-	@$(BIN)/python -m deploy.s3
+	@$(BIN)/python -m deploy.s3 $(ARGS)
 
 two-hosts: setup  ## crawl with the processes of a cluster on two hosts (root, Java, Maven, Go)
 	@$(BIN)/python -m deploy.two_hosts
@@ -85,7 +86,7 @@ docs: setup  ## build the documentation as a site, build/docs
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
 
 screenshots: setup  ## write the pictures of docs/images (Chromium)
-	@$(BIN)/python -m tests.screenshots docs/images
+	@$(BIN)/python -m tests.screenshots $(IMAGES)
 
 lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \

@@ -29,6 +29,7 @@ from bench.crawl.environ import use_environ
 from bench.crawl.origin import serve
 from bench.crawl.pages import page
 from bench.crawl.sides import cpu_s_by_role
+from bench.quick import add_quick
 
 SERVER = """
 location / {{
@@ -189,4 +190,5 @@ if __name__ == "__main__":
     parser.add_argument("--spool-mb", type=float, help="default: the setting's own")
     parser.add_argument("--maxmemory-mb", type=float, help="of the private redis-server")
     parser.add_argument("--verbose", action="store_true")
+    add_quick(parser, urls=200, domains=20)
     main(parser.parse_args())

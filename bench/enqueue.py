@@ -11,8 +11,8 @@ producer's memory must stay constant; the server's grows with the URLs in flight
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,6 +26,7 @@ from aragog.cli.producing import LineReader
 from aragog.client import Aragog
 from aragog.settings import RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
 
 
 def write_urls(path: Path, lines: int, hosts: int) -> None:
@@ -42,7 +43,7 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
-def main(lines: int = 1_000_000, hosts: int = 10_000) -> None:
+def main(lines: int, hosts: int) -> None:
     table = Table("URLs", "URLs/s", "producer µs", "server µs", "producer MB", "server MB")
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         file = Path(folder) / "urls.txt"
@@ -81,4 +82,9 @@ def rounds(settings: Settings, file: Path, each: int, server: redis.Redis, table
 
 
 if __name__ == "__main__":
-    main(*(int(argument.replace("_", "")) for argument in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lines", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("hosts", nargs="?", type=int, default=10_000)
+    add_quick(parser, lines=20_000, hosts=200)
+    options = parser.parse_args()
+    main(options.lines, options.hosts)

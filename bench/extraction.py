@@ -19,6 +19,7 @@ importable, else in .venv-bench or in the interpreter named by BENCH_PYTHON.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import html
 import json
@@ -26,6 +27,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -41,6 +43,7 @@ from rich.table import Table
 from aragog.pages.extraction import extract
 from aragog.pages.rich_pins import RichPin
 from aragog.urls.domain import registered_domain
+from bench.quick import add_quick
 
 Values = dict[str, Any]
 Score = dict[tuple[str, str, str, str], Counter[str]]
@@ -330,9 +333,25 @@ def table_of(scores: Score) -> Table:
     return table
 
 
+def one_page(folder: Path) -> Path:
+    """The folder, with one annotated page."""
+    (folder / "page.html").write_text("<title>A page</title><h1>A page</h1>")
+    expected = {"file": "page.html", "url": "http://a.example/", "group": "news"}
+    (folder / "pages.jsonl").write_text(json.dumps({**expected, "expected": {"title": "A page"}}))
+    return folder
+
+
 def main() -> None:
-    pages = load(Path(sys.argv[1]))
-    scores = score(pages, errors="--errors" in sys.argv)
+    parser = argparse.ArgumentParser(description="Score extractors on annotated pages.")
+    parser.add_argument("folder", nargs="?", type=Path, help="with pages.jsonl and the pages")
+    parser.add_argument("--errors", action="store_true", help="print each wrong value")
+    add_quick(parser)
+    options = parser.parse_args()
+    if options.folder is None and not options.quick:
+        parser.error("FOLDER: the annotated pages")
+    with tempfile.TemporaryDirectory() as made:
+        pages = load(options.folder or one_page(Path(made)))
+        scores = score(pages, errors=options.errors)
     Console(width=100).print(table_of(scores))
 
 

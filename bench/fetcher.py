@@ -9,11 +9,11 @@ are interleaved, so other load affects all of them.
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Callable
 
@@ -23,6 +23,7 @@ import urllib3
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.outcome import Fetched
 from aragog.settings import FetchSettings
+from bench.quick import add_quick
 from tests.support.origin import Origin, page
 
 PAGE_BYTES = 60_000
@@ -74,7 +75,10 @@ def ms_a_page(get: Callable[[str], int], url: str, pages: int) -> float:
 
 
 def main() -> None:
-    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="?", type=int, default=100)
+    add_quick(parser, pages=10)
+    pages = parser.parse_args().pages
     child, port = serve()
     try:
         fetcher = Fetcher(SETTINGS)

@@ -37,6 +37,7 @@ from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTable, MemoryTables
 from bench.crawl.page_sets import CACHE
+from bench.quick import add_quick
 from bench.urlstore import BATCH, pages_of
 
 # Pages of one command to a process.
@@ -224,6 +225,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--rows", action="store_true", help="count rows and bytes, and end")
+    add_quick(parser, pages=500, processes=[1])
     args = parser.parse_args()
     if args.rows:
         count_rows(2000)

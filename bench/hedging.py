@@ -24,6 +24,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import CellTable, Tables
+from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, fill, url
 
 STALL_S = 0.1
@@ -105,6 +106,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--stalls", type=float, default=0.01)
     parser.add_argument("--gateways", nargs=2)
+    add_quick(parser, reads=400, threads=2)
     options = parser.parse_args()
     settings = StoreSettings()
     with tempfile.TemporaryDirectory() as folder:

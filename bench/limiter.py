@@ -9,7 +9,7 @@ those of queued slots, acquired and released one by one, at a rate that needs no
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
 
 DOMAINS = 100_000
 
@@ -45,7 +46,7 @@ def measure(client: redis.Redis, seconds: float, each: int, call: Callable[[int]
     return calls * each / took_s, client_us, (server_cpu_s() - server_s) / (calls * each) * 1e6
 
 
-def main(seconds: float = 1.0) -> None:
+def main(seconds: float) -> None:
     table = Table("operation", "a second", "client µs", "server µs")
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
         client = redis.Redis.from_url(server.url)
@@ -108,4 +109,7 @@ def queued(limiter: Limiter, number: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:2]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seconds", nargs="?", type=float, default=1.0, help="of each operation")
+    add_quick(parser, seconds=0.05)
+    main(parser.parse_args().seconds)

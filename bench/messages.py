@@ -27,6 +27,7 @@ from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from bench.pinlater import server, worker
+from bench.quick import add_quick
 
 URLS = 25
 POOLS = {"threads": ("-P", "threads", "-c4"), "prefork": ("-P", "prefork", "-c1")}
@@ -96,6 +97,7 @@ def drain(redis_server, count: int, pool: tuple[str, ...]) -> tuple[float, float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=2000)
+    add_quick(parser, batches=100)
     count = parser.parse_args().batches
     table = Table("", "CPU ms a message", "a URL in a batch of 25", box=None)
     total = 0.0

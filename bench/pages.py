@@ -27,6 +27,7 @@ from aragog.pages import canonical_evidence, document, extraction, links, rich_p
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.page_analysis import read_page
 from bench.crawl import page_sets
+from bench.quick import add_quick
 from bench.timing import best_s
 
 URL = "https://www.example.com/recipes/page"
@@ -120,8 +121,11 @@ def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="of *.html and *.testhtml files")
-    folder = parser.parse_args().folder
-    groups = saved_pages(folder) if folder else real_pages()
+    add_quick(parser)
+    options = parser.parse_args()
+    groups = saved_pages(options.folder) if options.folder else real_pages()
+    if options.quick:
+        groups = {name: bodies[:2] for name, bodies in groups.items()}
     table = Table(
         "CPU ms a page",
         "all",

@@ -35,6 +35,7 @@ from aragog.pinlater.envelope import to_job
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
 
 ROOT = Path(__file__).parents[1]
 console = Console()
@@ -384,6 +385,7 @@ def main():
     parser.add_argument("--due", type=int, default=5000, help="jobs due over 15 s")
     parser.add_argument("--waiting", type=int, default=100_000, help="jobs beside those in flight")
     parser.add_argument("--rounds", type=int, default=2, help="of throughput, alternating")
+    add_quick(parser, jobs=2000, tasks=200, due=200, waiting=1000, rounds=1)
     options = parser.parse_args()
     for part in options.parts:
         {

@@ -65,6 +65,7 @@ from aragog.settings import (
 )
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
 
 NOISE_S = 0.002
 URGENT_EVERY_S = 2.0
@@ -251,6 +252,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=64)
     parser.add_argument("--urgent", action="store_true")
     parser.add_argument("--raise-to", type=float, default=0.0)
+    add_quick(parser, domains=20, urls=200, seconds=5.0)
     args = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,

@@ -35,6 +35,7 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore.crawl_budget import Budget, ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState, Seen, decide, ratio
+from bench.quick import add_quick
 
 FIELD = {"product": "product.price", "page": "page.title"}
 
@@ -384,6 +385,7 @@ def main() -> None:
         "--true-rates", action="store_true", help="scarce: with every true rate known"
     )
     parser.add_argument("--world", choices=list(WORLDS))
+    add_quick(parser, urls=150, days=15.0, cycles=2.0)
     options = parser.parse_args()
     size = f"{options.urls:,} URLs"
     if not options.scarce:

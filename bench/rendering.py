@@ -31,6 +31,7 @@ from aragog.pipeline.page_analysis import read_page
 from aragog.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
 from aragog.rendering.renderer import Renderer
 from aragog.settings import FetchSettings, RenderingSettings
+from bench.quick import add_quick
 from tests.support.origin import Origin, answer, page
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=30)
     parser.add_argument("--browser", default="")
     parser.add_argument("--sandbox", action="store_true")
+    add_quick(parser, pages=2)
     options = parser.parse_args()
     browser = RenderingSettings(browser=options.browser, sandbox=options.sandbox)
     with Origin(HANDLERS) as origin:

@@ -10,6 +10,7 @@ The hostile file is 500 KiB of wildcards, checked against a path of 2,000 charac
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import multiprocessing
 import random
@@ -30,6 +31,7 @@ from aragog.politeness.robots_rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
 from bench.timing import best_s
 
 AGENT = "aragog/1.0 (+https://example.org/bot)"
@@ -51,6 +53,9 @@ def robots_txt(rules: int, wild: float, rng: random.Random) -> bytes:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_quick(parser)
+    rules = 20 if parser.parse_args().quick else 800
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from reppy.robots import Robots
@@ -60,7 +65,7 @@ def main() -> None:
     url = f"https://www.example.com/{'/'.join(words)}?page=12&sort=price"
     table = Table("800 rules", "parse ms", "ready ms", "match µs", "reppy parse ms", "match µs")
     for wild in (0.0, 0.1, 0.3, 1.0):
-        body = robots_txt(800, wild, rng)
+        body = robots_txt(rules, wild, rng)
         ours, theirs = RobotsRules.parse(body), Robots.parse("https://a.test/robots.txt", body)
 
         def ready(body=body):

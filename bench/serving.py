@@ -32,6 +32,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.sqlite import SqliteTables
+from bench.quick import add_quick
 
 SERVERS = (
     "aragog", "hand-written", "hand-written-loop", "uvicorn-httptools", "uvicorn-h11", "granian",
@@ -120,6 +121,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=6000)
     parser.add_argument("--connections", type=int, default=16)
+    add_quick(parser, rounds=1, requests=300)
     options = parser.parse_args()
     names = [n for n in SERVERS if n != "granian" or importlib.util.find_spec("granian")]
     with tempfile.TemporaryDirectory() as folder:

@@ -36,6 +36,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from aragog.api.thrift.contract import CALL, head, idl
 from aragog.api.thrift.wire import frame
 from bench.open_loop import Whole, busy_s, divide_cores, http_reply, run, thrift_reply
+from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, cpu_s, fill, url
 
 BATCH = 100
@@ -143,6 +144,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--peers", action="store_true")
+    add_quick(parser, rates="0,500", http_rates="0,200", seconds=0.5)
     options = parser.parse_args()
     core = divide_cores()
     gets = Load([one() for _ in range(20_000)], thrift_reply, options.connections)

@@ -25,6 +25,7 @@ from rich.table import Table
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import ClaimRequest, NewJob
 from bench.pinlater import server
+from bench.quick import add_quick
 
 BODY = b"x" * 900
 ENQUEUED, CLAIMED = 1_000, 100
@@ -77,6 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=40_000)
     parser.add_argument("--clients", type=int, default=2)
+    add_quick(parser, jobs=2000)
     options = parser.parse_args()
     table = Table(
         "servers", "jobs/s here", "client CPU µs a job", "server CPU µs a job, each", "full at, jobs/s",

@@ -27,6 +27,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bench.quick import add_quick
+
 COMMANDS = (
     ["--version"],
     ["--help"],
@@ -102,6 +104,7 @@ def title(pid: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
+    add_quick(parser, rounds=1)
     rounds = parser.parse_args().rounds
     console, totals = Console(), []
     with tempfile.TemporaryDirectory(prefix="ar") as folder:

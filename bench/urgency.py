@@ -24,6 +24,7 @@ from aragog.bootstrap.redis_services import redis_client
 from aragog.client import Aragog
 from aragog.pipeline.in_flight import InFlightSet
 from bench.backpressure import origin, system
+from bench.quick import add_quick
 
 OTHERS = 100
 URGENT = 10
@@ -89,6 +90,7 @@ def main() -> None:
     parser.add_argument("--waiting", type=int)
     parser.add_argument("--spool-mb", type=float, default=None)
     parser.add_argument("--maxmemory-mb", type=float, default=None)
+    add_quick(parser, waiting=500)
     args = parser.parse_args()
     with (
         origin() as web,

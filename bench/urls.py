@@ -9,10 +9,13 @@ environment, or from .venv-bench.
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 import time
 from pathlib import Path
+
+from bench.quick import add_quick
 
 URLS = 20_000
 PASSES = 7
@@ -104,7 +107,9 @@ def main() -> None:
     from aragog.urls.domain import host, origin, registered_domain
     from aragog.urls.parser import parse
 
-    urls = mixed_list()
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_quick(parser)
+    urls = mixed_list(500 if parser.parse_args().quick else URLS)
     normal = [normalize(url) for url in urls]
     links = ["/" + url.split("/", 3)[3] for url in normal[:200]]
     rows = [

@@ -34,6 +34,7 @@ from aragog.zen.outlinks import PackedLinks
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine
+from bench.quick import add_quick
 
 BATCH = 25
 NOW_MS = 1_700_000_000_000
@@ -191,6 +192,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=sorted(ENGINES), default="sqlite")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--import-urls", type=int, default=20_000)
+    add_quick(parser, scale=0.02, import_urls=500)
     options = parser.parse_args()
     with ENGINES[options.engine]() as (tables, bare):
         run(tables, bare, options.engine, options.scale, options.import_urls)

@@ -18,6 +18,7 @@ from pathlib import Path
 from bench.crawl import origin, page_sets, report, same_work
 from bench.crawl.page_sets import PageSet
 from bench.crawl.sides import SCRAPY, SIDES, Crawl
+from bench.quick import add_quick
 
 COMPARED = 100
 
@@ -56,12 +57,16 @@ def main() -> None:
     parser.add_argument("--set", choices=page_sets.ALL, help="only this one")
     parser.add_argument("--side", choices=SIDES, help="only this one")
     parser.add_argument("--markdown", type=Path, help="write the tables and the plot here")
+    parser.add_argument("--pages", type=int, help="of each set; default: all")
+    add_quick(parser, rounds=1, pages=COMPARED, set="docs")
     options = parser.parse_args()
     sides = [options.side] if options.side else list(SIDES)
     if "scrapy" in sides and not SCRAPY.exists():
         sys.exit("Scrapy is missing: run `make bench`, or scripts/setup bench")
     results = {
-        name: run(make(), sides, options.rounds)
+        name: run(
+            make() if options.pages is None else make().first(options.pages), sides, options.rounds
+        )
         for name, make in page_sets.ALL.items()
         if options.set in (None, name)
     }

@@ -1,0 +1,105 @@
+"""
+Run every target of the Makefile in a short form: `python3 scripts/try_targets.py`.
+
+`.ci/run` ends with it. It says what it runs and how long that took, and exits with 1 if one fails.
+Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` runs those of `WHOLE`
+itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+WHOLE = {"bare", "setup", "docs", "check", "lint", "types", "layers", "test"}
+"""`make check` runs the last four."""
+LIMIT_S = 900
+LAST_CHARS = 3000
+
+# Shell commands; FOLDER is a temporary folder. Without a terminal `make run` ends with its crawl.
+SHORT = {
+    "help": "make help",
+    "run": "make run",
+    "up": "make up & make=$!; until .venv/bin/aragog status >/dev/null 2>&1; do sleep 1; done; "
+    "make down; wait $make",
+    "unit": "make unit ARGS='-q -k niceness'",
+    "fix": "make fix && git diff --exit-code",
+    "lock": "make lock && git diff --exit-code",
+    "dist": "make dist",
+    "pinlater-dist": "make pinlater-dist",
+    "bench": "make bench ARGS=--quick",
+    "chaos": "make chaos ARGS=\"--report '' --urls 500 --domains 20 redis-killed\"",
+    "screenshots": "make screenshots IMAGES=$FOLDER/images",
+    "hbase": 'make hbase ARGS="--folder $FOLDER/hbase --port 0"',
+    "s3": 'make s3 ARGS="--folder $FOLDER/s3 --port 0"',
+    "two-hosts": "make two-hosts",
+    "clean": "git clone -q . $FOLDER/clone && make -C $FOLDER/clone clean",
+}
+# `make up` and `make down` are tried together.
+TOGETHER = {"up": {"up", "down"}}
+# These run until they are asked to stop, after this line.
+UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
+
+
+def targets() -> set[str]:
+    """The documented targets of the Makefile."""
+    text = (PROJECT / "Makefile").read_text()
+    return set(re.findall(r"^([a-z0-9-]+):.*## ", text, re.MULTILINE))
+
+
+def tried() -> set[str]:
+    """The targets that this script runs."""
+    return set(SHORT) | {target for some in TOGETHER.values() for target in some}
+
+
+def run(target: str, folder: Path) -> str:
+    """Run a target in its short form; what it printed if it failed, else empty."""
+    environ = {**os.environ, "FOLDER": str(folder), "ARAGOG_DATA_DIR": str(folder / "var")}
+    process = subprocess.Popen(
+        ["bash", "-ec", SHORT[target]], cwd=PROJECT, env=environ, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    limit = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+    limit.start()
+    printed = []
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    for line in process.stdout:
+        printed.append(line)
+        if UNTIL_STOPPED.get(target, "\0") in line:
+            os.killpg(process.pid, signal.SIGINT)
+    status = process.wait()
+    limit.cancel()
+    output = "".join(printed)
+    # make does not end with 0 when what it ran was asked to stop.
+    succeeded = UNTIL_STOPPED[target] in output if target in UNTIL_STOPPED else status == 0
+    return "" if succeeded else output[-LAST_CHARS:] or f"exit {status}"
+
+
+def main(selected: list[str]) -> int:
+    """Run the selected targets, or all; the exit status."""
+    failures = {}
+    for target in selected or SHORT:
+        began_s = time.monotonic()
+        print(f"make {target} …", end=" ", flush=True)
+        folder = Path(tempfile.mkdtemp(prefix="ar"))
+        failed = run(target, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"{'failed' if failed else 'ok'}, {time.monotonic() - began_s:.0f} s", flush=True)
+        if failed:
+            failures[target] = failed
+    for target, output in failures.items():
+        print(f"\n== make {target}\n{output}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
