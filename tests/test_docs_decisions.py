@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from aragog.politeness.ratelimit import limiter, permits
+from aragog.politeness.robots import cache
 
 from aragog.api import hedging
 from aragog.api.http.routes import changes
@@ -13,8 +15,6 @@ from aragog.pinlater import consumer, gates
 from aragog.pipeline import crawl_log, lanes, metric_totals, spool_room
 from aragog.pipeline.spool import SpoolBounds
 from aragog.politeness.overrides import overrides
-from aragog.politeness.ratelimit import limiter, permits
-from aragog.politeness.robots import cache
 from aragog.politeness.slots import STATE
 from aragog.settings import Settings
 from aragog.urlstore import crawl_budget, feed

@@ -6,6 +6,8 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from aragog.politeness.ratelimit import backoff, limiter, permits
+from aragog.politeness.robots import cache, match, memory, parse
 from click.testing import CliRunner
 
 from aragog.api import fetching, hedging, job_queues
@@ -43,8 +45,6 @@ from aragog.pipeline import (
 from aragog.pipeline.stages import refresh, webhooks
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.politeness.nodes import script_calls
-from aragog.politeness.ratelimit import backoff, limiter, permits
-from aragog.politeness.robots import cache, match, memory, parse
 from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical

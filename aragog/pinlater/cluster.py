@@ -133,6 +133,24 @@ class Cluster:
                 shard.ping()
         return breaker.healthy
 
+    def ping(self) -> bool:
+        """
+        Return True if a shard answers.
+
+        Raises:
+            BrokerUnavailable: none does.
+        """
+        problem: BrokerUnavailable | None = None
+        for shard in self.healthy():
+            try:
+                with self.watched(shard):
+                    shard.ping()
+            except BrokerUnavailable as error:
+                problem = error
+            else:
+                return True
+        raise problem or BrokerUnavailable("broker", "no shard answers")
+
     def require(self, shard: Shard) -> None:
         """
         Check that the shard may be called now; the first one always may.

@@ -104,26 +104,8 @@ class Channel(stock.Channel):
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)
         if self._may_lack_first:
-            client.ping = self._ping_a_shard  # kombu opens a channel with a PING
+            client.ping = self.cluster.ping  # kombu opens a channel with a PING
         return client
-
-    def _ping_a_shard(self) -> bool:
-        """
-        Return True if a shard answers.
-
-        Raises:
-            BrokerUnavailable: none does.
-        """
-        problem: BrokerUnavailable | None = None
-        for shard in self.cluster.healthy():
-            try:
-                with self.cluster.watched(shard):
-                    shard.ping()
-            except BrokerUnavailable as error:
-                problem = error
-            else:
-                return True
-        raise problem or BrokerUnavailable("broker", "no shard answers")
 
     @property
     def urls(self) -> tuple[str, ...]:
