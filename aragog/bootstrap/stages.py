@@ -121,7 +121,13 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
     store, waiting = url_store(settings, store_clock), waiting_jobs(settings)
     overrides, blocks = overrides_of(settings), SiteBlocks(client, prefix=prefix)
     limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
-    gate_rules = GateRules(limits, rules, overrides, store.takedowns, settings)
+    gate_rules = GateRules(
+        limiter=limits,
+        robots=rules,
+        overrides=overrides,
+        takedowns=store.takedowns,
+        settings=settings,
+    )
     return _StageParts(
         settings=settings,
         clock=clock,
@@ -134,20 +140,22 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
         blocks=blocks,
         enqueuer=Enqueuer(
-            in_flight,
-            sender,
-            counters,
+            in_flight=in_flight,
+            sender=sender,
+            counts=counters,
             batch_size=settings.pipeline.batch_size,
             qps=settings.politeness.qps,
             blocks=blocks,
             followed=FollowedUrls(client, prefix=prefix),
         ),
         waiting=waiting,
-        rescheduling=Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None),
+        rescheduling=Rescheduling(
+            settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
+        ),
         access=Access(
-            gate_rules,
-            SsrfFilter(settings.fetch),
-            WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
+            rules=gate_rules,
+            ssrf_filter=SsrfFilter(settings.fetch),
+            line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
         ),
     )
 
@@ -158,9 +166,15 @@ def _pipeline(parts: _StageParts) -> Pipeline:
     log_stream, log_writer = crawl_log(settings, parts.client)
     renderer = RendererOnDemand(settings)
     robots = RobotsStage(
-        rules.robots, rules.limiter, for_rules, pool, parts.counters, parts.clock, settings,
-        rules.refusals,
-    )  # fmt: skip
+        robots=rules.robots,
+        limiter=rules.limiter,
+        fetcher=for_rules,
+        pool=pool,
+        counters=parts.counters,
+        clock=parts.clock,
+        settings=settings,
+        refusals=rules.refusals,
+    )
     return Pipeline(
         sender=parts.sender,
         enqueuer=parts.enqueuer,
@@ -169,23 +183,52 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         robots=robots,
         render=_render_stage(parts, robots, renderer),
         canonicalize=CanonicalizeStage(
-            parts.spool, store, parts.in_flight, parts.marks,
-            Discovery(parts.enqueuer, store, settings), parts.rescheduling, settings,
+            spool=parts.spool,
+            store=store,
+            in_flight=parts.in_flight,
+            marks=parts.marks,
+            discovery=Discovery(enqueuer=parts.enqueuer, store=store, settings=settings),
+            rescheduling=parts.rescheduling,
+            settings=settings,
         ),
         store=StoreStage(
-            parts.spool, store, parts.in_flight, parts.counters, parts.rescheduling,
-            page_ready_task(settings), log_stream,
+            spool=parts.spool,
+            store=store,
+            in_flight=parts.in_flight,
+            counters=parts.counters,
+            rescheduling=parts.rescheduling,
+            page_ready_task=page_ready_task(settings),
+            crawl_log=log_stream,
         ),
         refresh=RefreshStage(
-            store.schedule, rules.limiter, rules.robots, parts.enqueuer, parts.counters,
-            parts.clock, settings,
+            schedule=store.schedule,
+            limiter=rules.limiter,
+            robots=rules.robots,
+            enqueuer=parts.enqueuer,
+            counters=parts.counters,
+            clock=parts.clock,
+            settings=settings,
         ),
-        webhooks=WebhookStage(store, parts.sender, parts.access.ssrf_filter, parts.clock, settings),
+        webhooks=WebhookStage(
+            store=store,
+            sender=parts.sender,
+            ssrf_filter=parts.access.ssrf_filter,
+            clock=parts.clock,
+            settings=settings,
+        ),
         reextract=ReextractStage(
-            store, parts.marks, settings.pipeline, named_agent(settings.fetch)
+            store=store,
+            marks=parts.marks,
+            limits=settings.pipeline,
+            agent=named_agent(settings.fetch),
         ),
         maintenance=MaintenanceStage(
-            store, parts.in_flight, parts.blocks, parts.spool, parts.waiting, settings,
+            store=store,
+            in_flight=parts.in_flight,
+            blocks=parts.blocks,
+            spool=parts.spool,
+            waiting=parts.waiting,
+            settings=settings,
             crawl_log=log_writer,
         ),
         on_close=(
@@ -194,18 +237,23 @@ def _pipeline(parts: _StageParts) -> Pipeline:
             rules.limiter.close,
             store.close,
         ),
-    )  # fmt: skip
+    )
 
 
 def _fetch_stage(parts: _StageParts, requester: Requester) -> FetchStage:
-    selection = JobSelection(parts.store, parts.in_flight, parts.counters)
+    selection = JobSelection(store=parts.store, in_flight=parts.in_flight, counters=parts.counters)
     # On pinlater, a closed spool already stops workers from claiming this message.
     room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
     outcomes = OutcomeLog(parts.client, prefix=parts.settings.redis.prefix)
     return FetchStage(
-        selection, requester, room, parts.rescheduling, parts.counters, outcomes,
-        RenderingRule(parts.settings.rendering),
-    )  # fmt: skip
+        selection=selection,
+        requester=requester,
+        room=room,
+        rescheduling=parts.rescheduling,
+        counters=parts.counters,
+        outcomes=outcomes,
+        rendering=RenderingRule(parts.settings.rendering),
+    )
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
@@ -219,7 +267,14 @@ def _release_stage(
     settings: Settings, limits: Limiter, overrides: Overrides, sender: Sender
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
-    return ReleaseStage(lines, limits, overrides, sender, settings, is_open)
+    return ReleaseStage(
+        lines=lines,
+        limiter=limits,
+        overrides=overrides,
+        sender=sender,
+        settings=settings,
+        is_open=is_open,
+    )
 
 
 def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRenderer) -> RenderStage:
@@ -228,11 +283,18 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
     def learn_rules(of: str) -> None:
         parts.sender.send_all(robots.run(RobotsBatch((of,))))
 
-    resources = PageResources(parts.access, fetcher, learn_rules, parts.clock)
+    resources = PageResources(
+        access=parts.access, fetcher=fetcher, learn_rules=learn_rules, clock=parts.clock
+    )
     return RenderStage(
-        parts.spool, renderer, resources.fetch, parts.store.takedowns,
-        parts.marks, parts.rescheduling, parts.counters,
-    )  # fmt: skip
+        spool=parts.spool,
+        renderer=renderer,
+        fetch_resource=resources.fetch,
+        takedowns=parts.store.takedowns,
+        marks=parts.marks,
+        rescheduling=parts.rescheduling,
+        counters=parts.counters,
+    )
 
 
 def _requesters(
@@ -244,7 +306,11 @@ def _requesters(
         Fetcher(fetch, access.ssrf_filter, clock=clock)
         for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
     )
-    return pool, Requester(pages, sitemaps_, pool, access, clock), rules
+    return (
+        pool,
+        Requester(fetcher=pages, sitemap_fetcher=sitemaps_, pool=pool, access=access, clock=clock),
+        rules,
+    )
 
 
 def crawl_log(
@@ -255,7 +321,7 @@ def crawl_log(
         return None, None
     stream = CrawlLogStream(client, prefix=settings.redis.prefix)
     files = log_files(settings.crawl_log, settings.content, settings.data_dir)
-    return stream, CrawlLogWriter(stream, files, settings.crawl_log.span_s)
+    return stream, CrawlLogWriter(stream=stream, files=files, span_s=settings.crawl_log.span_s)
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:
