@@ -3,11 +3,11 @@
 import json
 
 import orjson
+from aragog.urlstore.pages import report_cell
 
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.fetcher.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.urlstore.pages import report_cell
 
 A, B = "http://a.test/", "http://b.test/"
 EXAMPLES = {str: "text", int: 7, float: 2.5, bool: True}
