@@ -7,8 +7,7 @@ an origin (a claim in the cache, which expires).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +35,7 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.waiting_line import URGENT
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
+from aragog.politeness.robots_records import RobotsResult, RulesState
 from aragog.politeness.robots_rules import MAX_BYTES
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
@@ -49,8 +48,8 @@ UNAVAILABLE = 404
 # A slot further away than this is not reserved for a robots.txt. It is further ahead than URLs
 # leave the line of their domain, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
-# Refreshes that no URL waits for.
-PRIORITY_BACKGROUND = 8
+# The priority of refreshes that no URL waits for.
+BACKGROUND = 8
 # How long a refresh may wait in its queue before it may be sent again.
 REFRESH_HOLD_MS = 600_000
 
@@ -92,122 +91,7 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not answer; the batch runs again.
         """
-        cached = self.robots.get_many(batch.origins)
-        origins = [
-            origin_url
-            for origin_url, rules in cached.items()
-            if batch.claimed or batch.refresh or rules.state != RulesState.FRESH
-        ]
-        origins = self._without_refused(batch, origins)
-        claimed = origins if batch.claimed else self.robots.refreshes.claim(origins)
-        near, later = self._slots(claimed, batch.slots, self._crawl_delays(cached), _urgent(batch))
-        later |= self._fetch(near)
-        self.counters.add({counters.ROBOTS: len(near)})
-        later = {origin_url: self._from_now(origin_url, wait) for origin_url, wait in later.items()}
-        self.robots.refreshes.hold({o: wait.wait_ms for o, wait in later.items()})
-        awaited = {origin(job.next_url) for job in batch.jobs}
-        elsewhere = [o for o in awaited.difference(claimed) & set(origins) if not cached[o].rules]
-        for origin_url, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
-            later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
-        return onward(batch, later, self.settings.politeness.wait_inline_ms)
-
-    def _without_refused(self, batch: RobotsBatch, origins: Sequence[str]) -> list[str]:
-        """The origins without those that were blocked or taken down since their rules were used."""
-        # Where URLs wait for the rules, fetch has just checked their hosts.
-        awaited = {origin(job.next_url) for job in batch.jobs}
-        urls = {
-            origin_url + ROBOTS_PATH: origin_url
-            for origin_url in origins
-            if origin_url not in awaited
-        }
-        refused = [urls[url] for url in self.refusals(list(urls))] if urls else []
-        if refused:
-            self.robots.refreshes.release(refused)
-        return [origin_url for origin_url in origins if origin_url not in refused]
-
-    def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
-        """Fetch side by side, and keep the rules; the waits of origins that were not asked."""
-        slots, later, results = dict(near), {}, []
-        futures = [
-            (origin_url, self.pool.submit(self._ask, origin_url, slot)) for origin_url, slot in near
-        ]
-        for origin_url, future in futures:
-            outcome = future.result()
-            if isinstance(outcome, Redirected) and not outcome.hops:
-                # No request was sent: the slot had passed, and the next one is far.
-                key = slots[origin_url].key
-                later[origin_url] = self._without_slot(key, outcome.retry_at_ms or 0)
-            else:
-                results.append(_result(origin_url, outcome))
-        if results:
-            self.robots.put_many(results)
-        return later
-
-    def _without_slot(self, key: str, free_at_ms: int) -> _Wait:
-        """The wait until a slot can be reserved, which is before URLs leave the line for it."""
-        wait_ms = self.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
-        return _Wait(max(ASK_AGAIN_MS, wait_ms))
-
-    def _from_now(self, origin_url: str, wait: _Wait) -> _Wait:
-        """The wait until a reserved slot, now that the origins before it have taken their time."""
-        if wait.slot_at_ms is None:
-            return wait
-        key = self.limiter.key_for(origin_url + "/")
-        return wait._replace(wait_ms=self.limiter.wait_ms(key, wait.slot_at_ms))
-
-    def _crawl_delays(self, cached: Mapping[str, CachedRules]) -> dict[str, float | None]:
-        """The Crawl-delay (s) of the origins whose rules are known: it is for every request."""
-        agent = self.settings.fetch.user_agent
-        return {
-            origin_url: cached_rules.rules.crawl_delay_s(agent)
-            for origin_url, cached_rules in cached.items()
-            if cached_rules.rules
-        }
-
-    def _slots(
-        self,
-        origins: Sequence[str],
-        reserved: Mapping[str, int],
-        delays_s: Mapping[str, float | None],
-        urgent: AbstractSet[str],
-    ) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
-        """Origins that may be asked within this task, and when the others may be."""
-        limiter = self.limiter
-        keys = {origin_url: limiter.key_for(origin_url + "/") for origin_url in origins}
-        # A reserved slot is kept even when its message comes late: its permit decides.
-        slots: dict[str, Slot | RateExceeded] = {
-            origin_url: limiter.resume(
-                keys[origin_url],
-                reserved[origin_url],
-                delays_s.get(origin_url),
-                urgent=origin_url in urgent,
-            )
-            for origin_url in origins
-            if origin_url in reserved
-        }
-        new = [origin_url for origin_url in origins if origin_url not in reserved]
-        requests = [
-            SlotRequest(keys[o], delays_s.get(o), within_ms=SLOT_WITHIN_MS, urgent=o in urgent)
-            for o in new
-        ]
-        slots |= zip(new, limiter.reserve(requests), strict=True)
-        near: list[tuple[str, Slot]] = []
-        later: dict[str, _Wait] = {}
-        for origin_url, slot in slots.items():
-            if isinstance(slot, RateExceeded):
-                later[origin_url] = self._without_slot(slot.key, slot.free_at_ms)
-            elif slot.wait_ms > self.settings.politeness.wait_inline_ms:
-                later[origin_url] = _Wait(slot.wait_ms, slot.at_ms)
-            else:
-                near.append((origin_url, slot))
-        return near, later
-
-    def _ask(self, origin_url: str, slot: Slot) -> Outcome:
-        rest_s = self.settings.pipeline.retry_first_s
-        url = origin_url + ROBOTS_PATH
-        with RobotsGate(self.limiter, slot, rest_s, refusals=self.refusals) as gate:
-            fetch = partial(self.fetcher.fetch, url, gate=gate)
-            return contained(fetch, url=url, next_url=url, clock=self.clock)
+        return _RobotsRun(self, batch).messages()
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """
@@ -227,7 +111,7 @@ class RobotsStage:
                 OutgoingMessage(
                     Destination.ROBOTS,
                     RobotsBatch(tuple(group), claimed=True),
-                    priority=PRIORITY_BACKGROUND,
+                    priority=BACKGROUND,
                 )
                 for group in groups
             ]
@@ -235,9 +119,125 @@ class RobotsStage:
                 return
 
 
-def _urgent(batch: RobotsBatch) -> set[str]:
-    """The origins for whose rules an urgent URL waits."""
-    return {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
+class _RobotsRun:
+    """One run of the stage: asks the origins of a batch, and notes when the others may be asked."""
+
+    def __init__(self, stage: RobotsStage, batch: RobotsBatch) -> None:
+        self.stage = stage
+        self.batch = batch
+        self.robots = stage.robots
+        self.cached = stage.robots.get_many(batch.origins)
+        self.awaited = {origin(job.next_url) for job in batch.jobs}
+        """Origins for whose rules a URL of this batch waits."""
+        self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
+        self.later: dict[str, _Wait] = {}
+
+    def messages(self) -> list[OutgoingMessage]:
+        wanted = self._allowed(self._unknown_or_old())
+        mine = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
+        near = self._near(self._slots(mine))
+        self._fetch(near)
+        self._hold_claims()
+        self._wait_for_others(self.awaited & set(wanted) - set(mine))
+        span_ms = self.stage.settings.politeness.wait_inline_ms
+        return onward(self.batch, self.later, span_ms)
+
+    def _unknown_or_old(self) -> list[str]:
+        """The origins whose rules are to be fetched."""
+        anyway = self.batch.claimed or self.batch.refresh
+        return [o for o, rules in self.cached.items() if anyway or rules.state != RulesState.FRESH]
+
+    def _allowed(self, origins: Sequence[str]) -> list[str]:
+        """The origins without those that were blocked or taken down since their rules were used."""
+        # Where URLs wait for the rules, fetch has just checked their hosts.
+        urls = {o + ROBOTS_PATH: o for o in origins if o not in self.awaited}
+        refused = [urls[url] for url in self.stage.refusals(list(urls))] if urls else []
+        if refused:
+            self.robots.refreshes.release(refused)
+        return [o for o in origins if o not in refused]
+
+    def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
+        """The slots that were kept for origins, and new ones, in one round trip for each node."""
+        # A kept slot is used even when its message comes late: its permit decides.
+        kept = [o for o in origins if o in self.batch.slots]
+        new = [o for o in origins if o not in self.batch.slots]
+        reserved = self.stage.limiter.reserve([self._request(o) for o in new])
+        return {o: self._kept_slot(o) for o in kept} | dict(zip(new, reserved, strict=True))
+
+    def _request(self, origin_url: str) -> SlotRequest:
+        return SlotRequest(
+            self.stage.limiter.key_for(origin_url + "/"),
+            self._crawl_delay_s(origin_url),
+            within_ms=SLOT_WITHIN_MS,
+            urgent=origin_url in self.urgent,
+        )
+
+    def _kept_slot(self, origin_url: str) -> Slot:
+        return self.stage.limiter.resume(
+            self.stage.limiter.key_for(origin_url + "/"),
+            self.batch.slots[origin_url],
+            self._crawl_delay_s(origin_url),
+            urgent=origin_url in self.urgent,
+        )
+
+    def _crawl_delay_s(self, origin_url: str) -> float | None:
+        """The Crawl-delay of the rules so far: it is for every request, also for robots.txt."""
+        rules = self.cached[origin_url].rules
+        return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
+
+    def _near(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
+        """The slots that this task waits for; the other origins come back."""
+        near: dict[str, Slot] = {}
+        for origin_url, slot in slots.items():
+            if isinstance(slot, RateExceeded):
+                self._come_back(origin_url, slot.key, slot.free_at_ms)
+            elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
+                self.later[origin_url] = _Wait(slot.wait_ms, slot.at_ms)
+            else:
+                near[origin_url] = slot
+        return near
+
+    def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
+        """Have an origin come back before its slot would be given to a URL in line."""
+        wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
+        self.later[origin_url] = _Wait(max(ASK_AGAIN_MS, wait_ms))
+
+    def _fetch(self, near: Mapping[str, Slot]) -> None:
+        """Fetch side by side, and keep the rules."""
+        futures = {o: self.stage.pool.submit(self._ask, o, slot) for o, slot in near.items()}
+        results = []
+        for origin_url, future in futures.items():
+            outcome = future.result()
+            if isinstance(outcome, Redirected) and not outcome.hops:
+                # No request was sent: the slot had passed, and the next one is far.
+                self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)
+            else:
+                results.append(_result(origin_url, outcome))
+        if results:
+            self.robots.put_many(results)
+        self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _ask(self, origin_url: str, slot: Slot) -> Outcome:
+        stage, url = self.stage, origin_url + ROBOTS_PATH
+        rest_s = stage.settings.pipeline.retry_first_s
+        with RobotsGate(stage.limiter, slot, rest_s, refusals=stage.refusals) as gate:
+            fetch = partial(stage.fetcher.fetch, url, gate=gate)
+            return contained(fetch, url=url, next_url=url, clock=stage.clock)
+
+    def _hold_claims(self) -> None:
+        """Keep the claims of the origins that come back, counted from now: fetching took time."""
+        limiter = self.stage.limiter
+        for origin_url, wait in self.later.items():
+            if wait.slot_at_ms is not None:
+                wait_ms = limiter.wait_ms(limiter.key_for(origin_url + "/"), wait.slot_at_ms)
+                self.later[origin_url] = wait._replace(wait_ms=wait_ms)
+        self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.later.items()})
+
+    def _wait_for_others(self, origins: Iterable[str]) -> None:
+        """Have URLs come back when another task should have fetched the rules of their origins."""
+        unknown = [o for o in origins if not self.cached[o].rules]
+        for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
+            self.later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
 
 
 def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
@@ -272,20 +272,21 @@ def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list
         urgency = most_urgent(ready)
         outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
     for claimed in (True, False):
-        those = {o: w for o, w in waits.items() if w.claimed is claimed}
+        those = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
         for group in _together(those, span_ms):
-            first = those[group[0]]
-            slots = {
-                origin_url: at_ms for origin_url in group if (at_ms := those[origin_url].slot_at_ms)
-            }
-            jobs = tuple(job for job in batch.jobs if origin(job.next_url) in group)
-            if jobs or claimed or batch.refresh:
-                following = RobotsBatch(tuple(group), jobs, claimed, batch.refresh, slots)
-                priority = min((job.priority for job in jobs), default=PRIORITY_BACKGROUND)
-                outgoing.append(
-                    OutgoingMessage(Destination.ROBOTS, following, first.wait_ms, priority)
-                )
+            following = _following(batch, {o: those[o] for o in group}, claimed=claimed)
+            if following.jobs or claimed or batch.refresh:
+                priority = min((job.priority for job in following.jobs), default=BACKGROUND)
+                first_ms = those[group[0]].wait_ms
+                outgoing.append(OutgoingMessage(Destination.ROBOTS, following, first_ms, priority))
     return outgoing
+
+
+def _following(batch: RobotsBatch, waits: Mapping[str, _Wait], *, claimed: bool) -> RobotsBatch:
+    """The part of a batch that comes back for these origins."""
+    jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
+    slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
+    return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
 
 
 def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:

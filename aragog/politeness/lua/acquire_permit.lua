@@ -4,7 +4,7 @@
 -- args: request
 --
 -- KEYS[1]  {prefix}slots:restart   string   the instant (us) that counts as every domain's last send
--- KEYS[2]  {prefix}slot:<domain>   string   the state, see state.py
+-- KEYS[2]  {prefix}slot:<domain>   string   the state, see slots.py
 -- KEYS[3]  {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts
 --                                                as ended (us)
 -- ARGV[1]  packed <ddI4dddddB: slot (us), interval (us), token, how long the permit is held (us), how

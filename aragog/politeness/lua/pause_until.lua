@@ -3,7 +3,7 @@
 -- keys: slot
 -- args: pause
 --
--- KEYS[1]  {prefix}slot:<domain>   string   the state, see state.py
+-- KEYS[1]  {prefix}slot:<domain>   string   the state, see slots.py
 -- ARGV[1]  packed <dd: instant (us), interval (us)
 --
 -- Returns <d now (us).

@@ -1,6 +1,6 @@
 -- prelude: code prepended to the limiter's scripts: the time, and reading and writing a domain's state.
 --
--- KEYS[1] or a later key is {prefix}slot:<domain>, whose value state.py describes.
+-- KEYS[1] or a later key is {prefix}slot:<domain>, whose value slots.py describes.
 local FORMAT = '<ddi4I4I4HBI4'
 local MOST_BEHIND = 4294967295
 local time = redis.call('TIME')

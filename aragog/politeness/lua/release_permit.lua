@@ -3,7 +3,7 @@
 -- keys: slots...
 -- args: departures
 --
--- KEYS[1..]  {prefix}slot:<domain>   string   the state, see state.py; one key for each request
+-- KEYS[1..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each request
 -- ARGV[1]  each request, packed <dI4d: when it was written (us; 0: nothing was written), token,
 --          interval (us)
 --

@@ -4,7 +4,7 @@
 -- args: results errors_to_slow max_factor prefix_bytes
 --
 -- KEYS[1]    {prefix}slots:failing   zset     domain -> its last error (us), of the 1,000 latest
--- KEYS[2..]  {prefix}slot:<domain>   string   the state, see state.py; one key for each result
+-- KEYS[2..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each result
 -- ARGV[1]  the results, a byte each: 1 = success, 0 = error
 -- ARGV[2]  how many errors in a row slow a domain down   ARGV[3]  the largest factor, in percent
 -- ARGV[4]  length of the prefix of the keys from the second on

@@ -4,7 +4,7 @@
 -- args: hold_us requests
 --
 -- KEYS[1]    {prefix}slots:restart   string   the instant (us) that counts as every domain's last send
--- KEYS[2..]  {prefix}slot:<domain>   string   the state, see state.py; one key for each request, and
+-- KEYS[2..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each request, and
 --                                             a key may be repeated
 -- ARGV[1]  how long a pre-granted permit is held (us)
 -- ARGV[2]  each request, packed <ddI4B: interval (us), the longest wait (us), token (0: the slot needs

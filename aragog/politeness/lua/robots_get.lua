@@ -3,9 +3,9 @@
 -- keys: records...
 -- args: versions head_bytes
 --
--- KEYS[1..]  {prefix}robots:<origin>   string   packed record, see robots_record.py
--- ARGV[1]  the version that the caller has of each record, 8 bytes each; zeros: it has none
--- ARGV[2]  length of a record's head
+-- KEYS[1..]  {prefix}robots:<origin>   string   packed record, see robots_records.py
+-- ARGV[1]  the version that the caller has of each record, 8 bytes each; 8 zeros if it has none
+-- ARGV[2]  the length of a record's head
 --
 -- Returns the record of each key: its head alone when the caller has this version, false when there is
 -- no record.

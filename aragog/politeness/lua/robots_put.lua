@@ -3,20 +3,26 @@
 -- keys: record claim due domain
 -- args: packed is_error ttl_ms min_fetched_at_ms due_at_ms origin forget_before_ms record_prefix overhead_bytes domain_max_bytes domain_ttl_ms
 --
--- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_record.py
+-- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_records.py
 -- KEYS[2]  {prefix}robots.claim:<origin>  string   present while a worker refreshes it
 -- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)
 -- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was put (s) and its size,
 --                                                  packed in one number; '' -> bytes of all
--- ARGV[1]  record   ARGV[2]  1: it records an error   ARGV[3]  life of the record (ms)
--- ARGV[4]  good rules fetched before this (ms) are not kept   ARGV[5]  due (ms)   ARGV[6]  origin
--- ARGV[7]  due before this (ms): forgotten   ARGV[8]  prefix of KEYS[1]
--- ARGV[9]  what a record takes beside its bytes   ARGV[10]  bytes that a domain may keep
--- ARGV[11] life of KEYS[4] (ms), no shorter than that of any record
+-- ARGV[1]  the record
+-- ARGV[2]  1 if the record is that of an error
+-- ARGV[3]  after how long the record expires (ms)
+-- ARGV[4]  older good rules are kept unless they were fetched before this instant (ms)
+-- ARGV[5]  when the rules want a refresh (ms)
+-- ARGV[6]  the origin
+-- ARGV[7]  origins that wanted a refresh before this instant (ms) leave KEYS[3]
+-- ARGV[8]  the prefix of KEYS[1]
+-- ARGV[9]  how many bytes a record takes besides its own
+-- ARGV[10] how many bytes the records of a domain may take
+-- ARGV[11] after how long KEYS[4] expires (ms); no record expires later
 --
--- Returns 1 when older good rules stay in use in place of the error, 0 otherwise.
--- After it the records of the domain take at most ARGV[10], except for a single one; the oldest
--- were evicted. The claim is released. An older result never replaces a newer one.
+-- Returns 1 if older good rules stay in use in place of the error, else 0.
+-- After it the records of the domain take at most ARGV[10], unless a single one takes more; the oldest
+-- ones are deleted. The claim is released. An older result never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
 redis.call('DEL', KEYS[2])
 local used, version, status, fetched, tried_status, tried, failing =
