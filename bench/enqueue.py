@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aragog.cli.producing import LineReader
+from aragog.cli.enqueue import LineReader
 from aragog.client import Aragog
 from aragog.settings import RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer

@@ -19,8 +19,8 @@ from aragog.api.stopping import QUIET_S
 from aragog.api.thrift import server as thrift_server
 from aragog.api.values import MOST_ITEMS
 from aragog.beat_schedule import beat_schedule
-from aragog.capacity import COSTS
-from aragog.cli import main, producing, reading
+from aragog.cli import enqueue, main, show
+from aragog.cli.capacity import read_costs
 from aragog.cli.store import transfer
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
@@ -57,6 +57,7 @@ from aragog.zen import outlinks
 from bench.crawl import page_sets
 from tests.support.documented import blocks
 
+COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 DEFAULTS = Settings()
 KIB, MIB = 1024, 1024 * 1024
@@ -87,7 +88,7 @@ FIGURES = {
     ],
     "cli.md": [
         f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
-        f"| {reading.NOTHING} | `show`, `content`: the URL has no record",
+        f"| {show.NOTHING} | `show`, `content`: the URL has no record",
     ],
     "client.md": [
         f"send {MOST_ITEMS:,} URLs in a request",
@@ -158,7 +159,7 @@ FIGURES = {
     "producers.md": [
         f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
         f"by the next caller, at most {in_flight.TAKEN_OVER_AFTER_S} s later",
-        f"longer than {producing.LONGEST_LINE_BYTES // KIB} KiB",
+        f"longer than {enqueue.LONGEST_LINE_BYTES // KIB} KiB",
     ],
     "refresh.md": [
         f"priority {messages.PRIORITY_REFRESH} in the queue, after new URLs ({messages.PRIORITY_DEFAULT})",
@@ -300,7 +301,7 @@ def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
     ],
 )
 def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
-    """Within 15 %, by which measurements differ; else correct `COSTS` in aragog/capacity.py."""
+    """Within 15 %, by which measurements differ; else correct aragog/cli/costs.toml."""
     table = (DOCS / "performance.md").read_text().partition("| CPU ms a page by role |")[2]
     (measured,) = re.findall(rf"^\| {row} \| ([\d.]+) \|", table, re.MULTILINE)[:1]
 

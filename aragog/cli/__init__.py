@@ -15,22 +15,22 @@ from aragog.errors import AragogError, BadInput
 # A summary is the first line of the command's docstring.
 COMMANDS = {
     "up": LazyCommand(
-        "aragog.cli.processes.running",
+        "aragog.cli.up",
         "up",
         "Start the standalone system; it continues where it stopped.",
     ),
     "down": LazyCommand(
-        "aragog.cli.processes.running",
+        "aragog.cli.up",
         "down",
         "Stop the standalone system of this data folder; waiting URLs stay for the next `up`.",
     ),
     "run": LazyCommand(
-        "aragog.cli.processes.crawling",
+        "aragog.cli.run",
         "run",
         "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
     ),
     "enqueue": LazyCommand(
-        "aragog.cli.producing",
+        "aragog.cli.enqueue",
         "enqueue",
         "Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.",
     ),
@@ -58,18 +58,18 @@ COMMANDS = {
         "reextract",
         "Extract the fields of stored pages again; nothing is fetched.",
     ),
-    "show": LazyCommand("aragog.cli.reading", "show", "Show the fields and facts of URL."),
-    "links": LazyCommand("aragog.cli.reading", "links", "List the links from URL, or to it."),
+    "show": LazyCommand("aragog.cli.show", "show", "Show the fields and facts of URL."),
+    "links": LazyCommand("aragog.cli.show", "links", "List the links from URL, or to it."),
     "content": LazyCommand(
-        "aragog.cli.reading", "content", "Print the page's content as it was fetched."
+        "aragog.cli.show", "content", "Print the page's content as it was fetched."
     ),
     "serve": LazyCommand(
-        "aragog.cli.processes.serving",
+        "aragog.cli.serve",
         "serve_command",
         "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
     "token": LazyCommand(
-        "aragog.cli.processes.serving",
+        "aragog.cli.serve",
         "token_command",
         "Create the bearer token NAME; print it once, with its entry for serving.tokens.",
     ),
@@ -89,7 +89,7 @@ COMMANDS = {
         "Check every part and print what to do; exits with 1 if something is wrong.",
     ),
     "plan": LazyCommand(
-        "aragog.cli.planning",
+        "aragog.cli.plan",
         "plan",
         "Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.",
     ),
@@ -97,7 +97,7 @@ COMMANDS = {
         "aragog.cli.robots", "robots", "Test URLs against robots.txt, and fetch it again."
     ),
     "domain": LazyCommand(
-        "aragog.cli.domains",
+        "aragog.cli.domain",
         "domain",
         "Show why domains wait, and change their rates.",
     ),
@@ -105,7 +105,7 @@ COMMANDS = {
         "aragog.cli.store", "store", "Create tables, repair, import, export and take down."
     ),
     "queue": LazyCommand(
-        "aragog.cli.queues", "queue", "Inspect, pause and limit queues, and retry failed jobs."
+        "aragog.cli.queue", "queue", "Inspect, pause and limit queues, and retry failed jobs."
     ),
 }
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
-from aragog.cli.reading import store
+from aragog.cli.show import store
 from aragog.client import Aragog
 from aragog.durations import span
 from aragog.fetcher.ssrf import SsrfFilter

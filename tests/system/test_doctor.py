@@ -11,7 +11,7 @@ import redis
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.cli.doctor.combinations import check_one_machine, is_this_machine
+from aragog.cli.doctor.configuration import check_one_machine, is_this_machine
 from aragog.cli.doctor.finding import CheckedSystem
 from aragog.cli.doctor.servers import clock_findings, product_of, support_findings
 from aragog.settings import (

@@ -1,5 +1,6 @@
 """The plan of a crawl: it grows with the demand, and each of its figures has a source."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -7,13 +8,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog import capacity
-from aragog.capacity import COSTS, Demand, plan
-from aragog.cli.planning import amount
-from aragog.cli.planning import plan as plan_command
+from aragog.cli import capacity
+from aragog.cli.capacity import Demand, read_costs
+from aragog.cli.plan import amount
+from aragog.cli.plan import plan as plan_command
+from aragog.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 BILLION = Demand(urls=1e9, domains=1e7)
+
+
+COSTS = read_costs()
+
+
+def plan(demand):
+    return capacity.plan(demand, COSTS)
 
 
 def load(demand, name):
@@ -71,7 +80,7 @@ def test_few_domains_are_the_limit_of_a_fast_crawl():
 def test_every_measured_cost_is_used_and_its_command_exists():
     source = Path(capacity.__file__).read_text()
     for name, cost in COSTS.items():
-        assert source.count(f'"{name}"') > 1, f"{name} is not used"
+        assert f'"{name}"' in source, f"{name} is not used"
         if module := re.match(r"python -m (bench\.\w+)", cost.measured_by):
             assert (ROOT / module[1].replace(".", "/")).with_suffix(".py").exists()
         elif cost.measured_by.startswith("docs/"):
@@ -84,6 +93,37 @@ def test_the_command_prints_what_is_needed_and_what_breaks_first():
     assert result.exit_code == 0, result.output
     for text in ("worker machines", "S3 put cost", "Bottlenecks", "make bench"):
         assert text in result.output
+
+
+def test_prices_of_a_file_take_the_place_of_the_list_prices(tmp_path):
+    file = tmp_path / "prices.toml"
+    file.write_text('[s3_put]\nvalue = 0.00001\nmeasured_by = "our contract"\n')
+    options = ["--urls", "1e9", "--domains", "1e7", "--prices", str(file), "--costs", "--json"]
+
+    printed = json.loads(CliRunner().invoke(plan_command, options).stdout)
+
+    needs = {need["name"]: need["amount"] for need in printed["needs"]}
+    costs = {cost["name"]: cost for cost in printed["costs"]}
+    assert needs["S3 put cost"] == pytest.approx(2 * plan(BILLION).amount("S3 put cost"))
+    assert costs["s3_put"]["measured_by"] == "our contract"
+    assert costs["s3_month"]["value"] == COSTS["s3_month"].value
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[s3_get]\nvalue = 1", "s3_get is not a cost; known are canonicalize, "),
+        ("[s3_put]\nvalue = -1", "[s3_put] needs a value of at least 0, got -1"),
+        ("s3_put = 1", "[s3_put] needs a value"),
+        ("[s3_put", "cannot be read as TOML"),
+    ],
+)
+def test_a_file_of_prices_that_cannot_be_used_is_refused(tmp_path, text, problem):
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+
+    with pytest.raises(BadInput, match=re.escape(problem)):
+        read_costs(file)
 
 
 @pytest.mark.parametrize("urls", ["0", "-1", "many"])

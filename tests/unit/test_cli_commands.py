@@ -73,7 +73,7 @@ def test_a_full_disk_ends_a_command_with_one_line(tmp_path, arguments):
 def test_a_user_without_a_name_may_change_a_domain():
     code = (
         "import os\n"
-        "from aragog.cli.domains import _who\n"
+        "from aragog.cli.domain import _who\n"
         "for name in ('LOGNAME', 'USER', 'LNAME', 'USERNAME'): os.environ.pop(name, None)\n"
         "os.setuid(54321)\n"
         "print(_who().partition('@')[0])"

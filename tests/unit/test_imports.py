@@ -19,8 +19,8 @@ COMMANDS = {
     "from aragog.cli import main; main(['--help'], standalone_mode=False)": (
         STORES | PARSERS | FRONTS | QUEUES | HTTP | TERMINAL
     ),
-    "import aragog.cli.reading": STORES | PARSERS | FRONTS | QUEUES | HTTP,
-    "import aragog.cli.processes.running": STORES | PARSERS | {"flower", "celery"} | HTTP,
+    "import aragog.cli.show": STORES | PARSERS | FRONTS | QUEUES | HTTP,
+    "import aragog.cli.up": STORES | PARSERS | {"flower", "celery"} | HTTP,
     "import aragog.client": STORES | PARSERS | FRONTS | HTTP | TERMINAL,
     "import aragog.workers.__main__": STORES | PARSERS | FRONTS | HTTP | TERMINAL,
     "from aragog.workers.preload import preload; preload()": (

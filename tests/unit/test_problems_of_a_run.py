@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from aragog.cli.processes.problems import setting_of
-from aragog.cli.processes.run_tracker import NotStored
+from aragog.cli.run_report import setting_of
+from aragog.cli.run_tracker import NotStored
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.settings import PolitenessSettings, Settings
 

@@ -6,9 +6,8 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from aragog.cli.processes.progress import Bar, Snapshot, watch
-from aragog.cli.processes.run_tracker import Ending
-from aragog.cli.processes.waiting import RETRY, SLOT, TURN, cause
+from aragog.cli.run_progress import RETRY, SLOT, TURN, Bar, Snapshot, cause, watch
+from aragog.cli.run_tracker import Ending
 
 
 def drawn(snapshot):

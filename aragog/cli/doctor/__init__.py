@@ -9,15 +9,15 @@ from collections.abc import Iterator
 import click
 import redis
 
-from aragog.cli.doctor import combinations, data, front, servers, workers
+from aragog.cli.doctor import configuration, data, servers
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.errors import AragogError
 from aragog.standalone.running_system import settings_in_use
 from aragog.terminal import SafeConsole, echo_json
 
 CHECKS: tuple[Check, ...] = (
-    combinations.check_settings,
-    combinations.check_agent,
+    configuration.check_settings,
+    configuration.check_agent,
     servers.check_redis,
     servers.check_broker,
     servers.check_queues,
@@ -27,17 +27,17 @@ CHECKS: tuple[Check, ...] = (
     data.check_crawl_log,
     data.check_disk,
     data.check_overrides,
-    front.check_site_rules,
-    front.check_extractors,
-    front.check_rendering,
-    front.check_exposure,
-    front.check_listeners,
-    front.check_certificate,
-    front.check_standby,
-    combinations.check_one_machine,
+    configuration.check_site_rules,
+    configuration.check_extractors,
+    configuration.check_rendering,
+    configuration.check_exposure,
+    configuration.check_listeners,
+    configuration.check_certificate,
+    configuration.check_standby,
+    configuration.check_one_machine,
 )
 # Checks of processes that start after the servers; --no-workers skips them.
-PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
+PROCESS_CHECKS: tuple[Check, ...] = (servers.check_workers, servers.check_beat)
 
 
 @click.command()

@@ -14,7 +14,7 @@ from aragog.bootstrap.redis_services import (
     robots_cache,
 )
 from aragog.bootstrap.stores import url_store
-from aragog.cli.domains import domain
+from aragog.cli.domain import domain
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.outcome_log import KEPT, OutcomeLog

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from aragog.cli.processes.card import best_of, card
+from aragog.cli.run_report import best_of, card
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -23,20 +23,11 @@ from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import enqueue_options
 from aragog.cli.data_folder import command_settings
-from aragog.cli.processes.card import LOOKED_AT, best_of, card
-from aragog.cli.processes.problems import print_problems
-from aragog.cli.processes.progress import watch
-from aragog.cli.processes.run_tracker import Ending, RunTracker
-from aragog.cli.processes.running import (
-    Stopped,
-    addresses,
-    opened_log,
-    report_deaths,
-    running,
-    with_demo_web,
-)
-from aragog.cli.processes.waiting import SLOT, waiting_for
-from aragog.cli.producing import LineReader, Where, result_line, summary, with_contact
+from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
+from aragog.cli.run_progress import SLOT, waiting_for, watch
+from aragog.cli.run_report import LOOKED_AT, best_of, card, print_problems
+from aragog.cli.run_tracker import Ending, RunTracker
+from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from rich.table import Table
 
-from aragog.capacity import COSTS, Demand, Plan
-from aragog.capacity import plan as needs_of
 from aragog.cli.arguments import FiniteRange
 from aragog.cli.arguments import as_json as as_json_option
+from aragog.cli.capacity import Costs, Demand, Plan, read_costs
+from aragog.cli.capacity import plan as needs_of
 from aragog.terminal import SafeConsole, echo, echo_json
 
 _POSITIVE = FiniteRange(min=0, min_open=True)
@@ -34,17 +36,23 @@ _SHARE = FiniteRange(0, 1, min_open=True)
     "--qps", type=_POSITIVE, default=10, show_default=True, help="Requests a second to one domain."
 )
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
-@click.option("--costs", is_flag=True, help="Also print the measured costs.")
+@click.option(
+    "--prices",
+    type=click.Path(path_type=Path),
+    help="A TOML file with prices and costs of your own (docs/scale.md).",
+)
+@click.option("--costs", is_flag=True, help="Also print the prices and measured costs.")
 @as_json_option
-def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
+def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: float) -> None:
     """
     Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.
 
-    It uses measured costs and asks no server. docs/scale.md explains the figures.
+    It uses measured costs and list prices, and asks no server. docs/scale.md explains the figures.
     """
-    result = needs_of(Demand(**demand))  # type: ignore[arg-type]
+    used = read_costs(prices)
+    result = needs_of(Demand(**demand), used)  # type: ignore[arg-type]
     if as_json:
-        _print_json(result, costs=costs)
+        _print_json(result, used if costs else None)
         return
     console = SafeConsole()
     console.print(_needs(result))
@@ -52,16 +60,16 @@ def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
     console.print(_limits(result))
     if costs:
         echo("\nMeasured:")
-        console.print(_costs())
+        console.print(_costs(used))
 
 
-def _print_json(result: Plan, *, costs: bool) -> None:
+def _print_json(result: Plan, costs: Costs | None) -> None:
     plan_json = {
         "needs": [need._asdict() for need in result.needs],
         "limits": [limit._asdict() for limit in result.limits],
     }
     if costs:
-        plan_json["costs"] = [{"name": name, **cost._asdict()} for name, cost in COSTS.items()]
+        plan_json["costs"] = [{"name": name, **cost._asdict()} for name, cost in costs.items()]
     echo_json(plan_json, indent=True)
 
 
@@ -83,9 +91,9 @@ def _limits(result: Plan) -> Table:
     return table
 
 
-def _costs() -> Table:
+def _costs(costs: Costs) -> Table:
     table = _grid()
-    for name, cost in COSTS.items():
+    for name, cost in costs.items():
         table.add_row(name, f"{cost.value:g}", cost.unit, cost.measured_by)
     return table
 

@@ -1,21 +1,34 @@
-"""The table that ends a run: URLs that were not stored, why, and the setting to change."""
+"""
+What a run prints at its end: a table of what was not stored, and a card of a page that was.
+
+The table has the reason of each URL and the setting to change. The card has the title, type and a
+few values of the Rich Pin, with their source and age.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
 from rich.console import Console
+from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from aragog.cli.processes.run_tracker import NotStored
+from aragog.cli.run_tracker import NotStored
+from aragog.durations import span
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import SsrfFilter
+from aragog.formatting import plain
 from aragog.settings import FetchSettings, Settings
-from aragog.terminal import echo, one_line
+from aragog.terminal import echo, one_line, printable
+from aragog.urlstore.records import FieldInfo, Record
+from aragog.urlstore.store import UrlStore
 
 MOST_SHOWN = 20
 _NAME = re.compile(r"\b([a-z]+)\.([a-z_]+)\b")
@@ -25,6 +38,16 @@ _OF_OUTCOME = {
     OutcomeKind.TOO_LARGE: "fetch.max_body_bytes",
     OutcomeKind.UNREADABLE: "fetch.content_types",
 }
+
+# The fields of each kind of page follow these, the most informative ones first.
+FIRST = (
+    "page.title", "page.type", "product.price", "product.currency", "product.availability",
+    "product.brand", "product.rating", "page.description", "page.image",
+)  # fmt: skip
+HIDDEN = ("page.extractor_version", "page.canonical_url", "page.images", "page.types")
+MOST_ROWS = 12
+MOST_CHARS = 60
+LOOKED_AT = 25
 
 
 def print_problems(
@@ -93,3 +116,46 @@ def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
     """Whether `fetch.allowed_networks` can permit a URL; never a cloud's metadata service."""
     open_to_all = dataclasses.replace(fetch, allowed_networks=_EVERYTHING)
     return SsrfFilter(open_to_all).vet_url(url) is None
+
+
+def best_of(store: UrlStore, urls: Iterable[str]) -> Record | None:
+    """The page with the most fields among the first `LOOKED_AT` URLs; None: no page is stored."""
+    records = [store.get(url, info=True) for url, _ in zip(urls, range(LOOKED_AT), strict=False)]
+    pages = [record for record in records if record is not None and record.fields]
+    return max(pages, key=lambda record: len(record.fields), default=None)
+
+
+def card(store: UrlStore, record: Record) -> Panel:
+    """The card of a page that has fields."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_column(style="dim")
+    now_ms = time.time() * 1000
+    for name in _order(record)[:MOST_ROWS]:
+        value = _text(orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name]))))
+        info = record.info.get(name)
+        table.add_row(name, Text(printable(plain(value, MOST_CHARS))), _source(info, now_ms))
+    return Panel(table, title=Text(printable(plain(record.canonical_url, 100))), expand=False)
+
+
+def _order(record: Record) -> list[str]:
+    first = [name for name in FIRST if name in record.fields]
+    others = sorted(record.fields.keys() - set(first) - set(HIDDEN))
+    return first + [name for name in others if not name.endswith("_groups")]
+
+
+def _source(info: FieldInfo | None, now_ms: float) -> str:
+    """The syntax that a value came from, and its age: `json-ld, 3 min ago`."""
+    if info is None:
+        return ""
+    syntax = (info.provenance or "derived").partition(" ")[0]
+    return f"{printable(syntax)}, {span(now_ms - info.at_ms)} ago"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return _text(value.get("url", ", ".join(f"{k} {_text(v)}" for k, v in value.items())))
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return str(value)

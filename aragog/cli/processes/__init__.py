@@ -1,1 +1,0 @@
-"""Commands that start and stop processes: `up`, `down`, `run`, `serve`, `token`."""
