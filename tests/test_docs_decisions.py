@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from aragog.politeness.ratelimit import limiter, permits
-from aragog.politeness.robots import cache
 
 from aragog.api import hedging
 from aragog.api.http.routes import changes
@@ -14,7 +12,7 @@ from aragog.pages.structured_data import words
 from aragog.pinlater import consumer, gates
 from aragog.pipeline import crawl_log, lanes, metric_totals, spool_room
 from aragog.pipeline.spool import SpoolBounds
-from aragog.politeness.overrides import overrides
+from aragog.politeness import limiter, overrides, permits, robots_cache
 from aragog.politeness.slots import STATE
 from aragog.settings import Settings
 from aragog.urlstore import crawl_budget, feed
@@ -56,7 +54,7 @@ IN_WORDS = [
     (31, (BUCKETS, changes.LOOK_S), (16, 0.5), "sixteen short scans each half second"),
     (32, crawl_budget.HOPELESS_AGES, 6, "once in six of the domain's usual intervals"),
     (34, lanes.AHEAD_S, 10, "within ten seconds"),
-    (62, cache.LOOK_AGAIN_S, 5, "own memory for five seconds"),
+    (62, robots_cache.LOOK_AGAIN_S, 5, "own memory for five seconds"),
     (64, hedging.DOWN_AFTER_S, 1, "of the primary for a second"),
     (71, limiter.STOPPED_AGAIN_S, 300, "every five minutes"),
     (71, overrides.CHECK_EVERY_S, 1, "once a second"),

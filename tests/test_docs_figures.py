@@ -6,8 +6,6 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from aragog.politeness.ratelimit import backoff, limiter, permits
-from aragog.politeness.robots import cache, match, memory, parse
 from click.testing import CliRunner
 
 from aragog.api import fetching, hedging, job_queues
@@ -44,7 +42,9 @@ from aragog.pipeline import (
 )
 from aragog.pipeline.stages import refresh, webhooks
 from aragog.pipeline.stages.robots import RobotsStage
-from aragog.politeness.nodes import script_calls
+from aragog.politeness import limiter, permits, robots_cache
+from aragog.politeness.nodes import scripts as script_calls
+from aragog.politeness.robots_parser import match, parse
 from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical
@@ -93,7 +93,7 @@ FIGURES = {
     "client.md": [
         f"send {MOST_ITEMS:,} URLs in a request",
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
-        f"the limit is `max_wait_ms` plus {store_client._FETCH_MARGIN_S:g} s",
+        f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
     ],
     "extending.md": [
@@ -140,7 +140,7 @@ FIGURES = {
     ],
     "politeness.md": [
         f"gets {DEFAULTS.politeness.qps:g} requests a second (`politeness.qps`)",
-        f"again, down to 1/{backoff.SLOWEST // 100},",
+        f"again, down to 1/{limiter.SLOWEST // 100},",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
         f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
         (
@@ -149,8 +149,8 @@ FIGURES = {
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
-        f"of at most {memory.MAX_FILES:,} files and {memory.MAX_RULES:,} rules",
-        f"checks at most every {cache.LOOK_AGAIN_S:g} s",
+        f"of at most {robots_cache.MAX_FILES:,} files and {robots_cache.MAX_RULES:,} rules",
+        f"checks at most every {robots_cache.LOOK_AGAIN_S:g} s",
         f"the rules in its first {parse.MAX_BYTES // KIB} KiB",
         f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s together",
         f"`politeness.robots_fresh_s` ({DEFAULTS.politeness.robots_fresh_s / HOUR_S:g} h)",
@@ -216,7 +216,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
 @pytest.mark.parametrize(
     ("constant", "value", "page", "statement"),
     [
-        (backoff.PATIENCE, 3, "politeness.md", "Three errors in a row halve it"),
+        (limiter.PATIENCE, 3, "politeness.md", "Three errors in a row halve it"),
         (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "come back every five minutes"),
         (
             crawl_budget.HOPELESS_AGES,
