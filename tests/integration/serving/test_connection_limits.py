@@ -23,6 +23,7 @@ class Gated:
 
     def __init__(self, store):
         self._store = store
+        self.formats = store.formats
         self.open = threading.Event()
         self.entered = 0
 

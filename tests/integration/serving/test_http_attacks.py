@@ -250,6 +250,8 @@ def test_garbage_behind_a_queued_request_waits_for_the_one_in_progress(caplog):
     entered, release = threading.Event(), threading.Event()
 
     class Slow:
+        formats = a_stand.store.formats
+
         def __getattr__(self, name):
             entered.set()
             assert release.wait(60)
