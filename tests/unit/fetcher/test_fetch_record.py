@@ -3,11 +3,11 @@
 import json
 
 import orjson
-from aragog.urlstore.pages import report_cell
 
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.fetcher.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.urlstore import record_reader
 
 A, B = "http://a.test/", "http://b.test/"
 EXAMPLES = {str: "text", int: 7, float: 2.5, bool: True}
@@ -31,7 +31,7 @@ def test_a_message_carries_every_field():
 
 
 def test_the_stored_cell_has_every_field():
-    assert report_cell.from_cell(report_cell.to_cell(FULL), "row") == FULL
+    assert record_reader.from_cell(record_reader.to_cell(FULL), "row") == FULL
 
 
 def test_a_cell_of_an_earlier_version_has_the_defaults_of_newer_fields():
