@@ -18,6 +18,7 @@ def add_quick(parser: argparse.ArgumentParser, **values: Any) -> None:
             given: str | Sequence[Any] | None,
             option: str | None = None,
         ) -> None:
+            parser.set_defaults(**values)  # of positional arguments, which are read last
             vars(namespace).update(values, quick=True)
 
     parser.add_argument(
