@@ -1,5 +1,5 @@
 """
-What mkdocs adds to the pages of docs/: the README as index, the generated reference, the decisions.
+What mkdocs adds to the pages of docs/: the README as index and the generated reference.
 
 Links from a page to a file of the source tree become that file's name, since a site has no files.
 """
@@ -22,8 +22,8 @@ _ADR_FOLDER = re.compile(r"\]\(adr/?\)")
 
 def on_config(config: Any) -> Any:
     """Put the decisions at the end of the navigation."""
-    pages = [f"adr/{page.name}" for page in sorted(ADRS.glob("*.md"))]
-    config["nav"].append({"Decisions": ["adr/index.md", *pages]})
+    pages = [f"adr/{page.name}" for page in sorted(ADRS.glob("[0-9]*.md"))]
+    config["nav"].append({"Decisions": ["adr/README.md", *pages]})
     return config
 
 
@@ -31,7 +31,6 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in docs/."""
     readme = _README_LINK.sub("](", (ROOT / "README.md").read_text())
     files.append(File.generated(config, "index.md", content=readme))
-    files.append(File.generated(config, "adr/index.md", content=_decisions()))
     for page in sorted(GENERATED.glob("*.md")):
         files.append(File.generated(config, f"reference/{page.name}", content=page.read_text()))
     return files
@@ -39,16 +38,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links out of the site as plain names."""
-    return _OUT.sub(_plain, _ADR_FOLDER.sub("](adr/index.md)", markdown))
-
-
-def _decisions() -> str:
-    """The list of decisions."""
-    titles = ((p.name, p.read_text().partition("\n")[0].lstrip("# ")) for p in ADRS.glob("*.md"))
-    lines = [f"- [{title}]({name})" for name, title in sorted(titles)]
-    return "\n".join(
-        ["# Decisions", "", "Why aragog is as it is, and what was measured.", "", *lines]
-    )
+    return _OUT.sub(_plain, _ADR_FOLDER.sub("](adr/README.md)", markdown))
 
 
 def _plain(link: re.Match[str]) -> str:

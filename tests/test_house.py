@@ -184,10 +184,22 @@ def test_tests_neither_sleep_nor_patch():
     assert calls == []
 
 
-def test_decisions_have_numbers_of_their_own():
-    numbers = [path.name[:4] for path in (ROOT / "docs" / "adr").glob("*.md")]
+def test_decisions_are_numbered_without_holes_and_begin_with_their_number():
+    pages = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    titles = [page.read_text().partition(". ")[0] for page in pages]
 
-    assert len(numbers) == len(set(numbers))
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    assert titles == [f"# {number}" for number in range(1, len(pages) + 1)]
+
+
+def test_the_index_has_each_decision_with_its_title_and_status():
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text()
+    for page in sorted(folder.glob("[0-9]*.md")):
+        number, _, title = page.read_text().partition("\n")[0][2:].partition(". ")
+        status = re.search(r"^\*\*Status:\*\* (.*)\.$", page.read_text(), re.MULTILINE)[1]
+
+        assert f"| {number} | [{title}]({page.name}) | {status} |" in index
 
 
 def imported_by(path):
