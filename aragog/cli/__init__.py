@@ -158,7 +158,7 @@ def _give_up_output() -> None:
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(package_name="aragog")
+@click.version_option(package_name="aragog-crawler")
 @click.option("-q", "--quiet", is_flag=True, help="Print results and problems only.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Log to standard error; errors have their traceback."
