@@ -1,4 +1,4 @@
-"""Optional dependencies: the extras of the distribution (docs/adr/0069)."""
+"""Optional dependencies: the extras of the distribution (docs/adr/0031)."""
 
 from __future__ import annotations
 

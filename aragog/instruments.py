@@ -6,7 +6,7 @@ bounded. `aragog.pipeline.metric_totals` adds up all processes, and `aragog.metr
 families of prometheus_client of the sums.
 
 Not prometheus_client's own types: observing takes them twice as long, and a worker would import
-them and their HTTP server for nothing (docs/adr/0100).
+them and their HTTP server for nothing (docs/adr/0053).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The folders `tasks/` and `workers/` and the modules `celeryconfig.py` and `beat_
 the top of a checkout, where Celery's users look for them. The package reaches them by links, and
 its own code imports `aragog.tasks.fetch` and so on. Each of them calls `share` when somebody
 imports it by its short name, such as `celery -A workers`: both names then lead to one module, which
-has the long name. A wheel has no short names (docs/adr/0069).
+has the long name. A wheel has no short names (docs/adr/0031).
 """
 
 from __future__ import annotations

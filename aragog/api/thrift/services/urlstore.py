@@ -1,5 +1,5 @@
 """
-Records for Thrift without objects in between: the table's `get` and `get_many`, optimized (ADR 66).
+Records for Thrift without objects in between: the table's `get` and `get_many`, optimized (ADR 29).
 
 Calls that name fields and want no facts are read together, and encoded by hand.
 """
