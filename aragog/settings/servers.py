@@ -77,6 +77,12 @@ class StoreSettings:
     """Fields whose previous values are kept."""
     history_length: int = 10
     """Number of values kept for each of them."""
+    indexed: tuple[str, ...] = ()
+    """
+    Fields by whose values pages are found (`UrlStore.pages.with_value`); every write indexes them,
+    for a read and a row more. After a change run `aragog store repair`, which enters the pages that
+    are stored already.
+    """
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
     extracted fields are `json` (docs/http.md)."""

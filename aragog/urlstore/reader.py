@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
@@ -39,6 +40,7 @@ class Pages:
     """Reads the nodes of URLs; any number of threads may share it."""
 
     def __init__(self, zen: Zen) -> None:
+        self._zen = zen
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
         self._hosts = Hosts(zen)
@@ -167,6 +169,26 @@ class Pages:
                 if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
                     result.append(url)
         return ListPage(result, (last + b"\0").hex() if looked == limit else None)
+
+    def with_value(
+        self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000
+    ) -> ListPage[str]:
+        """
+        URLs of pages whose field has a value, without aliases, in no particular order.
+
+        One range scan a bucket, and a read a page.
+
+        Raises:
+            BadInput: the field is not in `store.indexed`.
+        """
+        if field not in self._zen.schema.indexed:
+            raise BadInput(f"{field[:200]!r} is not indexed: add it to store.indexed, then repair")
+        after = bytes.fromhex(cursor) if cursor else None
+        ids, end = self._zen.lookup(field, value, limit, after)
+        rows = self._properties.get_many(ids, [nodes.URL, nodes.CANONICAL])
+        urls = [(row, text(row, nodes.URL)) for key in ids if (row := rows.get(key))]
+        items = [url for row, url in urls if url and nodes.alias_of(row, url) is None]
+        return ListPage(items, end.hex() if end else None)
 
     def urls_of_host(
         self, host: str, cursor: str | None = None, limit: int = 1000

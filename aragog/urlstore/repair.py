@@ -133,6 +133,8 @@ class Repair:
         if canonical is not None:
             self._alias(url, canonical, row)
             return
+        if missing := self.zen.index(key, row):
+            self._repaired["value of an indexed field missing"] += missing
         due = text(row, nodes.DUE)
         if due and not self.zen.due_times.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")

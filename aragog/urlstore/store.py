@@ -35,6 +35,7 @@ from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
+from aragog.zen.indexes import Schema
 from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import OutlinkWriter
@@ -75,7 +76,7 @@ class UrlStore:
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
-        self.zen = zen = Zen(tables, clock=write_clock.clock)
+        self.zen = zen = Zen(tables, Schema(indexed=settings.indexed), write_clock.clock)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
         outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
+from aragog.errors import BadInput
 from aragog.zen.codec import (
     IN,
     OUT,
@@ -24,7 +24,7 @@ from aragog.zen.codec import (
     edge_prefix,
     read_edge_key,
 )
-from aragog.zen.edges import EdgeEnds
+from aragog.zen.edges import LINK, Edge, EdgeEnds, Edges, LinkEdges
 from aragog.zen.indexes import (
     CANONICAL_COLUMN,
     CANONICAL_URL,
@@ -37,6 +37,7 @@ from aragog.zen.indexes import (
 )
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.log import TimeLog
+from aragog.zen.mutations import Mutation
 from aragog.zen.properties import NodeStore
 from aragog.zen.registry import Registry
 from aragog.zen.tables import Row, Salvaged, Tables, newest_ms
@@ -46,22 +47,6 @@ _EDGE = b"p:_"
 
 COUNTS = b"c:"
 """The column family of counts."""
-
-
-class Edge(NamedTuple):
-    """An edge, seen from one of its ends."""
-
-    other: bytes
-    """The node at the other end."""
-    score: int
-    properties: dict[str, bytes]
-
-
-class Edges(NamedTuple):
-    """A page of a list of edges; `cursor` continues it, None: it is complete."""
-
-    items: list[Edge]
-    cursor: bytes | None
 
 
 class Zen:
@@ -89,9 +74,12 @@ class Zen:
         self.due_times = DueTimes(tables)
         self.hosts = HostIndex(tables)
         self.posting_lists = PostingLists(tables)
+        self._links = LinkEdges(tables, self.posting_lists)
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
-        self.mutate = tables.write
+        self._indexed = {property_column(name): name for name in self.schema.indexed}
+        # Bound once where there is nothing to index: on the path of every write.
+        self.mutate = self._indexed_write if self._indexed else tables.write
         """Write mutations (`aragog.zen.mutations`) in as few round trips as the engine allows."""
 
     # The engine
@@ -121,6 +109,48 @@ class Zen:
         self.tables.close()
 
     # Nodes
+
+    def _indexed_write(self, puts: Sequence[Mutation]) -> None:
+        """
+        Write mutations, and the index rows of the properties in them; one multi-get more.
+
+        A value that a property loses otherwise (a deletion, a crash) leaves a row, which no lookup
+        returns, and which lookups and a repair delete.
+        """
+        changes = [
+            (node_id, name, cells[column], at_ms)
+            for table, node_id, cells, at_ms in puts
+            if table == "n"
+            for column, name in self._indexed.items()
+            if column in cells
+        ]
+        if not changes:
+            self.tables.write(puts)
+            return
+        ids = list(dict.fromkeys(node_id for node_id, *_ in changes))
+        before = self.tables["n"].get_many(ids, list(self._indexed))
+        rows = [self._indexes.row(*change) for change in changes]
+        self.tables.write([*rows, *puts])
+        for node_id, name, value, at_ms in changes:
+            old = before.get(node_id, {}).get(property_column(name))
+            if old is not None and old.value != value and old.at_ms <= at_ms:
+                self._indexes.remove(node_id, name, old.value)
+
+    def index(self, node_id: bytes, row: Row) -> int:
+        """Add the missing index rows of a node, as read; returns how many: for a backfill."""
+        missing = [
+            self._indexes.row(node_id, name, row[column].value, row[column].at_ms)
+            for column, name in self._indexed.items()
+            if column in row and not self._indexes.has_row(node_id, name, row[column].value)
+        ]
+        self.tables.write(missing)
+        return len(missing)
+
+    def unindex(self, node_id: bytes, row: Row) -> None:
+        """Delete the index rows of a node, as read: they hold the values of its properties."""
+        for column, name in self._indexed.items():
+            if column in row:
+                self._indexes.remove(node_id, name, row[column].value)
 
     def put_node(
         self, node_id: bytes, properties: Mapping[str, bytes], *, at_ms: int | None = None
@@ -218,6 +248,8 @@ class Zen:
         write the same new edge at once, leave the counts wrong until `recount` or a repair of the
         store.
         """
+        if edge_type == LINK:
+            raise BadInput("put_edge: page links are written with their page, by OutlinkWriter")
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
         cells = {_EDGE: b"1"}
         cells |= {b"p:" + name.encode(): value for name, value in (properties or {}).items()}
@@ -256,7 +288,11 @@ class Zen:
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
         One range scan, for any number of edges. `direction` is `OUT` or `IN` of `aragog.zen.codec`.
+        Page links are edges of type `LINK`: outgoing ones in the order of the page, with its
+        position as score, incoming ones by source; `reverse` has no effect on them.
         """
+        if edge_type == LINK:
+            return self._links.edges(node_id, direction, min(limit, MAX_LIMIT), cursor)
         prefix = edge_prefix(node_id, direction, edge_type)
         start, stop = prefix, after(prefix)
         if cursor is not None:
@@ -282,6 +318,8 @@ class Zen:
         Raises:
             StoreUnavailable: the tables did not answer.
         """
+        if edge_type == LINK:
+            return self._links.count(node_id, direction)
         if edge_type in self.schema.counted:
             column = count_column(direction, edge_type)
             cell = self.tables["n"].get(node_id, [column]).get(column)

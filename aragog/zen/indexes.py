@@ -30,10 +30,13 @@ from aragog.zen.codec import (
 )
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
-from aragog.zen.tables import CellTable, Tables, newest_ms
+from aragog.zen.tables import CellTable, Put, Tables, newest_ms
 
 _CLAIM_MS = 10_000
 """How long a claimed value waits for its property to be set."""
+
+_YOUNG_MS = 600_000
+"""A row is written before its property; one younger than this may still become true."""
 
 _ID = b"i:id"
 CANONICAL_URL = "canonical_url"
@@ -86,6 +89,14 @@ class PropertyIndexes:
             key = index_key(node_id, name, value)
             self._tables["i"].put(key, {_ID: node_id}, at_ms=at_ms)
 
+    def row(self, node_id: bytes, name: str, value: bytes, at_ms: int) -> Put:
+        """The row of an indexed value, to be written before the property."""
+        return ("i", index_key(node_id, name, value), {_ID: node_id}, at_ms)
+
+    def has_row(self, node_id: bytes, name: str, value: bytes) -> bool:
+        """Whether the value is entered for the node."""
+        return bool(self._tables["i"].get(index_key(node_id, name, value)))
+
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """The node that has the value of a unique property; two reads."""
         cell = self._tables["u"].get(unique_key(name, value), [_ID]).get(_ID)
@@ -112,6 +123,8 @@ class PropertyIndexes:
                     last = key
                     if self._has(row[_ID].value, name, value):
                         result.append(row[_ID].value)
+                    elif newest_ms(row) < self._clock.now_ms() - _YOUNG_MS:
+                        self._tables["i"].delete(key, at_ms=newest_ms(row))
         return result, None
 
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:

@@ -213,6 +213,7 @@ class Takedown:
             for column, cell in row.items()
             if upto_ms is None or cell.at_ms <= upto_ms or column.startswith(nodes.HISTORIES)
         }.difference(_STAY, unless)
+        self.zen.unindex(node_id(url), {column: row[column] for column in old})
         # What a fetch writes right after that must not be hidden by the delete.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS), at_ms)
