@@ -315,4 +315,5 @@ class _Threads(Generic[T]):
                 ready.acquire()
                 continue
             run(item)
+            del item  # an idle thread would keep its last result in memory
             self._finished += 1
