@@ -6,8 +6,11 @@ Exits with 1 if one fails. Arguments select some: `python -m bench pages urls`.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 COMMANDS = (
@@ -26,16 +29,18 @@ def failure(command: str) -> str:
     argv = [sys.executable, "-m", *f"bench.{command}".split(), "--quick"]
     began_s = time.monotonic()
     print(f"bench.{command} --quick …", end=" ", flush=True)
-    try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=LIMIT_S, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        print(f"not ended after {LIMIT_S} s")
-        return (error.output or b"").decode(errors="replace")[-LAST_CHARS:] or "no output"
-    print(f"{time.monotonic() - began_s:.0f} s, exit {done.returncode}", flush=True)
-    return (done.stdout[-LAST_CHARS:] or "no output") if done.returncode else ""
+    # A session of its own: some end their whole group of processes.
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    limit = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+    limit.start()
+    output, _ = process.communicate()
+    limit.cancel()
+    took_s = time.monotonic() - began_s
+    print(f"{took_s:.0f} s, exit {process.returncode}", flush=True)
+    return (output[-LAST_CHARS:] or "no output") if process.returncode else ""
 
 
 def main(selected: list[str]) -> int:

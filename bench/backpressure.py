@@ -104,7 +104,7 @@ def urls(port: int, count: int, domains: int, name: str) -> list[str]:
     return [f"http://{name}{n % domains:04d}.test:{port}/{name}/{n}" for n in range(count)]
 
 
-def canonicalize_alone(client, admin, server, port: int) -> float:
+def canonicalize_alone(client, admin, server, port: int, count: int) -> float:
     """Pages a second when nothing else runs."""
 
     def queue(name):
@@ -113,11 +113,11 @@ def canonicalize_alone(client, admin, server, port: int) -> float:
     admin.pause("canonicalize")
     admin.pause("store")
     before = client.counters().get("fetched", 0)
-    client.enqueue(urls(port, 2000, 200, "alone"))
+    client.enqueue(urls(port, count, 200, "alone"))
 
     def filled():
         closed = server.hget("aragog:spool", "closed")
-        return closed or client.counters().get("fetched", 0) - before == 2000
+        return closed or client.counters().get("fetched", 0) - before == count
 
     until(filled)
     admin.pause("fetch")
@@ -147,7 +147,7 @@ def main(options: argparse.Namespace) -> None:
         with Aragog(settings) as client:
             client.enqueue(urls(web.port, 200, 100, "warm"))
             until(lambda: not client.in_flight())
-            alone = canonicalize_alone(client, admin, server, web.port)
+            alone = canonicalize_alone(client, admin, server, web.port, min(2000, options.urls))
             before = client.counters()
             server.config_resetstat()
             addresses = urls(web.port, options.urls, options.domains, "crawl")
