@@ -82,7 +82,6 @@ def build_debian() -> None:
     FOLDER.mkdir(parents=True)
     include = f"--include={','.join(PACKAGES)}"
     quietly(["debootstrap", "--variant=minbase", include, SUITE, str(FOLDER), *mirror()])
-    (FOLDER / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     quietly(["chroot", str(FOLDER), "useradd", "-m", Path(HOME).name])
 
 
@@ -100,6 +99,7 @@ def mirror() -> list[str]:
 
 def copy_network_settings() -> None:
     """Name servers, pip's configuration and certificates: what reaches PyPI here does so there."""
+    (FOLDER / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     for name in COPIED:
         source, target = Path("/", name), FOLDER / name
         if source.is_dir():

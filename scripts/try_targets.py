@@ -37,7 +37,8 @@ SHORT = {
     "dist": "make dist",
     "pinlater-dist": "make pinlater-dist",
     "bench": "make bench ARGS=--quick",
-    "chaos": "make chaos ARGS=\"--report '' --urls 500 --domains 20 redis-killed\"",
+    "chaos": "cp docs/reliability.md $FOLDER/chaos.md && "
+    'make chaos ARGS="--report $FOLDER/chaos.md --urls 500 --domains 20 redis-killed"',
     "screenshots": "make screenshots IMAGES=$FOLDER/images",
     "hbase": 'make hbase ARGS="--folder $FOLDER/hbase --port 0"',
     "s3": 'make s3 ARGS="--folder $FOLDER/s3 --port 0"',
