@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
+from typing import Self
 
 from aragog.api.problems import Problem, unavailable
 
@@ -17,7 +19,7 @@ It is also the size of the pieces in which a larger response is passed to its co
 
 class MemoryLimit:
     """
-    Bytes that are held for one purpose, and their limit; used on the event loop only.
+    Bytes that are held for one purpose, and their limit; safe in threads.
 
     Args:
         most_bytes: the limit.
@@ -31,17 +33,20 @@ class MemoryLimit:
         self.held_bytes = 0
         self._most_bytes = most_bytes
         self._purpose = purpose
+        self._lock = Lock()
 
     def take(self, size: int) -> bool:
         """Count so many bytes more; False: that would exceed the limit, and nothing was counted."""
-        if self.held_bytes + size > self._most_bytes:
-            return False
-        self.held_bytes += size
-        return True
+        with self._lock:
+            if self.held_bytes + size > self._most_bytes:
+                return False
+            self.held_bytes += size
+            return True
 
     def give_back(self, size: int) -> None:
         """Count so many bytes less."""
-        self.held_bytes -= size
+        with self._lock:
+            self.held_bytes -= size
 
     def problem(self) -> Problem:
         """503: the limit is reached."""
@@ -73,6 +78,44 @@ class MemoryLimit:
             yield
         finally:
             self.give_back(counted)
+
+
+class GrowingBytes:
+    """
+    The counted bytes of a response while a thread still reads its parts.
+
+    A context manager: at its end all are given back, and a thread abandoned at its deadline
+    gets no more.
+
+    Args:
+        memory: counts them.
+    """
+
+    def __init__(self, memory: MemoryLimit) -> None:
+        self._memory = memory
+        self._bytes = 0
+        self._lock = Lock()
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._is_closed = True
+            self._memory.give_back(self._bytes)
+
+    def take(self, size: int) -> bool:
+        """Count so many bytes more; False: there is no room, or nobody waits for them anymore."""
+        with self._lock:
+            if self._is_closed or not self._memory.take(size):
+                return False
+            self._bytes += size
+            return True
+
+    def problem(self) -> Problem:
+        """503: the limit is reached."""
+        return self._memory.problem()
 
 
 class UnreadBytes:

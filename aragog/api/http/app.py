@@ -133,7 +133,7 @@ class Api:
     def _router(self, services: Services) -> Router:
         status, writes = self._status, Writes(self._calls.store, self._operations)
         fetches = Fetches(self._calls, services.fetching, self._operations)
-        reads = Reads(self._calls, fetches, self._may_fetch, self._operations)
+        reads = Reads(self._calls, fetches, self._may_fetch, self._operations, self.unsent)
         lookup = Lookup(self._calls, services, self._tokens)
 
         async def front(request: Request) -> Response:

@@ -9,6 +9,7 @@ import orjson
 
 from aragog.api.hedging import ReadStore
 from aragog.api.http.records.record_json import RecordJson, RecordResult, read_hedged
+from aragog.api.memory import GrowingBytes
 from aragog.errors import InvalidUrl, PermanentError
 
 MOST_BYTES = 33_554_432
@@ -20,15 +21,17 @@ PART_BYTES = 4_194_304
 
 
 def read_urls(
-    read: ReadStore, urls: Sequence[str], fields: Sequence[str] | None
+    read: ReadStore, urls: Sequence[str], fields: Sequence[str] | None, held: GrowingBytes
 ) -> list[dict[str, Any]]:
     """
     Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the first `MOST_BYTES` are not read: their status is 413, and the caller requests them again.
+    the first `MOST_BYTES`, or for which `held` has no room, are left out: their status is 413, and
+    the caller requests them again.
 
     Raises:
+        Problem: 503, there is no room for the first ones.
         TransientError: the store does not answer.
     """
     items: list[dict[str, Any]] = []
@@ -38,7 +41,12 @@ def read_urls(
         if size >= MOST_BYTES:
             return items + [_left_out(url) for url in urls[len(items) :]]
         results = read_hedged(read, part, names)
-        size += sum(len(record.data) for record in results if isinstance(record, RecordJson))
+        grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
+        if not held.take(grown):
+            if not items:
+                raise held.problem()
+            return items + [_left_out(url) for url in urls[len(items) :]]
+        size += grown
         items += map(_result, part, results)
         length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
     return items
@@ -58,5 +66,5 @@ def _result(url: str, result: RecordResult) -> dict[str, Any]:
 
 
 def _left_out(url: str) -> dict[str, Any]:
-    detail = f"the response holds {MOST_BYTES} bytes already: ask for this URL again"
+    detail = "the response is large enough already: ask for this URL again"
     return {"input": url, "status": 413, "detail": detail}

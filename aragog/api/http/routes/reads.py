@@ -21,6 +21,7 @@ from aragog.api.http.routes.fetches import Fetches
 from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.http.routes.ranges import byte_range
 from aragog.api.json_values import from_query, request_of, to_json
+from aragog.api.memory import GrowingBytes, MemoryLimit
 from aragog.api.problems import unknown_url
 from aragog.api.values import LinkPage, PastValue
 from aragog.errors import BadInput
@@ -43,6 +44,7 @@ class Reads:
         fetches: answers reads that fetch.
         may_fetch: raises Problem if the request's token may only read.
         operations: makes the other reads.
+        unsent: counts the large responses of all connections.
     """
 
     def __init__(
@@ -51,7 +53,9 @@ class Reads:
         fetches: Fetches,
         may_fetch: Callable[[Request], None],
         operations: OperationRoutes,
+        unsent: MemoryLimit,
     ) -> None:
+        self._unsent = unsent
         self._operations = operations
         self._calls = calls
         self._fetches = fetches
@@ -80,8 +84,9 @@ class Reads:
         """`POST /v1/urls:batchGet`: up to 1,000 records, with a separate result for each URL."""
         made = checked(request_of(reading.GetManyRequest, await json_object(request)))
         urls, fields, read = made.urls, made.fields, self._calls.read_store
-        results = await self._calls.metadata(lambda _: read_urls(read, urls, fields))
-        return json_response({"results": results})
+        with GrowingBytes(self._unsent) as held:
+            results = await self._calls.metadata(lambda _: read_urls(read, urls, fields, held))
+            return json_response({"results": results})
 
     async def links(self, request: Request) -> Response:
         """`GET /v1/links`: a page of links, with a Link header to the next page (RFC 8288)."""
