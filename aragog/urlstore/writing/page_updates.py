@@ -308,7 +308,10 @@ def fill_next_fetch(plan: PageWritePlan, settings: RefreshSettings) -> Next | No
 def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
     """Fill in the histories of the fields that have one; `length` is the most values of each."""
     for name in names:
-        value, past = plan.page.fields.get(name), nodes.history_of(plan.row, name)
+        value = plan.page.fields.get(name)
+        if value is None and name not in plan.gone:
+            continue
+        past = nodes.history_of(plan.row, name)
         if name in plan.gone and past:
             plan.cells[nodes.history_column(name)] = past.value
         if value is None:
