@@ -1,7 +1,7 @@
 """
 Run every target of the Makefile in a short form: `python3 scripts/try_targets.py`.
 
-`.ci/run` ends with it. It says what it runs and how long that took, and exits with 1 if one fails.
+`.ci/run` runs it. It prints what it runs and how long that took, and exits with 1 if one fails.
 Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` runs those of `WHOLE`
 itself.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 WHOLE = {"bare", "setup", "docs", "check", "lint", "types", "layers", "test"}
-"""`make check` runs the last four."""
+"""`make check` is the last four."""
 LIMIT_S = 900
 LAST_CHARS = 3000
 
