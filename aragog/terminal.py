@@ -61,10 +61,10 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(printable(text), err=err)
 
 
-def note(text: str) -> None:
-    """Print what a command did, for a person: nothing after `--quiet`."""
+def note(text: str, *, err: bool = False) -> None:
+    """Print what a command does or did, for a person: nothing after `--quiet`."""
     if not verbosity.quiet:
-        echo(text)
+        echo(text, err=err)
 
 
 def echo_json(value: Any, *, indent: bool = False) -> None:

@@ -14,8 +14,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "var", "__pycache__", "site")
 
 
-def run(*argv: str | Path, cwd: Path, env: dict[str, str] | None = None, timeout_s: float = 400):
-    """The finished process; fails with everything that it printed."""
+def run(
+    *argv: str | Path,
+    cwd: Path,
+    env: dict[str, str] | None = None,
+    timeout_s: float = 400,
+    code: int = 0,
+):
+    """The finished process; fails with everything that it printed unless it exits with `code`."""
     done = subprocess.run(
         [str(part) for part in argv],
         cwd=cwd,
@@ -27,7 +33,7 @@ def run(*argv: str | Path, cwd: Path, env: dict[str, str] | None = None, timeout
         timeout=timeout_s,
         check=False,
     )
-    assert done.returncode == 0, f"{argv}\n{done.stdout}"
+    assert done.returncode == code, f"{argv}\n{done.stdout}"
     return done
 
 

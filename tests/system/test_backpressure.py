@@ -139,7 +139,7 @@ def commands_refused(connection):
 
 def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
     # The last one here, because the system stops before it has crawled the large domain.
-    large = [f"http://large.test/{n}" for n in range(5_000)]
+    large = [f"http://large.test/{n}" for n in range(30_000)]
     others = [f"http://o{n}-other.test/" for n in range(50)]
     crawl.admin.pause("fetch")
     crawl.client.enqueue(large)

@@ -102,11 +102,12 @@ def test_doctor_starts_the_browser_and_up_refuses_without_one():
         report = system.aragog("doctor", "--no-workers")
         assert "rendering: Chromium" in report.stdout, report.stdout
 
+        # Beside the running system, its own settings would apply.
+        system.environ["ARAGOG_DATA_DIR"] += "/other"
         system.environ["ARAGOG_RENDERING__BROWSER"] = "no-such-browser"
         report = system.aragog("doctor", "--no-workers")
         assert report.returncode == 1
         assert "none of no-such-browser can be run; install Chromium" in report.stdout
-        system.environ["ARAGOG_DATA_DIR"] += "/other"
         up = system.aragog("up")
     assert up.returncode != 0
     assert "none of no-such-browser can be run" in up.stderr

@@ -103,7 +103,7 @@ def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(install
 
     reported = wheels.run(
         bin_ / "aragog", "run", "urls.txt", "--stop",
-        cwd=tmp_path, env={**env, "ARAGOG_FETCH__USER_AGENT": "test/1.0 (+http://127.0.0.1/)"},
+        cwd=tmp_path, env={**env, "ARAGOG_FETCH__USER_AGENT": "test/1.0 (+http://127.0.0.1/)"}, code=2,
     )  # fmt: skip
 
     logs = "".join(path.read_text() for path in (tmp_path / "var" / "logs").glob("*.log"))

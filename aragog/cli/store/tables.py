@@ -64,7 +64,7 @@ def repair() -> None:
             task = progress.add_task("checking", total=None)
             report = opened.maintenance.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows"),
-                report=lambda step: echo(step, err=True),
+                report=lambda step: note(step, err=True),
             )
     for file in report.salvaged:
         echo(

@@ -32,7 +32,7 @@ def test_recovery_lasts_from_the_last_fault_to_the_next_stored_page(stored_at, s
 def test_the_table_of_the_page_is_replaced_and_the_rest_is_kept(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}old\n{END}after\n")
-    verdict = Verdict(10, 1, {"Fetched": 9}, 0, 2, 4, ("1 URLs lost",))
+    verdict = Verdict(10, 1, {"Fetched": 9}, 0, 2, 5, 1, 4, ("1 URLs lost",))
 
     write(page, [Row(SCENARIOS[0], verdict, 3, 1.25, 9.0)])
 
@@ -40,4 +40,4 @@ def test_the_table_of_the_page_is_replaced_and_the_rest_is_kept(tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
-    assert "| 3 | 10 | 1 | - | 0 | 2 | 4 | 1.2 s | 1 URLs lost |" in text
+    assert "| 3 | 10 | 1 | - | 0 | 2 | 5, refused 1 times | 4 | 1.2 s | 1 URLs lost |" in text
