@@ -17,8 +17,8 @@ COMMANDS = (
     "backpressure", "crawl", "enqueue", "extraction", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "limiter", "messages", "pages", "pinlater",
     "politeness", "politeness --urgent --raise-to 10", "refresh", "rendering", "robots", "serving",
-    "serving_thrift", "shards", "ssrf", "startup", "urgency backlog", "urgency priority", "urls",
-    "urlstore", "urlstore --engine hbase",
+    "serving_thrift", "shards", "ssrf", "startup", "urgency backlog", "urgency domain",
+    "urgency priority", "urls", "urlstore", "urlstore --engine hbase",
 )  # fmt: skip
 LAST_CHARS = 3000
 LIMIT_S = 120  # each takes at most 20 s on an idle machine

@@ -3,10 +3,12 @@ Measure how long urgent and unrelated URLs take while others wait.
 
     python -m bench.urgency backlog [--waiting 200000]     # one domain's backlog, then 100 domains
     python -m bench.urgency priority [--waiting 1000000]   # 10 URLs a domain, then priority 0
+    python -m bench.urgency domain [--waiting 5000]        # one domain's backlog, then priority 0 of it
 
 The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and right
 after them one URL of each of 100 other domains; `priority` enqueues ten URLs of each domain, and then,
-one after the other, ten URLs of priority 0. It prints when they were stored (fetch slot, robots.txt,
+one after the other, ten URLs of priority 0; `domain` enqueues the URLs of one domain, and then, one
+after the other, ten URLs of priority 0 of the same domain. It prints when they were stored (fetch slot, robots.txt,
 canonicalize and store included), beside the same on the idle system in the same run.
 """
 
@@ -84,9 +86,17 @@ def priority(stand: Stand, waiting: int) -> None:
     report("priority 0, one by one", stand.one_by_one(stand.urls("urgent", URGENT)))
 
 
+def domain(stand: Stand, waiting: int) -> None:
+    of_domain = f"http://big.test:{stand.port}"
+    report("idle, one by one", stand.one_by_one([f"{of_domain}/idle/{n}" for n in range(URGENT)]))
+    stand.enqueue(f"{of_domain}/crawl/{n}" for n in range(waiting))
+    urgent = [f"{of_domain}/urgent/{n}" for n in range(URGENT)]
+    report("priority 0 of the same domain, one by one", stand.one_by_one(urgent))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("backlog", "priority"))
+    parser.add_argument("what", choices=("backlog", "priority", "domain"))
     parser.add_argument("--waiting", type=int)
     parser.add_argument("--spool-mb", type=float, default=None)
     parser.add_argument("--maxmemory-mb", type=float, default=None)
@@ -104,6 +114,8 @@ def main() -> None:
         print(f"load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
         if args.what == "backlog":
             backlog(stand, args.waiting or 200_000)
+        elif args.what == "domain":
+            domain(stand, args.waiting or 5_000)
         else:
             priority(stand, args.waiting or 1_000_000)
 
