@@ -232,7 +232,8 @@ def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything)
     children = machine.children()
     os.kill(machine.pid(), signal.SIGKILL)
     for pid in children if everything else ():
-        os.killpg(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended with the supervisor
+            os.killpg(pid, signal.SIGKILL)
 
     assert gone(children)
     wait_until(lambda: machine.pid() is None)
