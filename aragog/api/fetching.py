@@ -9,15 +9,12 @@ retries apply, and it continues when its callers have given up.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from concurrent.futures import wait
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from aragog.api.steps import Steps, Wait
+from aragog.api.steps import Run, Steps, Wait, finished, finished_async
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
@@ -95,10 +92,6 @@ class FetchResponse:
     """Of the last fetch that confirmed the page; 0: there was none."""
 
 
-Run = Callable[[Callable[[], FetchResponse | Wait]], Awaitable[FetchResponse | Wait]]
-"""Runs one short blocking call in a thread."""
-
-
 @dataclass(slots=True, eq=False)
 class Fetching:
     """
@@ -136,16 +129,7 @@ class Fetching:
             TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
                 them). With a record the answer is that record and a `reason`.
         """
-        steps = self.steps(request)
-        try:
-            while True:
-                future, timeout_s = next(steps)
-                wait([future], timeout_s)
-        except StopIteration as end:
-            response: FetchResponse = end.value
-            return response
-        finally:
-            steps.close()
+        return finished(self.steps(request))
 
     async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
         """
@@ -155,17 +139,7 @@ class Fetching:
             request: what is asked for.
             run: runs one short blocking call in a thread.
         """
-        steps = self.steps(request)
-        try:
-            while True:
-                step = await run(lambda: _advanced(steps))
-                if isinstance(step, FetchResponse):
-                    return step
-                future, timeout_s = step
-                await asyncio.wait([asyncio.wrap_future(future)], timeout=timeout_s)
-        finally:
-            with suppress(ValueError):  # cancelled while a thread runs a step
-                steps.close()
+        return await finished_async(self.steps(request), run)
 
     def drain(self) -> None:
         """Answer all waiting callers with the stored data, and let no further caller wait."""
