@@ -24,7 +24,7 @@ _TAB_OR_NEWLINE = {9: None, 10: None, 13: None}
 _PARTS = re.compile(
     r"(https?):[/\\]*([^/\\?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.IGNORECASE | re.DOTALL
 )
-_AUTHORITY = re.compile(r"(.*@)?(\[[^\]]*\]|[^:]*)(:[0-9]*)?", re.DOTALL)
+_AUTHORITY = re.compile(r"((?>.*@)?)(\[[^\]]*\]|[^:]*)(:[0-9]*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
