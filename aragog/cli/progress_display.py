@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rich.progress import Progress, ProgressColumn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.terminal import SafeConsole
 
@@ -11,3 +14,12 @@ def progress_display(*columns: ProgressColumn) -> Progress:
     """A display on standard error; it shows nothing if that is not a terminal."""
     console = SafeConsole(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int], None]]:
+    """A line on standard error that counts up, on a terminal."""
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
+    with progress_display(*columns, TimeElapsedColumn()) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda number: progress.update(task, completed=number)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from aragog.cli.store.export_parts import export_parts
 from aragog.cli.store.tables import adopt, copy, create_tables, repair
 from aragog.cli.store.takedowns import lift_takedown, takedown, takedowns
-from aragog.cli.store.transfer import export, import_, list_
+from aragog.cli.store.transfer import export, export_parts, import_, list_
 
 
 @click.group()

@@ -14,8 +14,7 @@ from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import tables, url_store
 from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
-from aragog.cli.progress_display import progress_display
-from aragog.cli.store.output import counting
+from aragog.cli.progress_display import counting, progress_display
 from aragog.extras import require
 from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import load_settings

@@ -1,26 +1,30 @@
-"""`aragog store export`, `import`, `list`: URLs in files and on the terminal."""
+"""`aragog store export`, `export-parts`, `import`, `list`: URLs in files and on the terminal."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import click
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
 from aragog.cli.data_folder import command_settings
-from aragog.cli.store.output import counting, report_url, urls_of
+from aragog.cli.progress_display import counting, progress_display
 from aragog.errors import BadInput
 from aragog.terminal import echo, echo_json, note, one_line
 from aragog.transfer import import_export, records
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import NodeSelection
 from aragog.transfer.parquet import ParquetSink, read_parquet
+from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.warc import export_warc, next_file
 from aragog.urlstore.content import open_content
+from aragog.urlstore.store import UrlStore
 
 BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
@@ -69,7 +73,7 @@ def export(
     if cursor and kind == "parquet" and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
     with closing(url_store(settings)) as opened, counting(kind) as counted:
-        urls = urls_of(opened, host) if host else None
+        urls = _urls_of(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
             done = export_warc(
@@ -78,7 +82,7 @@ def export(
                 file,
                 selection,
                 first_file=next_file(file) if cursor else 0,
-                on_problem=report_url,
+                on_problem=_report_url,
                 on_progress=counted,
             )
             count, left = done.records, done.cursor
@@ -103,6 +107,77 @@ def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
     if kind == "parquet":
         return ParquetSink(file)
     return records.JsonLinesSink(records.open_to_write(file, append=append))
+
+
+@click.command("export-parts")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--parts", type=COUNT, default=16, show_default=True, help="Number of parts.")
+@click.option(
+    "--part",
+    "numbers",
+    type=NOT_NEGATIVE,
+    multiple=True,
+    help="Write only this part, from 0; repeatable.",
+)
+@click.option(
+    "--format", "kind", type=click.Choice(FORMATS), default="jsonl.zst", show_default=True
+)
+@click.option(
+    "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
+)
+@click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
+def export_parts(
+    folder: Path,
+    parts: int,
+    numbers: tuple[int, ...],
+    kind: str,
+    fields: tuple[str, ...] | None,
+    *,
+    links: bool,
+) -> None:
+    """
+    Write all URLs to FOLDER in parts, for programs that read them in parallel.
+
+    Repeat the command after an interruption: parts that are complete are not written again. Each
+    part may be written by another process or machine (--part).
+    """
+    if parts > MAX_PARTS:
+        raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
+    if wrong := [number for number in numbers if number >= parts]:
+        raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
+    settings = command_settings()
+    options = PartOptions(format=kind, fields=fields, links=links)
+    prepare_folder(folder, parts, kind)
+    chosen = [Part(number, parts) for number in numbers or range(parts)]
+    written = records = 0
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:.1f} %"),
+        TimeRemainingColumn(),
+    )
+    with (
+        closing(url_store(settings)) as store,
+        progress_display(*columns) as progress,
+    ):
+        content = open_content(settings.content, settings.data_dir)
+        task = progress.add_task("exporting", total=len(chosen))
+        for done, part in enumerate(chosen):
+
+            def on_share(share: float, done: int = done) -> None:
+                progress.update(task, completed=done + share)
+
+            count = export_part(
+                store, content, folder, part, options, on_share=on_share, on_problem=_report_url
+            )
+            on_share(1.0)
+            written += count is not None
+            records += count or 0
+    existing = len(chosen) - written
+    note(
+        f"{records:,} records in {written:,} parts"
+        + (f"; {existing:,} were there" if existing else "")
+    )
 
 
 @click.command("import")
@@ -144,7 +219,7 @@ def import_(file: Path, after: int) -> None:
 def list_(host: str, limit: int, *, as_json: bool) -> None:
     """List the stored URLs of HOST."""
     with closing(url_store(command_settings())) as opened:
-        for number, url in enumerate(urls_of(opened, host)):
+        for number, url in enumerate(_urls_of(opened, host)):
             if number == limit:
                 break
             if as_json:
@@ -161,3 +236,19 @@ def _kind(file: Path) -> str:
     if ".jsonl" in file.suffixes or ".json" in file.suffixes:
         return "jsonl"
     raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
+
+
+def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:
+    """All stored URLs of a host."""
+    cursor = None
+    while True:
+        page = opened.pages.urls_of_host(host, cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _report_url(url: str, reason: str) -> None:
+    """Print what is wrong with a URL on standard error."""
+    echo(one_line(f"{url}: {reason}"), err=True)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
-from aragog.cli.inspecting import explain
+from aragog.cli.explain import explain
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
 from aragog.politeness.lines import LineEntry
