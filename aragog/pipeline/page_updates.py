@@ -162,13 +162,12 @@ def _out_link(link: Link) -> OutLink:
 
 
 def _meta(record: FetchRecord) -> dict[str, str]:
-    """The metadata of the body: enough to serve it and to write its WARC record."""
+    """The metadata of the body: enough to serve it. The headers are in the report."""
     return {
         "url": record.final_url,
         "status": str(record.status),
         "fetched_at_ms": str(record.fetched_at_ms),
         "content_type": record.content_type or "",
-        "headers": orjson.dumps(record.headers).decode(),
     }
 
 

@@ -34,7 +34,8 @@ from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNod
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, decompress
 from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.nodes import facts_of, text
+from aragog.urlstore.nodes import Nodes, facts_of, text
+from aragog.urlstore.page_content import RESPONSE, described
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -46,7 +47,7 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 # They describe bytes that are not in the record.
 _ENCODING = ("content-encoding", "transfer-encoding", "content-length")
 
-COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, nodes.FACTS, *nodes.CONTENT)
+COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, *nodes.CONTENT, *RESPONSE)
 
 
 class _First(NamedTuple):
@@ -97,7 +98,7 @@ def export_warc(
         ConfigError: a file cannot be written.
         StoreUnavailable, ContentUnavailable: the files contain complete records only.
     """
-    problems = 0
+    problems, urls = 0, Nodes(zen)
     with (
         _Files(stem, first_file, max_file_bytes) as files,
         SelectedNodes(zen, selection, COLUMNS) as selected,
@@ -112,7 +113,7 @@ def export_warc(
                 problems += 1
                 on_problem(url, str(error))
                 continue
-            files.add(url, body, meta, facts_of(row))
+            files.add(url, body, described(meta, url, row, urls), facts_of(row))
             selected.taken += 1
             on_progress(selected.taken)
     return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)

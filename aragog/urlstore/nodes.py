@@ -9,7 +9,8 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:provisional`, `s:reasons` | of that decision |
 | `s:own` | JSON of what a fetch of this very URL found, for decisions about others |
 | `s:facts` | JSON of the last fetch |
-| `s:fetch` | the report of the last fetch of this very URL: `FetchRecord` |
+| `s:fetched` | the `FetchRecord` of the last fetch of this very URL that brought content |
+| `s:fetch` | that of the last one without content: a 304, a failure; the newer is the report |
 | `s:provenance` | JSON, field to where the pipeline found it |
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
@@ -46,6 +47,7 @@ PROVISIONAL = b"s:provisional"
 REASONS = b"s:reasons"
 OWN = b"s:own"
 FACTS = b"s:facts"
+FETCHED = b"s:fetched"
 FETCH = b"s:fetch"
 PROVENANCE = b"s:provenance"
 CONTENT_KEY = b"s:ckey"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+import orjson
+
 from aragog.errors import CorruptContent
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
@@ -12,13 +14,46 @@ from aragog.urlstore.compression import compress, content_hash, content_key, dec
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.nodes import Nodes, facts_of, text
-from aragog.urlstore.record_reader import BASE
+from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+
+_COLUMNS = (*BASE, nodes.FETCHED)
+
+
+RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.FETCHED)
+"""The cells that `described` needs, besides the URL."""
+
+
+def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) -> dict[str, str]:
+    """
+    The metadata of a page's content, with the `headers` of the response that brought it last.
+
+    These are in the report of that fetch, which is with the URL that was requested: one more read
+    if that is an alias. Content that no fetch brought, or an older aragog, is returned as it is.
+    """
+    if "headers" in meta or "fetched_at_ms" not in meta:
+        return dict(meta)
+    requested = str(facts_of(row).get("url") or canonical)
+    if requested != canonical:
+        columns = [nodes.URL, nodes.FETCHED]
+        report = urls.read([requested], columns)[requested].get(nodes.FETCHED)
+    else:
+        report = row.get(nodes.FETCHED)
+    if report is None or report.at_ms != row[nodes.CONTENT_HASH].at_ms:
+        return dict(meta)
+    record = from_cell(report.value, node_id(requested).hex())
+    return {
+        **meta,
+        "status": str(record.status),
+        "fetched_at_ms": str(record.fetched_at_ms),
+        "headers": orjson.dumps(record.headers).decode(),
+    }
 
 
 class PageContent:
@@ -42,7 +77,7 @@ class PageContent:
         normalized, failure = normalize(url), ""
         for _ in range(2):
             # Twice: between the node and the object another writer may have replaced both.
-            canonical, row = self._nodes.follow([normalized], BASE)[normalized]
+            canonical, row = self._nodes.follow([normalized], _COLUMNS)[normalized]
             key = text(row, nodes.CONTENT_KEY)
             if key is None or nodes.SENTINEL not in row:
                 return None
@@ -53,7 +88,8 @@ class PageContent:
                 failure = "does not match its pointer"
             else:
                 body, meta = stored
-                return Content(canonical, decompress(body), dict(meta), facts_of(row))
+                meta = described(meta, canonical, row, self._nodes)
+                return Content(canonical, decompress(body), meta, facts_of(row))
         raise CorruptContent(content_key(canonical), failure)
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:

@@ -16,8 +16,10 @@ from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.record_reader import (
     BEFORE_VALUES,
     FACTS,
+    REPORTS,
     columns_of,
     from_cell,
+    newest_report,
     record_of,
     value_columns,
     values_of,
@@ -29,7 +31,7 @@ from aragog.zen.node_ids import node_id
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)
-_FETCH = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, nodes.FETCH)
+_FETCH = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, *REPORTS)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
 _SEEN = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH,
@@ -120,12 +122,12 @@ class Pages:
         """
         normalized = normalize(url)
         canonical, row = normalized, self._nodes.read([normalized], _FETCH)[normalized]
-        if nodes.FETCH not in row:
+        if newest_report(row) is None:
             canonical, row = self._nodes.follow([normalized], _FETCH, {normalized: row})[normalized]
         source = facts_of(row).get("url")
-        if nodes.FETCH not in row and isinstance(source, str) and source != canonical:
+        if newest_report(row) is None and isinstance(source, str) and source != canonical:
             row = self._nodes.read([source], _FETCH)[source]
-        cell = row.get(nodes.FETCH)
+        cell = newest_report(row)
         return None if cell is None else from_cell(cell.value, node_id(canonical).hex())
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:

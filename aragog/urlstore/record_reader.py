@@ -1,7 +1,9 @@
 """
 Read a record, or the report of a fetch, from the cells of a node. Pure.
 
-A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it.
+A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it. One that came with
+content is the only place of the response's headers; it stays until other content comes, because
+exports need them after a 304 or a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import field_column, from_column, text
 from aragog.urlstore.records import FieldInfo, FieldValues, Record
-from aragog.zen.properties import Row
+from aragog.zen.properties import Cell, Row
 from aragog.zen.zstd import ZstdError, compress, decompress
 
 LEVEL = 3
@@ -38,6 +40,15 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
         return FetchRecord.read(orjson.loads(decompress(cell)))
     except (ZstdError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise CorruptRow("n", row, f"fetch report: {error}") from error
+
+
+REPORTS = (nodes.FETCHED, nodes.FETCH)
+"""The cells of reports; the newer one is the report of a URL."""
+
+
+def newest_report(row: Row) -> Cell | None:
+    """The report of a node's last fetch, as stored; None if there is none."""
+    return max((row[c] for c in REPORTS if c in row), key=lambda cell: cell.at_ms, default=None)
 
 
 BASE = (

@@ -41,7 +41,7 @@ class ContentWrite:
     length_bytes: int = 0
     """Of the body before compression."""
     meta: Mapping[str, str] = field(default_factory=dict)
-    """Headers and fetch facts."""
+    """Facts of the fetch; its headers are in the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

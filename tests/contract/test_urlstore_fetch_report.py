@@ -1,6 +1,15 @@
 """Fetch reports on every engine: each URL has that of its own last fetch, aliases too."""
 
+from dataclasses import replace
+
+import orjson
+
 from aragog.fetcher.outcome import FetchRecord, Hop
+from aragog.urlstore.compression import compress, content_key
+from aragog.urlstore.nodes import FETCH, FETCHED
+from aragog.urlstore.record_reader import to_cell
+from aragog.urlstore.records import ContentWrite
+from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, page
 
 OLD, NEW, NAMED = "http://a.example/old", "http://a.example/new", "http://a.example/named"
@@ -65,3 +74,71 @@ def test_a_removed_page_has_no_report(a_stand):
     a_stand.store.remove(NEW)
 
     assert a_stand.store.pages.fetch_report(NEW) is None
+
+
+def brought(report_):
+    """A fetch that brought content, whose metadata is that of the pipeline."""
+    meta = {"status": "200", "fetched_at_ms": str(report_.fetched_at_ms)}
+    content = ContentWrite(compress(b"<html>"), "zstd", 6, meta)
+    return fetched(report_, content=content, facts={"outcome": report_.outcome})
+
+
+def headers_of(a_stand, url):
+    """The headers that an export finds with a page's content."""
+    return orjson.loads(a_stand.store.content(url).meta["headers"])
+
+
+def test_headers_are_stored_once_and_read_with_report_and_content(a_stand):
+    a_stand.store.write_pages([brought(report(NEW))])
+
+    key = content_key(NEW)
+    assert "headers" not in a_stand.content.get(key).meta
+    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+    assert a_stand.store.pages.fetch_report(NEW) == report(NEW)
+
+
+def test_content_keeps_the_headers_of_its_response_after_a_304_and_a_failure(a_stand):
+    a_stand.store.write_pages([brought(report(NEW))])
+    unchanged = replace(
+        report(NEW, NOW_MS + 5, outcome="NotModified", status=304), headers=(("Age", "1"),)
+    )
+    a_stand.store.write_pages([page(NEW, NOW_MS + 5, fields={}, report=unchanged)])
+
+    assert a_stand.store.pages.fetch_report(NEW) == unchanged
+    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+
+
+def test_a_response_with_the_same_bytes_replaces_the_headers(a_stand):
+    a_stand.store.write_pages([brought(report(NEW))])
+    again = replace(report(NEW, NOW_MS + 5), headers=(("Server", "2"),))
+    a_stand.store.write_pages([brought(again)])
+
+    assert headers_of(a_stand, NEW) == [["Server", "2"]]
+    assert a_stand.store.content(NEW).meta["fetched_at_ms"] == str(NOW_MS + 5)
+
+
+def test_content_that_an_alias_brought_has_the_headers_of_that_fetch(a_stand):
+    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+
+    assert a_stand.store.content(NEW).url == NEW
+    assert headers_of(a_stand, OLD) == [["Server", "é"], ["Set-Cookie", "sid="]]
+
+
+def test_content_that_no_fetch_brought_has_no_headers_of_a_fetch(a_stand):
+    a_stand.store.write_pages([brought(report(NEW))])
+    a_stand.store.put_content(NEW, b"other", {"fetched_at_ms": "7"}, at_ms=NOW_MS + 5)
+
+    assert "headers" not in a_stand.store.content(NEW).meta
+
+
+def test_headers_that_were_stored_with_the_content_are_still_read(a_stand):
+    old = {"status": "200", "fetched_at_ms": str(NOW_MS), "headers": '[["Server","old"]]'}
+    stored = report(NEW)
+    a_stand.store.write_pages([
+        fetched(stored, content=ContentWrite(compress(b"<html>"), "zstd", 6, old))
+    ])  # fmt: skip
+    a_stand.tables["n"].delete(node_id(NEW), [FETCHED], at_ms=NOW_MS)
+    a_stand.tables["n"].put(node_id(NEW), {FETCH: to_cell(stored)}, at_ms=NOW_MS + 1)
+
+    assert headers_of(a_stand, NEW) == [["Server", "old"]]
+    assert a_stand.store.pages.fetch_report(NEW) == stored

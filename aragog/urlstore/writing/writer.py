@@ -242,7 +242,8 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
     if plan.cells:
         rows.append(put_properties(node_id(plan.canonical), plan.cells, at_ms))
     if page.report is not None and not plan.refused:
-        report = {nodes.FETCH: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
+        column = nodes.FETCH if page.content is None else nodes.FETCHED
+        report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
         rows.append(put_properties(node_id(page.url), report, at_ms))
     return rows
 

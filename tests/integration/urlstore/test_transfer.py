@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -17,6 +18,7 @@ from warcio.cli import main as warcio
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError, StoreUnavailable
+from aragog.fetcher.outcome import FetchRecord
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.copy import copy_content, copy_tables
@@ -38,12 +40,13 @@ from aragog.transfer.records import (
     read_json_lines,
 )
 from aragog.transfer.warc import export_warc
+from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.records import OutLink
+from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.stores import NOW_MS, Stand, stand
+from tests.support.stores import NOW_MS, Stand, page, stand
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
@@ -500,6 +503,22 @@ def test_a_check_that_found_no_change_is_a_revisit(tmp_path):
     assert last[1].endswith("/server-not-modified")
     assert last[2] == "1970-01-01T00:00:09Z"
     assert last[3] == "HTTP/1.1 304 Not Modified\r\nETag: x\r\n"
+
+
+def test_a_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
+    its = stand(MemoryTables(ManualClock()))
+    fetch = FetchRecord(url=B, outcome="Fetched", status=200, headers=(("Server", "x"),))
+    meta = {"status": "200", "fetched_at_ms": str(NOW_MS)}
+    its.store.write_pages([
+        page(B, final_url=A, fields={"t": b"1"}, report=replace(fetch, fetched_at_ms=NOW_MS),
+             content=ContentWrite(compress(b"body"), length_bytes=4, meta=meta))
+    ])  # fmt: skip
+
+    report = export_warc(its.store.zen, its.content, tmp_path / "x")
+
+    with report.files[0].open("rb") as file:
+        *_, last = ((r.rec_type, r.http_headers and r.http_headers["Server"]) for r in ArchiveIterator(file))  # fmt: skip
+    assert last == ("response", "x")
 
 
 def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
