@@ -116,18 +116,9 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
     nodes, prefix = redis_nodes(settings), settings.redis.prefix
     client, clock = nodes.first, given or SystemClock()
     # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
-    store_clock = given or ServerTime(clock, partial(server_ms, client))
+    store = url_store(settings, given or ServerTime(clock, partial(server_ms, client)))
     in_flight, counters = InFlightSet(nodes, prefix=prefix), Counters(client, prefix=prefix)
-    store, waiting = url_store(settings, store_clock), waiting_jobs(settings)
-    overrides, blocks = overrides_of(settings), SiteBlocks(client, prefix=prefix)
-    limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
-    gate_rules = GateRules(
-        limiter=limits,
-        robots=rules,
-        overrides=overrides,
-        takedowns=store.takedowns,
-        settings=settings,
-    )
+    waiting, blocks = waiting_jobs(settings), SiteBlocks(client, prefix=prefix)
     return _StageParts(
         settings=settings,
         clock=clock,
@@ -152,106 +143,103 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         rescheduling=Rescheduling(
             settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
         ),
-        access=Access(
-            rules=gate_rules,
-            ssrf_filter=SsrfFilter(settings.fetch),
-            line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
+        access=_access(settings, store, clock),
+    )
+
+
+def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
+    """What every request of this process asks before it is sent."""
+    overrides = overrides_of(settings)
+    return Access(
+        rules=GateRules(
+            limiter=limiter(settings, overrides, clock),
+            robots=robots_cache(settings, clock),
+            overrides=overrides,
+            takedowns=store.takedowns,
+            settings=settings,
         ),
+        ssrf_filter=SsrfFilter(settings.fetch),
+        line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
     )
 
 
 def _pipeline(parts: _StageParts) -> Pipeline:
-    settings, store, rules = parts.settings, parts.store, parts.access.rules
-    pool, requester, for_rules = _requesters(settings, parts.access, parts.clock)
-    log_stream, log_writer = crawl_log(settings, parts.client)
-    renderer = RendererOnDemand(settings)
-    robots = RobotsStage(
-        robots=rules.robots,
-        limiter=rules.limiter,
-        fetcher=for_rules,
-        pool=pool,
-        counters=parts.counters,
-        clock=parts.clock,
-        settings=settings,
-        refusals=rules.refusals,
-    )
+    fetchers, renderer = _fetchers(parts), RendererOnDemand(parts.settings)
+    robots, limits = _robots_stage(parts, fetchers), parts.access.rules.limiter
     return Pipeline(
         sender=parts.sender,
         enqueuer=parts.enqueuer,
-        fetch=_fetch_stage(parts, requester),
-        release=_release_stage(settings, rules.limiter, rules.overrides, parts.sender),
+        fetch=_fetch_stage(parts, fetchers),
+        release=_release_stage(parts.settings, limits, parts.access.rules.overrides, parts.sender),
         robots=robots,
         render=_render_stage(parts, robots, renderer),
-        canonicalize=CanonicalizeStage(
-            spool=parts.spool,
-            store=store,
-            in_flight=parts.in_flight,
-            marks=parts.marks,
-            discovery=Discovery(enqueuer=parts.enqueuer, store=store, settings=settings),
-            rescheduling=parts.rescheduling,
-            settings=settings,
-        ),
-        store=StoreStage(
-            spool=parts.spool,
-            store=store,
-            in_flight=parts.in_flight,
-            counters=parts.counters,
-            rescheduling=parts.rescheduling,
-            page_ready_task=page_ready_task(settings),
-            crawl_log=log_stream,
-        ),
-        refresh=RefreshStage(
-            schedule=store.schedule,
-            limiter=rules.limiter,
-            robots=rules.robots,
-            enqueuer=parts.enqueuer,
-            counters=parts.counters,
-            clock=parts.clock,
-            settings=settings,
-        ),
-        webhooks=WebhookStage(
-            store=store,
-            sender=parts.sender,
-            ssrf_filter=parts.access.ssrf_filter,
-            clock=parts.clock,
-            settings=settings,
-        ),
-        reextract=ReextractStage(
-            store=store,
-            marks=parts.marks,
-            limits=settings.pipeline,
-            agent=named_agent(settings.fetch),
-        ),
-        maintenance=MaintenanceStage(
-            store=store,
-            in_flight=parts.in_flight,
-            blocks=parts.blocks,
-            spool=parts.spool,
-            waiting=parts.waiting,
-            settings=settings,
-            crawl_log=log_writer,
-        ),
-        on_close=(
-            renderer.close,
-            lambda: pool.shutdown(wait=False, cancel_futures=True),
-            rules.limiter.close,
-            store.close,
-        ),
+        canonicalize=_canonicalize_stage(parts),
+        store=_store_stage(parts),
+        refresh=_refresh_stage(parts),
+        webhooks=_webhook_stage(parts),
+        reextract=_reextract_stage(parts),
+        maintenance=_maintenance_stage(parts),
+        on_close=(renderer.close, fetchers.close, limits.close, parts.store.close),
     )
 
 
-def _fetch_stage(parts: _StageParts, requester: Requester) -> FetchStage:
-    selection = JobSelection(store=parts.store, in_flight=parts.in_flight, counters=parts.counters)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fetchers:
+    """What sends the requests of one process; each fetcher has the limits of what it fetches."""
+
+    threads: ThreadPoolExecutor
+    pages: Fetcher
+    sitemaps: Fetcher
+    robots: Fetcher
+
+    def close(self) -> None:
+        """Drop the requests that wait for a thread; those that run end by themselves."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _fetchers(parts: _StageParts) -> _Fetchers:
+    fetch = parts.settings.fetch
+    open_fetcher = partial(Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock)
+    return _Fetchers(
+        threads=ThreadPoolExecutor(fetch.concurrency, thread_name_prefix="fetch"),
+        pages=open_fetcher(fetch),
+        sitemaps=open_fetcher(for_sitemaps(fetch)),
+        robots=open_fetcher(for_robots(fetch)),
+    )
+
+
+def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
+    rules = parts.access.rules
+    return RobotsStage(
+        robots=rules.robots,
+        limiter=rules.limiter,
+        fetcher=fetchers.robots,
+        pool=fetchers.threads,
+        counters=parts.counters,
+        clock=parts.clock,
+        settings=parts.settings,
+        refusals=rules.refusals,
+    )
+
+
+def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
     # On pinlater, a closed spool already stops workers from claiming this message.
     room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
-    outcomes = OutcomeLog(parts.client, prefix=parts.settings.redis.prefix)
     return FetchStage(
-        selection=selection,
-        requester=requester,
+        selection=JobSelection(
+            store=parts.store, in_flight=parts.in_flight, counters=parts.counters
+        ),
+        requester=Requester(
+            fetcher=fetchers.pages,
+            sitemap_fetcher=fetchers.sitemaps,
+            pool=fetchers.threads,
+            access=parts.access,
+            clock=parts.clock,
+        ),
         room=room,
         rescheduling=parts.rescheduling,
         counters=parts.counters,
-        outcomes=outcomes,
+        outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
     )
 
@@ -297,31 +285,88 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
     )
 
 
-def _requesters(
-    settings: Settings, access: Access, clock: Clock
-) -> tuple[ThreadPoolExecutor, Requester, Fetcher]:
-    """The threads that fetch, what fetches pages and sitemaps, and what fetches robots.txt."""
-    pool = ThreadPoolExecutor(settings.fetch.concurrency, thread_name_prefix="fetch")
-    pages, sitemaps_, rules = (
-        Fetcher(fetch, access.ssrf_filter, clock=clock)
-        for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
-    )
-    return (
-        pool,
-        Requester(fetcher=pages, sitemap_fetcher=sitemaps_, pool=pool, access=access, clock=clock),
-        rules,
+def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
+    return CanonicalizeStage(
+        spool=parts.spool,
+        store=parts.store,
+        in_flight=parts.in_flight,
+        marks=parts.marks,
+        discovery=Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings),
+        rescheduling=parts.rescheduling,
+        settings=parts.settings,
     )
 
 
-def crawl_log(
-    settings: Settings, client: redis.Redis
-) -> tuple[CrawlLogStream | None, CrawlLogWriter | None]:
-    """The rows and the files of the crawl log; None where it is off."""
-    if settings.crawl_log.engine == "off":
-        return None, None
-    stream = CrawlLogStream(client, prefix=settings.redis.prefix)
+def _store_stage(parts: _StageParts) -> StoreStage:
+    return StoreStage(
+        spool=parts.spool,
+        store=parts.store,
+        in_flight=parts.in_flight,
+        counters=parts.counters,
+        rescheduling=parts.rescheduling,
+        page_ready_task=page_ready_task(parts.settings),
+        crawl_log=_crawl_log_stream(parts),
+    )
+
+
+def _refresh_stage(parts: _StageParts) -> RefreshStage:
+    rules = parts.access.rules
+    return RefreshStage(
+        schedule=parts.store.schedule,
+        limiter=rules.limiter,
+        robots=rules.robots,
+        enqueuer=parts.enqueuer,
+        counters=parts.counters,
+        clock=parts.clock,
+        settings=parts.settings,
+    )
+
+
+def _webhook_stage(parts: _StageParts) -> WebhookStage:
+    return WebhookStage(
+        store=parts.store,
+        sender=parts.sender,
+        ssrf_filter=parts.access.ssrf_filter,
+        clock=parts.clock,
+        settings=parts.settings,
+    )
+
+
+def _reextract_stage(parts: _StageParts) -> ReextractStage:
+    return ReextractStage(
+        store=parts.store,
+        marks=parts.marks,
+        limits=parts.settings.pipeline,
+        agent=named_agent(parts.settings.fetch),
+    )
+
+
+def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
+    return MaintenanceStage(
+        store=parts.store,
+        in_flight=parts.in_flight,
+        blocks=parts.blocks,
+        spool=parts.spool,
+        waiting=parts.waiting,
+        settings=parts.settings,
+        crawl_log=_crawl_log_writer(parts),
+    )
+
+
+def _crawl_log_stream(parts: _StageParts) -> CrawlLogStream | None:
+    """The rows of the crawl log; None where it is off."""
+    if parts.settings.crawl_log.engine == "off":
+        return None
+    return CrawlLogStream(parts.client, prefix=parts.settings.redis.prefix)
+
+
+def _crawl_log_writer(parts: _StageParts) -> CrawlLogWriter | None:
+    """What moves the rows of the crawl log to its files; None where it is off."""
+    stream, settings = _crawl_log_stream(parts), parts.settings
+    if stream is None:
+        return None
     files = log_files(settings.crawl_log, settings.content, settings.data_dir)
-    return stream, CrawlLogWriter(stream=stream, files=files, span_s=settings.crawl_log.span_s)
+    return CrawlLogWriter(stream=stream, files=files, span_s=settings.crawl_log.span_s)
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:

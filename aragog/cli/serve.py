@@ -22,13 +22,11 @@ from aragog.api.hedging_metrics import HedgingMetrics
 from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
+from aragog.bootstrap.api import ThriftServices, batches, fetching, hedged_reads, job_queues
+from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.fetching import batches, fetching, job_queues
 from aragog.bootstrap.redis_services import metric_totals
-from aragog.bootstrap.standby import hedged_reads
 from aragog.bootstrap.stores import url_store
-from aragog.bootstrap.thrift import ThriftServices
-from aragog.bootstrap.thrift import listen as listen_thrift
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url

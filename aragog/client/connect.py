@@ -30,7 +30,7 @@ def connect(
     """
     A client of `aragog serve`; connections are opened when they are needed.
 
-    `aragog.bootstrap.clients.open_client` reads and writes a store without a server.
+    `aragog.bootstrap.api.open_client` reads and writes a store without a server.
 
     Args:
         address: `thrift://host:port`, `thrifts://…` for TLS, `http://…` or `https://…`.

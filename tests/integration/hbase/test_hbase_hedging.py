@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from aragog.api.http.services import Services
-from aragog.bootstrap.standby import hedged_reads
+from aragog.bootstrap.api import hedged_reads
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.content import MemoryContent

@@ -17,7 +17,7 @@ from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.hedging import HedgedResult
 from aragog.api.http.services import Services
 from aragog.api.operation import Parts
-from aragog.bootstrap.clients import open_client
+from aragog.bootstrap.api import open_client
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock

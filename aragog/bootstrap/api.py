@@ -1,0 +1,169 @@
+"""
+Connect what the API serves beside the store: fetches for callers who wait, batches, and queues.
+
+Also its reads of a standby, its Thrift services, and the client that works without a server.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+
+from prometheus_client.registry import Collector
+
+from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.auth.tokens import Tokens
+from aragog.api.batches import Batches
+from aragog.api.fetching import Enqueue, Fetching
+from aragog.api.hedging import HedgedReads
+from aragog.api.jobs import Jobs
+from aragog.api.operation import Parts
+from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
+from aragog.bootstrap.stores import url_store
+from aragog.client import Aragog, Client
+from aragog.client.direct_backend import DirectBackend
+from aragog.errors import ConfigError
+from aragog.extras import has
+from aragog.pinlater.brokers import kind_of, redis_urls
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.url_batches import UrlBatches
+from aragog.settings import ServingSettings, Settings, load_settings
+from aragog.urlstore.store import UrlStore
+
+
+def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
+    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Close it."""
+    settings = settings.resolved()
+    completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
+    return Fetching(
+        store, enqueue, completions, most_waiting=settings.serving.max_waiting,
+        extractors=settings.pipeline.extractors,
+    )  # fmt: skip
+
+
+def batches(settings: Settings) -> Batches:
+    """Batches of enqueued URLs, and when they will be finished."""
+    settings = settings.resolved()
+    url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
+    return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
+
+
+def job_queues(settings: Settings) -> Jobs | None:
+    """The queues of workers in other programs; None if the broker is not pinlater."""
+    broker = settings.resolved().broker
+    if kind_of(broker.url) != "pinlater":
+        return None
+    cluster = Cluster(connect_shards((*redis_urls(broker.url), *broker.shards)))
+    return Jobs(cluster, settings.serving.max_waiting)
+
+
+def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
+    """
+    Reads of `store` and its standby (`serving.standby_gateways`); None if there is no standby.
+
+    Raises:
+        ConfigError: the store's engine has no standby.
+    """
+    gateways = settings.serving.standby_gateways
+    if not gateways:
+        return None
+    if settings.store.engine != "hbase":
+        raise ConfigError(
+            "serving.standby_gateways: only an HBase store has a standby; set store.engine to hbase"
+        )
+    replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
+    standby = url_store(dataclasses.replace(settings, store=replica))
+    return HedgedReads(store, standby, threads=settings.serving.threads)
+
+
+class ThriftServices:
+    """
+    The services on their listening socket; starts on the event loop of the HTTP server.
+
+    Args:
+        settings: limits and the certificate.
+        parts: what operations use.
+        sock: from `listen`.
+        tokens: shared with the HTTP API.
+    """
+
+    def __init__(
+        self, settings: Settings, parts: Parts, sock: socket.socket, tokens: Tokens
+    ) -> None:
+        from aragog.api.thrift.listening import tls_context  # noqa: PLC0415
+        from aragog.api.thrift.metrics import ThriftMetrics  # noqa: PLC0415
+        from aragog.api.thrift.server import ThriftServer  # noqa: PLC0415
+        from aragog.api.thrift.services.operations import services  # noqa: PLC0415 - an extra
+
+        self._sock = sock
+        self._tls: ssl.SSLContext | None = tls_context(settings.serving)
+        embedded = settings.store.engine != "hbase"
+        self._server = ThriftServer(
+            services(parts), settings.serving, embedded=embedded, tokens=tokens
+        )
+        self.metrics: Collector = ThriftMetrics(self._server)
+        """For Prometheus; not registered yet."""
+
+    async def start(self) -> None:
+        """Serve from now on."""
+        await self._server.start(self._sock, tls=self._tls)
+
+    async def drain(self) -> None:
+        """Answer the calls that run, and close all connections."""
+        await self._server.drain()
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls are still running; after a drain, the abandoned ones."""
+        return self._server.running_calls
+
+
+def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
+    """
+    A listening socket for each process; none if Thrift is off or its extra is not installed.
+
+    Raises:
+        ConfigError: the port is in use or not permitted.
+    """
+    if not settings.thrift_port or not has("thrift"):
+        return []
+    from aragog.api.thrift import listening  # noqa: PLC0415 - an extra
+
+    return listening.listen(settings, processes)
+
+
+@contextmanager
+def open_client(settings: Settings | None = None) -> Iterator[Client]:
+    """
+    A client without a server: it opens the store and the broker itself, to read, write and enqueue.
+
+    Its deadline ends retries, but not a call that has reached the store (`Client`).
+
+    Args:
+        settings: None means `load_settings()`.
+    """
+    settings = settings or load_settings()
+    with (
+        closing(url_store(settings)) as store,
+        Aragog(settings) as producer,
+        closing(fetching(settings, store, producer.enqueue)) as fetches,
+    ):
+        jobs = job_queues(settings)
+        parts = Parts(
+            store=store,
+            writers=FieldWriters(settings.serving.field_writers),
+            enqueue=producer.enqueue,
+            fetching=fetches,
+            batches=batches(settings),
+            jobs=jobs,
+        )
+        try:
+            yield Client(DirectBackend(parts))
+        finally:
+            if jobs is not None:
+                jobs.close()
