@@ -14,8 +14,7 @@ from aragog.bootstrap.dashboard import components
 from aragog.cli.arguments import COUNT, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.dashboard.components import Components
-from aragog.dashboard.domain_list import PAGE
-from aragog.dashboard.domains import SORTS, change_domain, find_domains, live_overrides
+from aragog.dashboard.domains import PAGE, SORTS, change_domain, find_domains, live_overrides
 from aragog.formatting import at
 from aragog.terminal import echo, echo_json, note, print_table
 

@@ -1,21 +1,37 @@
-"""List all domains in pages and change their rates, for Flower and `aragog domain`."""
+"""
+List all domains in pages and change their rates, for Flower and `aragog domain`.
+
+All domains are those with stored URLs, and those that only the limiter knows. Two lists follow each
+other. The first has the domains that a sort order ranks, such as those with backlogs, and is short
+because its source is bounded. The second has all others, in the order of their labels from the
+right (`com.example`), which is the order of the store's host index.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.domain_list import DomainList
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.errors import BadInput, InvalidUrl
 from aragog.formatting import plain
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.urls import normalize
-from aragog.urls.domain import registered_domain
+from aragog.urls.domain import registered_domain, reversed_host
 from aragog.urlstore.tombstones import parents
 
+PAGE = 50
 MOST_RANKED = 1000
+# A search reads this many domains, or for this long, before it offers to continue.
+MOST_READ = 20_000
+MOST_READ_S = 1.0
+# Cursors: `ranked:` and an offset, or `name:` and a text after which labels come.
+_RANKED, _NAME = "ranked:", "name:"
+# Both sort between the labels of a host and those of the hosts below it or its siblings.
+_PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
 def _by_backlog(components: Components) -> list[str]:
@@ -139,3 +155,129 @@ def change_domain(
             raise BadInput(f"{action!r}: must be rate, stop or resume")
     components.overrides().refresh()
     return key
+
+
+class HostSource(Protocol):
+    """Walks over hosts by their reversed labels (`aragog.zen.indexes.HostWalk`)."""
+
+    def first(self) -> str | None:
+        """The next host, with its labels reversed; None at the end."""
+
+    def skip_to(self, beyond: str) -> None:
+        """Continue after a text of reversed labels."""
+
+
+class DomainPage(NamedTuple):
+    """A page of limiter keys."""
+
+    domains: list[str]
+    cursor: str | None
+    """Continues the list; None: this was its end."""
+
+
+class DomainList:
+    """
+    The limiter keys of all known domains, in pages.
+
+    Args:
+        walk: starts a walk over the hosts of the store.
+        key_of: the limiter key of a host.
+        known: keys that the limiter or the overrides know, which may have no stored URL.
+        divided: whether hosts below a key may have other keys, by an override.
+        stopwatch_s: measures how long a search has read.
+        page_size: domains on a page.
+        most_read: domains that one page of a search reads, in `MOST_READ_S` at most.
+    """
+
+    def __init__(
+        self,
+        walk: Callable[[str], HostSource],
+        key_of: Callable[[str], str],
+        known: Iterable[str],
+        divided: Callable[[str], bool],
+        stopwatch_s: Callable[[], float] = time.monotonic,
+        *,
+        page_size: int = PAGE,
+        most_read: int = MOST_READ,
+    ) -> None:
+        self._walk = walk
+        self._key_of = key_of
+        self._known = sorted(set(known), key=reversed_host)
+        self._divided = divided
+        self._stopwatch_s = stopwatch_s
+        self._size, self._most_read = page_size, most_read
+
+    def page(self, ranked: Sequence[str], search: str, cursor: str | None) -> DomainPage:
+        """
+        Up to a page of domains whose name contains `search`, those of `ranked` first.
+
+        Raises:
+            BadInput: the cursor is none of this list.
+        """
+        cursor = cursor or f"{_RANKED}0"
+        result: list[str] = []
+        if cursor.startswith(_RANKED):
+            matching = [key for key in ranked if search in key]
+            at = _offset(cursor)
+            result = matching[at : at + self._size]
+            if at + self._size < len(matching):
+                return DomainPage(result, f"{_RANKED}{at + self._size}")
+            cursor = _NAME
+        if not cursor.startswith(_NAME):
+            raise BadInput(f"cursor: {cursor!r} does not continue this list")
+        seen, until_s = set(ranked), self._stopwatch_s() + MOST_READ_S
+        for read, (key, position) in enumerate(self._by_name(cursor.removeprefix(_NAME))):
+            cursor = _NAME + position
+            if search in key and key not in seen:
+                result.append(key)
+            if (
+                len(result) >= self._size
+                or read >= self._most_read
+                or self._stopwatch_s() > until_s
+            ):
+                return DomainPage(result, cursor)
+        return DomainPage(result, None)
+
+    def _by_name(self, beyond: str) -> Iterator[tuple[str, str]]:
+        """(key, position after it) of all domains after a position, without repetitions."""
+        keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > beyond]
+        among = set(self._known)
+        for key, position in self._stored(beyond):
+            while keys and reversed_host(keys[0]) < position:
+                yield keys[0], reversed_host(keys.pop(0)) + _PAST_HOST
+            if key not in among:
+                yield key, position
+        for key in keys:
+            yield key, reversed_host(key) + _PAST_HOST
+
+    def _stored(self, beyond: str) -> Iterator[tuple[str, str]]:
+        """(key, position after it) of the domains in the store."""
+        walk, listed = self._walk(beyond), set[str]()
+        while (label := walk.first()) is not None:
+            key = self._key_of(reversed_host(label))
+            below = label != reversed_host(key)
+            whole = below and not self._divided(key)
+            position = reversed_host(key) + _PAST_DOMAIN if whole else label + _PAST_HOST
+            if key not in listed and not (below and self._before(key, beyond)):
+                yield key, position
+            listed.add(key)
+            walk.skip_to(position)
+
+    def _before(self, key: str, beyond: str) -> bool:
+        """Whether a host of the key came before a position, on an earlier page."""
+        start = reversed_host(key)
+        if not start < beyond:
+            return False
+        walk = self._walk(start)
+        while (label := walk.first()) is not None and label < beyond:
+            if self._key_of(reversed_host(label)) == key:
+                return True
+            walk.skip_to(label + _PAST_HOST)
+        return False
+
+
+def _offset(cursor: str) -> int:
+    digits = cursor.removeprefix(_RANKED)
+    if not digits.isdecimal() or len(digits) > 9:
+        raise BadInput(f"cursor: {cursor!r} does not continue this list")
+    return int(digits)

@@ -49,8 +49,10 @@ def install(
 
 
 def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
-    from aragog.dashboard.domain_pages import DomainsPage  # noqa: PLC0415 - only in Flower's process
-    from aragog.dashboard.handlers import UrlPage  # noqa: PLC0415
+    from aragog.dashboard.handlers import (  # noqa: PLC0415 - only in Flower's process
+        DomainsPage,
+        UrlPage,
+    )
     from aragog.pinlater.flower_pages import page_routes  # noqa: PLC0415
 
     arguments = {"components": components}

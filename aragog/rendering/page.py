@@ -19,6 +19,7 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Page, Request, Route
 
 from aragog.errors import AragogError
+from aragog.rendering.cors import cors_headers, is_readable, origin_of, visible_headers
 from aragog.rendering.models import (
     FetchResource,
     NotRendered,
@@ -27,7 +28,6 @@ from aragog.rendering.models import (
     Resource,
     ResourceRequest,
 )
-from aragog.rendering.responses import cors_headers, is_readable, origin_of, visible_headers
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin
 

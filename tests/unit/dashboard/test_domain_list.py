@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.dashboard.domain_list import DomainList
+from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
 from aragog.urls.domain import registered_domain, reversed_host
 from aragog.zen.mutations import put_host
