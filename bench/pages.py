@@ -3,21 +3,30 @@ Measure the CPU ms of a page: parse, links, evidence, Rich Pin, fields; and extr
 
     python -m bench.pages            the pages that `make bench` crawls, at most 200 of each set
     python -m bench.pages FOLDER     every *.html and *.testhtml below a folder, at most 200
+    python -m bench.pages [FOLDER] --compare CHECKOUT
+                                     all of them, with this code and with that of another checkout
 
 Each figure is the mean over the pages of the best of three runs. The time of the Rich Pin excludes the
 parse; `all` is what the pipeline does with a page, `read_page`. extruct runs where it is importable, else in .venv-bench.
+
+`--compare` reads every page with both, page by page in alternation. It prints the CPU time of each
+and every page of which a part differs (body, title, links, fields, provenance, evidence, problems,
+conflicts, dropped values), and exits with 1 if one does. CHECKOUT is the root of a work tree, such as
+one of `git worktree add`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -99,6 +108,65 @@ def ours(body: bytes) -> list[float]:
     ]
 
 
+def compare(groups: dict[str, list[Path]], checkout: Path) -> bool:
+    """Print what differs between this code and that of `checkout`; return True if nothing does."""
+    root = Path(__file__).parents[1]
+    table = Table("CPU ms a page", "this code", str(checkout), "ratio", "pages that differ")
+    same = True
+    with _probe(root) as own, _probe(checkout) as other:
+        for name, paths in groups.items():
+            pairs = [(_asked(own, path), _asked(other, path)) for path in paths]
+            differ = 0
+            for path, (new, old) in zip(paths, pairs, strict=True):
+                parts = [
+                    part for part, digest in new["parts"].items() if digest != old["parts"][part]
+                ]
+                differ += bool(parts)
+                if parts:
+                    print(f"{path}: {', '.join(parts)}")
+            means = [statistics.fmean(pair[side]["cpu_ms"] for pair in pairs) for side in (0, 1)]
+            table.add_row(
+                f"{len(paths)} {name}",
+                *(f"{mean:.2f}" for mean in means),
+                f"{means[0] / means[1]:.2f}",
+                str(differ),
+            )
+            same = same and not differ
+    Console().print(table)
+    return same
+
+
+def _probe(checkout: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-P", str(Path(__file__).with_name("page_probe.py"))],
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _asked(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
+    if probe.stdin is None or probe.stdout is None:
+        raise RuntimeError("the probe has no pipes")
+    print(path, file=probe.stdin, flush=True)
+    line = probe.stdout.readline()
+    if not line:
+        sys.exit(f"the code of {probe.args} could not read {path}")
+    return json.loads(line)
+
+
+def all_paths(folder: Path | None) -> dict[str, list[Path]]:
+    """Every page, by set or by the folder that it is in."""
+    if folder is None:
+        sets = [make() for make in page_sets.ALL.values()]
+        return {each.name: [each.folder / path for path in each.paths] for each in sets}
+    groups: dict[str, list[Path]] = {}
+    for path in sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")]):
+        groups.setdefault(path.relative_to(folder).parts[0], []).append(path.resolve())
+    return groups
+
+
 def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
     """The mean by syntaxes, of 20 pages; empty where extruct is not installed."""
     other = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
@@ -121,8 +189,11 @@ def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="of *.html and *.testhtml files")
+    parser.add_argument("--compare", type=Path, metavar="CHECKOUT", help="with the code there")
     add_quick(parser)
     options = parser.parse_args()
+    if options.compare:
+        sys.exit(0 if compare(all_paths(options.folder), options.compare.resolve()) else 1)
     groups = saved_pages(options.folder) if options.folder else real_pages()
     if options.quick:
         groups = {name: bodies[:2] for name, bodies in groups.items()}
