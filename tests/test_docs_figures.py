@@ -12,8 +12,8 @@ from aragog.api import fetching, hedging, job_queues
 from aragog.api.http import compression, parameters, server
 from aragog.api.http.records import batch_get
 from aragog.api.http.routes import fetches
+from aragog.api.listener import QUIET_S
 from aragog.api.reading import LONGEST_FEED_WAIT_MS
-from aragog.api.stopping import QUIET_S
 from aragog.api.thrift import server as thrift_server
 from aragog.api.values import MOST_ITEMS
 from aragog.beat_schedule import beat_schedule

@@ -13,7 +13,7 @@ import ipaddress
 import time
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from aragog.settings import ServingSettings
 
@@ -36,10 +36,7 @@ class ConnectedClient(Protocol):
         """Close it if the client is too slow, or has been silent for too long."""
 
 
-C = TypeVar("C", bound=ConnectedClient)
-
-
-class Clients(Generic[C]):
+class Clients:
     """
     The connections of a server; used on its event loop.
 
@@ -52,16 +49,16 @@ class Clients(Generic[C]):
         self._most_per_address = settings.max_connections_per_address or self._most
         self._check_s = min(_CHECK_S, settings.head_timeout_s, settings.send_timeout_s)
         self._checks: asyncio.Task[None] | None = None
-        self._networks: dict[C, str] = {}
-        self._by_network: dict[str, dict[C, None]] = {}
+        self._networks: dict[ConnectedClient, str] = {}
+        self._by_network: dict[str, dict[ConnectedClient, None]] = {}
 
     def __len__(self) -> int:
         return len(self._networks)
 
-    def __iter__(self) -> Iterator[C]:
+    def __iter__(self) -> Iterator[ConnectedClient]:
         return iter(list(self._networks))
 
-    def add(self, client: C, address: str) -> bool:
+    def add(self, client: ConnectedClient, address: str) -> bool:
         """
         Count a new connection, after closing an idle one if there are too many.
 
@@ -77,7 +74,7 @@ class Clients(Generic[C]):
         self._by_network.setdefault(network, {})[client] = None
         return True
 
-    def discard(self, client: C) -> None:
+    def discard(self, client: ConnectedClient) -> None:
         """Stop counting a connection, if it is counted."""
         network = self._networks.pop(client, None)
         if network is None:
@@ -107,7 +104,7 @@ class Clients(Generic[C]):
         largest = max(self._by_network.values(), key=len)
         return self._close_idle(largest) or self._close_idle(self._networks)
 
-    def _close_idle(self, clients: Iterable[C]) -> bool:
+    def _close_idle(self, clients: Iterable[ConnectedClient]) -> bool:
         """Close the connection that has been idle for the longest time; False: none is idle."""
         idle = [
             (since_s, client) for client in clients if (since_s := client.idle_since_s) is not None

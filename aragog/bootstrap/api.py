@@ -95,7 +95,7 @@ class ThriftServices:
     def __init__(
         self, settings: Settings, parts: Parts, sock: socket.socket, tokens: Tokens
     ) -> None:
-        from aragog.api.thrift.listening import tls_context  # noqa: PLC0415
+        from aragog.api.listener import tls_context  # noqa: PLC0415 - asyncio
         from aragog.api.thrift.metrics import ThriftMetrics  # noqa: PLC0415
         from aragog.api.thrift.server import ThriftServer  # noqa: PLC0415
         from aragog.api.thrift.services.operations import services  # noqa: PLC0415 - an extra

@@ -75,7 +75,8 @@ class ServingSettings:
     content_deadline_ms: int = 10_000
     """Limit for one request of page content, and for one call of the broker."""
     head_timeout_s: float = 10.0
-    """Limit for receiving the headers of a request, and for receiving its body."""
+    """Limit for receiving the headers of a request, for receiving its body, and for a TLS
+    handshake."""
     send_timeout_s: float = 30.0
     """A client that reads nothing of its response for this long is disconnected."""
     keep_alive_s: float = 75.0

@@ -24,9 +24,10 @@ from thriftpy2.transport import TFramedTransport, TSocket
 
 from aragog.api.auth.field_writers import FieldWriters
 from aragog.api.jobs import Jobs
+from aragog.api.listener import tls_context
 from aragog.api.operation import Parts
 from aragog.api.thrift.contract import FILE
-from aragog.api.thrift.listening import listen, tls_context
+from aragog.api.thrift.listening import listen
 from aragog.api.thrift.server import ThriftServer
 from aragog.api.thrift.services.operations import services
 from aragog.settings import ServingSettings

@@ -27,9 +27,9 @@ from starlette.types import ASGIApp
 from aragog.api.clients import Clients
 from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
 from aragog.api.http.fast_reads import FastReads
+from aragog.api.listener import QUIET_S
 from aragog.api.memory import MemoryLimit, UnreadBytes
 from aragog.api.problems import MEDIA_TYPE, Problem
-from aragog.api.stopping import QUIET_S
 from aragog.settings import ServingSettings
 
 MOST_PIPELINED = 32
@@ -67,7 +67,7 @@ class HttpService:
     app: ASGIApp
     fast_reads: FastReads
     settings: ServingSettings
-    clients: Clients[ApiConnection]
+    clients: Clients
     unsent: MemoryLimit
 
 

@@ -11,7 +11,6 @@ import asyncio
 import resource
 import signal
 import socket
-import ssl
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
@@ -23,12 +22,11 @@ from aragog.api.auth.tokens import check_exposure
 from aragog.api.clients import Clients
 from aragog.api.http.app import Api
 from aragog.api.http.connection import ApiConnection, HttpService
-from aragog.api.stopping import stop_listening
+from aragog.api.listener import BACKLOG, Listener, tls_context
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5
-BACKLOG = 1024
 OTHER_FILES = 1024
 """Open files besides the connections of clients, over HTTP and Thrift."""
 
@@ -45,7 +43,7 @@ def listen(settings: ServingSettings) -> socket.socket:
             certificate cannot be used.
     """
     check_exposure(settings)
-    check_certificate(settings)
+    tls_context(settings)
     sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -74,24 +72,6 @@ class Companion(Protocol):
         """How many calls are still running."""
 
 
-def check_certificate(settings: ServingSettings) -> None:
-    """
-    Check that the certificate and its key can be used, if there is one.
-
-    Raises:
-        ConfigError: they cannot.
-    """
-    certificate = settings.tls_cert_file
-    if certificate is None:
-        return
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, settings.tls_key_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"serving.tls_cert_file: cannot use {certificate} with its key: {error}"
-        ) from error
-
-
 class ApiServer(uvicorn.Server):
     """
     A uvicorn server with the limits in the settings.
@@ -111,7 +91,7 @@ class ApiServer(uvicorn.Server):
         ready: Callable[[], None] = lambda: None,
         beside: Companion | None = None,
     ) -> None:
-        self._clients: Clients[ApiConnection] = Clients(settings)
+        self._clients = Clients(settings)
         service = HttpService(
             app=api,
             fast_reads=api.fast_reads,
@@ -123,8 +103,6 @@ class ApiServer(uvicorn.Server):
             uvicorn.Config(
                 api,
                 http=partial(ApiConnection, service),  # type: ignore[arg-type] # makes protocols
-                ssl_certfile=settings.tls_cert_file,
-                ssl_keyfile=settings.tls_key_file,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -132,24 +110,30 @@ class ApiServer(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                backlog=BACKLOG,
                 timeout_graceful_shutdown=DRAIN_S,
             )
         )
         self._api = api
         self._ready = ready
         self._beside = beside
+        self._listener = Listener(
+            self._protocol,
+            self._clients,
+            tls=tls_context(settings),
+            handshake_s=settings.head_timeout_s,
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._beside is not None:
             await self._beside.start()
-        await super().startup(sockets)
+        await super().startup([])  # uvicorn accepts nothing itself
+        await self._listener.start(sockets or ())
         self._clients.start()
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._api.end_waits()
-        await stop_listening(sockets or (), self.servers, self._protocol, self.config.ssl)
+        await self._listener.stop()
         drains = [super().shutdown(sockets)]
         if self._beside is not None:
             drains.append(self._beside.drain())

@@ -1,10 +1,10 @@
-"""The listening sockets of the Thrift services, and their TLS."""
+"""The listening sockets of the Thrift services."""
 
 from __future__ import annotations
 
 import socket
-import ssl
 
+from aragog.api.listener import BACKLOG
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
@@ -34,7 +34,7 @@ def listen(settings: ServingSettings, processes: int = 1) -> list[socket.socket]
             if processes > 1:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             sock.bind((host, port or sockets[0].getsockname()[1]))
-            sock.listen(1024)
+            sock.listen(BACKLOG)
     except OSError as error:
         for sock in sockets:
             sock.close()
@@ -43,24 +43,3 @@ def listen(settings: ServingSettings, processes: int = 1) -> list[socket.socket]
             "set ARAGOG_SERVING__THRIFT_PORT to a free port, or to 0 to serve no Thrift"
         ) from error
     return sockets
-
-
-def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
-    """
-    The TLS context of the settings; None without a certificate.
-
-    Raises:
-        ConfigError: the certificate or its key cannot be read.
-    """
-    if settings.tls_cert_file is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"serving.tls_cert_file: cannot read {settings.tls_cert_file} and its key "
-            f"({error}); both must be PEM files"
-        ) from error
-    return context

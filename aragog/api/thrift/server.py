@@ -19,11 +19,11 @@ from typing import Any
 from aragog.api.access_log import AccessLog
 from aragog.api.auth.tokens import Tokens
 from aragog.api.clients import Clients
+from aragog.api.listener import QUIET_S, Listener
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.operation import Pool
 from aragog.api.problems import Problem
 from aragog.api.steps import Wait
-from aragog.api.stopping import QUIET_S, stop_listening
 from aragog.api.threads import CallThreads
 from aragog.api.thrift import wire
 from aragog.api.thrift.call import Call, ParkedCalls
@@ -81,25 +81,18 @@ class ThriftServer:
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s, Pool.FEED: short_s}
         self._threads = _threads(settings, embedded=embedded)
-        self._clients: Clients[Connection] = Clients(settings)
+        self._clients = Clients(settings)
+        self._connections: set[Connection] = set()
         self._parked = ParkedCalls(self._submit)
         self._draining = False
-        self._sockets: tuple[socket.socket, ...] = ()
-        self._tls: ssl.SSLContext | None = None
-        self._listeners: list[asyncio.Server] = []
+        self._listener: Listener | None = None
 
     async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve on these listening sockets."""
-        loop = asyncio.get_running_loop()
-        self._sockets, self._tls = sockets, tls
-        for sock in sockets:
-            listener = await loop.create_server(
-                self._connection,
-                sock=sock,
-                ssl=tls,
-                ssl_handshake_timeout=self._handshake_s if tls else None,
-            )
-            self._listeners.append(listener)
+        self._listener = Listener(
+            self._connection, self._clients, tls=tls, handshake_s=self._handshake_s
+        )
+        await self._listener.start(sockets)
         self._clients.start()
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
@@ -110,8 +103,9 @@ class ThriftServer:
         connection would not know whether it was made.
         """
         self._draining = True
-        sockets, self._sockets = self._sockets, ()
-        await stop_listening(sockets, self._listeners, self._connection, self._tls)
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.stop()
         self._parked.resume_all()
         await self._close_when_quiet(limit_s)
         self._clients.stop()
@@ -122,11 +116,11 @@ class ThriftServer:
         """Close each connection when no call came for a moment, and all when the limit is over."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                while self._clients:
-                    for connection in self._clients:
+                while self._connections:
+                    for connection in list(self._connections):
                         connection.close_if_quiet(QUIET_S)
                     await asyncio.sleep(QUIET_S / 4)
-        for connection in self._clients:
+        for connection in list(self._connections):
             connection.abort()
 
     @property
@@ -142,15 +136,19 @@ class ThriftServer:
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return len(self._clients)
+        return len(self._connections)
 
     # What connections ask: `connection.ConnectionOwner`
 
     def opened(self, connection: Connection, address: str) -> bool:
-        return self._clients.add(connection, address)
+        if not self._clients.add(connection, address):
+            return False
+        self._connections.add(connection)
+        return True
 
     def closed(self, connection: Connection) -> None:
         self._clients.discard(connection)
+        self._connections.discard(connection)
         call = self._parked.cancel(connection)
         if call is not None:
             self._release(call)

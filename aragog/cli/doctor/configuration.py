@@ -131,9 +131,9 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
     """The certificate of the API and its key can be used."""
     if system.settings.serving.tls_cert_file is not None:
-        from aragog.api.http import server  # noqa: PLC0415 - it imports uvicorn
+        from aragog.api.listener import tls_context  # noqa: PLC0415 - only where used
 
-        server.check_certificate(system.settings.serving)
+        tls_context(system.settings.serving)
         text = f"{system.settings.serving.tls_cert_file} fits its key"
         yield Finding("serving.tls_cert_file", ok=True, text=text)
 

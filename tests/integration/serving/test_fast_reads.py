@@ -249,7 +249,8 @@ def test_a_draining_server_answers_what_it_has_begun():
         sock.sendall(f"GET /v1/urls?url={A}&include= HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert reading.wait(60)
         api.server.should_exit = True
-        wait_until(lambda: not api.server.servers or not api.server.servers[0].is_serving(), 60)
+        [connection] = api.server.server_state.connections
+        wait_until(lambda: connection._stopping, 60)
         release.set()
         reply = parsed(read_all(sock))
 

@@ -485,7 +485,7 @@ def test_calls_travel_over_tls(store, apache, tmp_path):
 
 def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
     with (
-        pytest.raises(ConfigError, match=r"serving\.tls_cert_file: cannot read"),
+        pytest.raises(ConfigError, match=r"serving\.tls_cert_file: cannot use"),
         running(store, tls_cert_file=tmp_path / "missing.pem"),
     ):
         pass

@@ -20,7 +20,7 @@ class Connection:
         pass
 
 
-def clients(most: int, most_per_address: int = 0) -> Clients[Connection]:
+def clients(most: int, most_per_address: int = 0) -> Clients:
     return Clients(
         ServingSettings(max_connections=most, max_connections_per_address=most_per_address)
     )
