@@ -1,5 +1,5 @@
 """
-Hosts as settings, headers and URLs write them, and the Host headers that a server accepts. Pure.
+Hosts as settings, headers and URLs write them, and the names that cover them. Pure.
 
 A web page can resolve its own name to a loopback address (DNS rebinding) and then read an API that
 trusts loopback. Its requests carry that name in the Host header, so a local server accepts only
@@ -9,6 +9,7 @@ names in the settings. An IP address in the header is harmless, because no name 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Container, Iterator
 from functools import lru_cache
 
 
@@ -24,6 +25,26 @@ def split_port(text: str) -> tuple[str, str]:
     if is_port and (":" not in host or host.endswith("]")):
         return host, port
     return text, ""
+
+
+def and_parents(host: str) -> Iterator[str]:
+    """Yield `host` and the domains above it, the longest first: `a.b.c`, `b.c`, `c`."""
+    while host:
+        yield host
+        host = host.partition(".")[2]
+
+
+def longest_match(host: str, names: Container[str]) -> str | None:
+    """
+    Return the longest of `names` that is `host` or a parent of it; None if none is.
+
+    Every rule for "a host and all hosts below it" is this one. Costs a lookup for each label.
+    """
+    while host:
+        if host in names:
+            return host
+        host = host.partition(".")[2]
+    return None
 
 
 def is_ip(host: str) -> bool:

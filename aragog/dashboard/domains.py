@@ -12,16 +12,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.errors import BadInput, InvalidUrl
 from aragog.formatting import plain
+from aragog.hosts import and_parents
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain, reversed_host
-from aragog.urlstore.tombstones import parents
 
 PAGE = 50
 MOST_RANKED = 1000
@@ -86,7 +87,11 @@ def find_domains(
 def _list(components: Components) -> DomainList:
     limiter, table = components.limiter(), components.overrides().table()
     domains = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
-    above = {domain for name in table for domain in (registered_domain(name), *parents(name)[1:])}
+    above = {
+        domain
+        for name in table
+        for domain in (registered_domain(name), *islice(and_parents(name), 1, None))
+    }
     return DomainList(
         components.store().pages.hosts,
         lambda name: limiter.key_for(f"http://{name}/"),

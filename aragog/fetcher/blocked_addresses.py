@@ -19,6 +19,8 @@ import ipaddress
 import re
 from functools import lru_cache
 
+from aragog.hosts import longest_match
+
 # Cloud metadata services by name. Denied even when networks are allowed.
 _METADATA = frozenset(
     (
@@ -91,20 +93,20 @@ def why_local(host: str) -> str | None:
     """
     if "." not in host and host not in _LOCAL:
         return "a name without a dot belongs to the local network"
-    suffix = _under(host, _LOCAL)
+    suffix = longest_match(host, _LOCAL)
     return f"names under {suffix} are local ({_LOCAL[suffix]})" if suffix else None
 
 
 def loopback_service(host: str) -> str | None:
     """Return the loopback or rebinding service that `host` belongs to; None if there is none."""
-    return _under(host, _LOOPBACK_SERVICES)
+    return longest_match(host, _LOOPBACK_SERVICES)
 
 
 def embedded_addresses(
     host: str,
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     """Return the addresses contained in a name of a wildcard DNS service; empty for others."""
-    service = _under(host, _WILDCARD_SERVICES)
+    service = longest_match(host, _WILDCARD_SERVICES)
     if service is None:
         return []
     front = host[: -len(service) - 1]
@@ -119,16 +121,6 @@ def embedded_addresses(
         with contextlib.suppress(ValueError):
             addresses.append(ipaddress.IPv6Address(label.replace("-", ":")))
     return addresses
-
-
-def _under(host: str, suffixes: frozenset[str] | dict[str, str]) -> str | None:
-    """Return the longest of `suffixes` that is `host` or a parent of it."""
-    rest = host
-    while rest:
-        if rest in suffixes:
-            return rest
-        rest = rest.partition(".")[2]
-    return None
 
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -34,7 +35,7 @@ from aragog.fetcher.blocked_addresses import (
     why_not_global,
 )
 from aragog.fetcher.dns import Lookup, Resolver, system_lookup
-from aragog.hosts import split_port
+from aragog.hosts import and_parents, split_port
 from aragog.settings import FetchSettings
 
 Address = tuple[str, int]
@@ -224,12 +225,8 @@ class SsrfFilter:
             return None
         if host in self._map:
             return self._map[host]
-        rest = host
-        while rest:
-            rest = rest.partition(".")[2]
-            if mapped := self._map.get("*." + rest):
-                return mapped
-        return None
+        above = islice(and_parents(host), 1, None)
+        return next((to for name in above if (to := self._map.get("*." + name))), None)
 
     def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
         """

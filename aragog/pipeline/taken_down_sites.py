@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import redis
 
+from aragog.hosts import and_parents
 from aragog.redis_kit.errors import redis_errors
 from aragog.urls.domain import host
-from aragog.urlstore.tombstones import DOMAIN, HOST, URL, parents
+from aragog.urlstore.tombstones import DOMAIN, HOST, URL
 
 
 class SiteBlocks:
@@ -49,4 +50,4 @@ class SiteBlocks:
 
 
 def _entries(name: str) -> set[str]:
-    return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in parents(name))}
+    return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in and_parents(name))}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import idna
 
 from aragog.errors import ConfigError
+from aragog.hosts import longest_match
 
 
 class HostNames:
@@ -34,11 +35,7 @@ class HostNames:
 
     def find(self, host: str) -> str | None:
         """Return the name that stands for `host`; None if none does."""
-        while self.names and host:
-            if host in self.names:
-                return host
-            host = host.partition(".")[2]
-        return None
+        return longest_match(host, self.names) if self.names else None
 
 
 def host_name(name: str) -> str | None:

@@ -25,6 +25,7 @@ from typing import Any, Literal, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError, TransientError
+from aragog.hosts import longest_match
 from aragog.politeness.blocked_hosts import BlockedHosts, WatchedFile
 from aragog.politeness.host_names import host_name
 from aragog.politeness.live_overrides import MAX_QPS, LiveOverrides
@@ -92,7 +93,7 @@ class Overrides:
 
     def find(self, host: str) -> Override | None:
         """Return the override of the longest name that is `host` or a parent of it."""
-        return _longest(self.table(), host)
+        return _of(self.table(), host)
 
     def blocked(self, host: str) -> str | None:
         """Return which setting blocks `host`, for messages; None if none does."""
@@ -156,23 +157,20 @@ class Overrides:
         return True
 
 
+def _of(table: Mapping[str, Override], host: str) -> Override | None:
+    name = longest_match(host, table) if table else None
+    return None if name is None else table[name]
+
+
 def with_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
     """A table with live values on top: a name keeps what else applied to it before."""
     merged = dict(table)
     for name, changes in values.items():
-        base = _longest(table, name) or Override(name)
+        base = _of(table, name) or Override(name)
         merged[name] = replace(base, name=name, **changes)
     return merged
-
-
-def _longest(table: Mapping[str, Override], host: str) -> Override | None:
-    while table and host:
-        if host in table:
-            return table[host]
-        host = host.partition(".")[2]
-    return None
 
 
 def read_overrides(path: Path) -> dict[str, Override]:

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from aragog.errors import ConfigError
+from aragog.hosts import longest_match
 
 _CACHED_NAMES = 8_192
 _MAX_CACHED_CHARS = 255
@@ -86,11 +87,8 @@ class QueryRules:
         """Return the rule of the longest listed host that is `host` or a parent of it."""
         if len(host) > _MAX_HOST_CHARS:
             return None
-        while host:
-            if host in self._sites:
-                return self._sites[host]
-            host = host.partition(".")[2]
-        return None
+        name = longest_match(host, self._sites)
+        return None if name is None else self._sites[name]
 
     def tidy(self, query: str, site: SiteRule | None) -> str:
         """Normalize `query`, whose escapes are normalized: remove parameters and sort the rest."""

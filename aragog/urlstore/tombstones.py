@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterable
 
 from aragog.errors import BadInput, InvalidUrl
+from aragog.hosts import longest_match
 from aragog.urls.domain import host as host_of
 from aragog.urls.normalize import normalize
 from aragog.zen.graph import Zen
@@ -51,12 +52,6 @@ def site_name(site: str) -> str:
     if port[1] and not text.endswith("]"):
         raise BadInput(f"{site!r} has a port: a takedown is of all ports, give {port[0]!r}")
     return name
-
-
-def parents(name: str) -> list[str]:
-    """A host and the domains above it: `a.b.c`, `b.c`, `c`."""
-    labels = name.split(".")
-    return [".".join(labels[at:]) for at in range(len(labels))]
 
 
 class Tombstones:
@@ -95,7 +90,7 @@ class Tombstones:
         if self.is_empty:
             return False
         name = host_of(url)
-        return name in self._hosts or not self._domains.isdisjoint(parents(name))
+        return name in self._hosts or longest_match(name, self._domains) is not None
 
     def all(self) -> list[tuple[str, str]]:
         """(kind, name) of each, as stored."""

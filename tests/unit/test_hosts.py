@@ -2,7 +2,13 @@
 
 import pytest
 
-from aragog.hosts import is_ip, is_loopback, split_port
+from aragog.hosts import (
+    and_parents,
+    is_ip,
+    is_loopback,
+    longest_match,
+    split_port,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +40,23 @@ def test_names_are_no_addresses_and_only_localhost_is_a_loopback_name():
     ]
     assert [is_loopback(host) for host in ("127.0.0.9", "::1", "localhost")] == [True] * 3
     assert [is_loopback(host) for host in ("10.0.0.1", "example.com", "")] == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "match"),
+    [
+        ("a.b.c", {"c", "b.c"}, "b.c"),
+        ("a.b.c", {"a.b.c", "b.c"}, "a.b.c"),
+        ("xb.c", {"b.c"}, None),
+        ("c", {"b.c"}, None),
+        ("[::1]", {"[::1]"}, "[::1]"),
+        ("", {""}, None),
+    ],
+)
+def test_the_longest_name_that_is_the_host_or_a_parent_of_it_matches(host, names, match):
+    assert longest_match(host, names) == match
+    assert match is None or match in list(and_parents(host))
+
+
+def test_a_host_and_its_parents_come_from_the_longest_on():
+    assert list(and_parents("a.b.c")) == ["a.b.c", "b.c", "c"]

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from aragog.errors import InvalidMessage, TransientError
+from aragog.hosts import longest_match
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.rescheduling import Delayed, delayed_batches
 from aragog.pipeline.routing import Sender
@@ -108,7 +109,7 @@ class ReleaseStage:
                 server.look_now(list(server.domains()))
             else:
                 names = _changed(before, table)
-                server.look_now([key for key in server.domains() if _concerns(names, key)])
+                server.look_now([key for key in server.domains() if longest_match(key, names)])
 
 
 class _Look:
@@ -237,12 +238,3 @@ class Releasing:
 
 def _changed(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:
     return {name for name in {*before, *after} if before.get(name) != after.get(name)}
-
-
-def _concerns(names: set[str], key: str) -> bool:
-    """Whether a changed name is the key or a parent of it."""
-    while key:
-        if key in names:
-            return True
-        key = key.partition(".")[2]
-    return False
