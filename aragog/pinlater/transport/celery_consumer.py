@@ -4,6 +4,9 @@ A Celery consumer that keeps messages that it cannot turn into tasks.
 Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
 job is FAILED with the reason. On other brokers it becomes a dead letter.
 
+Events of tasks are sent in batches: Celery sends those of one turn of its loop at once, which was a
+quarter of what a busy worker did while somebody watched it.
+
 When the connection is lost, jobs that have not begun return to their queue. Celery's thread pool
 would run them all the same, and the consumer here takes them from it.
 """
@@ -17,12 +20,24 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
+from aragog.clock import SystemClock
 from aragog.pinlater import dead_letters
 from aragog.pinlater.acks import Disposition
+
+EVENTS_EVERY_S = 0.25
+"""How long events of tasks are collected. The first after a pause is sent immediately."""
+MOST_EVENTS = 500
+"""More are sent at once; each has about half a kilobyte."""
+NEVER_S = float("-inf")
+_clock = SystemClock()
 
 
 class KeepingConsumer(Consumer):  # type: ignore[misc]
     """Installed by `aragog.pinlater.worker.follow`."""
+
+    _events_due_s = NEVER_S
+    """When a timer sends what is collected."""
+    _events_sent_s = NEVER_S
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
         self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
@@ -43,6 +58,30 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         _forget_waiting(getattr(self.pool, "executor", None))
         super().on_connection_error_after_connected(exc)
+
+    def on_send_event_buffered(self) -> None:
+        if _clock.monotonic_s() > self._events_due_s:  # or its timer sends this event as well
+            super().on_send_event_buffered()
+
+    def _flush_events(self) -> None:
+        """Called by the event loop soon after an event was collected."""
+        now_s = _clock.monotonic_s()
+        if now_s <= self._events_due_s:
+            return
+        wait_s = self._events_sent_s + EVENTS_EVERY_S - now_s
+        if wait_s > 0:
+            # Celery forgets its timers with a lost connection; then the next event is sent as due.
+            self._events_due_s = now_s + wait_s
+            self.hub.call_later(wait_s, self._send_events)
+        else:
+            self._send_events()
+
+    def _send_events(self) -> None:
+        self._events_due_s = NEVER_S
+        self._events_sent_s = _clock.monotonic_s()
+        if self.event_dispatcher:
+            self.event_dispatcher.buffer_limit = MOST_EVENTS
+            self.event_dispatcher.flush()
 
     def _keep(self, message: Any, problem: str) -> None:
         claims = getattr(message.channel, "claims", None)

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from kombu.transport import redis as stock
 from kombu.transport import virtual
 from kombu.utils.imports import symbol_by_name
 from redis.exceptions import ExecAbortError, OutOfMemoryError
@@ -57,7 +56,7 @@ class HeartbeatNotSent(Exception):
     """
 
 
-class Channel(stock.Channel):
+class Channel(connections.OneClient):
     """A channel whose task messages are jobs."""
 
     QoS = QoS
@@ -72,7 +71,7 @@ class Channel(stock.Channel):
     one; a program that only publishes needs it for broadcasts and named exchanges alone."""
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
-        *stock.Channel.from_transport_options,
+        *connections.OneClient.from_transport_options,
         "shards",
         "claim_timeout_s",
         "max_claim_s",

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kombu.transport.redis import Channel
+from redis import Redis
 from redis.connection import ConnectionPool, UnixDomainSocketConnection, parse_url
 from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
 from aragog.redis_kit.address import parse_sentinel
 from aragog.redis_kit.connect import master
+
+
+class OneClient(Channel):
+    """
+    A channel that keeps its client.
+
+    kombu's own makes one for each command and each event that it publishes, which takes several
+    times as long as the command. A client is thread-safe: each command takes a connection of the
+    pool.
+    """
+
+    _kept: Redis | None = None
+
+    @contextmanager
+    def conn_or_acquire(self, client: Redis | None = None) -> Iterator[Redis]:
+        """The given client, or the channel's own."""
+        if client is None:
+            pool = self.pool  # a new one after a lost connection
+            client = self._kept
+            if client is None or client.connection_pool is not pool:
+                client = self._kept = self._create_client()
+        yield client
 
 
 def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:

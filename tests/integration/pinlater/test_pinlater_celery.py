@@ -12,6 +12,7 @@ from kombu import Consumer, Queue
 from aragog.pinlater import publish_receipts
 from aragog.pinlater.claims import stop_claims
 from aragog.pinlater.models import JobState, NewJob
+from aragog.pinlater.transport.celery_consumer import EVENTS_EVERY_S
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
 from tests.support.redis_variants import free_port
@@ -189,6 +190,41 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
     assert purged == 3
     assert staffed.notes() == ["long"]
     assert {"task-received", "task-started", "task-succeeded"} <= {e["type"] for e in seen}
+
+
+def test_events_of_tasks_are_sent_in_batches(staffed):
+    # What was seen: while Flower watched, a busy worker spent a quarter of its time on sending them.
+    messages = staffed.client.pubsub()
+    messages.psubscribe("*task.multi")
+    seen = []
+    with staffed.app.connection() as connection:
+        receiver = staffed.app.events.Receiver(connection, handlers={"*": seen.append})
+        watch = threading.Thread(target=receiver.capture, kwargs={"wakeup": False})
+        watch.start()
+        wait_until(lambda: seen)  # a heartbeat
+        started_s = time.monotonic()
+        for number in range(100):
+            staffed.app.send_task("say", (str(number),))
+        wait_until(lambda: sum(e["type"] == "task-succeeded" for e in seen) == 100)
+        passed_s = time.monotonic() - started_s
+        receiver.should_stop = True
+        watch.join()
+
+    number = 0
+    while (message := messages.get_message(timeout=0.1)) is not None:
+        number += message["type"] == "pmessage"
+    assert sum(e["type"].startswith("task-") for e in seen) >= 300
+    assert 1 <= number <= 2 + passed_s / EVENTS_EVERY_S
+
+
+def test_a_channel_uses_one_client_until_its_connections_are_replaced(place):
+    with place.app.connection() as connection, connection.channel() as channel:
+        with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
+            assert first is second
+        channel._disconnect_pools()
+        with channel.conn_or_acquire() as third:
+            assert third is not first
+            assert third.ping()
 
 
 def make_due(place):
