@@ -51,10 +51,14 @@ class Origin(NamedTuple):
 
     def asked(self) -> tuple[int, int]:
         """Requests of the crawl in all, and of the URL that was asked for most often."""
-        time.sleep(1)  # nginx writes its log every 0.1 s
-        lines = self.log.read_text().splitlines()
-        counts = Counter(line for line in lines if "/crawl/" in line)
+        counts = Counter(url for _, url in self.arrivals() if "/crawl/" in url)
         return counts.total(), max(counts.values(), default=0)
+
+    def arrivals(self) -> list[tuple[float, str]]:
+        """When each request arrived (seconds since the epoch, to a millisecond), and host and path."""
+        time.sleep(1)  # nginx writes its log every 0.1 s
+        lines = (line.split(" ", 2) for line in self.log.read_text().splitlines())
+        return sorted((float(ended_s) - float(took_s), url) for ended_s, took_s, url in lines)
 
 
 @contextmanager

@@ -3,29 +3,33 @@ Measure how long urgent and unrelated URLs take while others wait.
 
     python -m bench.urgency backlog [--waiting 200000]     # one domain's backlog, then 100 domains
     python -m bench.urgency priority [--waiting 1000000]   # 10 URLs a domain, then priority 0
-    python -m bench.urgency domain [--waiting 5000]        # one domain's backlog, then priority 0 of it
+    python -m bench.urgency domain [--waiting 5000] [--qps 10] [--urgent 20]
 
 The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and right
 after them one URL of each of 100 other domains; `priority` enqueues ten URLs of each domain, and then,
 one after the other, ten URLs of priority 0; `domain` enqueues the URLs of one domain, and then, one
-after the other, ten URLs of priority 0 of the same domain. It prints when they were stored (fetch slot, robots.txt,
-canonicalize and store included), beside the same on the idle system in the same run.
+after the other, URLs of priority 0 of the same domain, each at another phase of its interval. It prints
+when they were stored (fetch slot, robots.txt, canonicalize and store included), beside the same on the
+idle system in the same run. `domain` also prints when their requests arrived at the origin, counted
+from the call that enqueued them, in seconds and in intervals, and the shortest gap between two requests.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.client import Aragog
 from aragog.pipeline.in_flight import InFlightSet
-from bench.backpressure import origin, system
+from bench.backpressure import Origin, origin, system
 from bench.quick import add_quick
 
 OTHERS = 100
@@ -39,7 +43,11 @@ class Stand:
 
     client: Aragog
     in_flight: InFlightSet
-    port: int
+    web: Origin
+
+    @property
+    def port(self) -> int:
+        return self.web.port
 
     def urls(self, name: str, count: int) -> list[str]:
         """One URL of each of so many domains."""
@@ -86,22 +94,53 @@ def priority(stand: Stand, waiting: int) -> None:
     report("priority 0, one by one", stand.one_by_one(stand.urls("urgent", URGENT)))
 
 
-def domain(stand: Stand, waiting: int) -> None:
-    of_domain = f"http://big.test:{stand.port}"
-    report("idle, one by one", stand.one_by_one([f"{of_domain}/idle/{n}" for n in range(URGENT)]))
-    stand.enqueue(f"{of_domain}/crawl/{n}" for n in range(waiting))
-    urgent = [f"{of_domain}/urgent/{n}" for n in range(URGENT)]
-    report("priority 0 of the same domain, one by one", stand.one_by_one(urgent))
+def domain(stand: Stand, waiting: int, urgent: int, qps: float) -> None:
+    of_domain = f"big.test:{stand.port}"
+    stand.seconds([f"http://{of_domain}/known/0"])  # its robots.txt is known from now on
+    one_after_other(stand, [f"http://{of_domain}/idle/{n}" for n in range(urgent)], qps)
+    stand.enqueue(f"http://{of_domain}/crawl/{n}" for n in range(waiting))
+    time.sleep(max(2.0, 2 / qps))
+    one_after_other(stand, [f"http://{of_domain}/urgent/{n}" for n in range(urgent)], qps)
+    instants = [at_s for at_s, url in stand.web.arrivals() if url.startswith("big.test/")]
+    gaps_s = sorted(later - earlier for earlier, later in pairwise(instants))
+    print(f"{len(instants)} requests, the closest two {gaps_s[0]:.3f} s apart", flush=True)
+
+
+def one_after_other(stand: Stand, urls: Sequence[str], qps: float) -> None:
+    """Enqueue URLs of priority 0, each when the one before is stored and at another phase."""
+    enqueued_s, stored_s = {}, []
+    for url in urls:
+        time.sleep(random.uniform(0, 1 / qps))
+        enqueued_s[url] = time.time()
+        stored_s += stand.seconds([url], 0)
+    port = f":{stand.port}"
+    arrived_s = {url.replace("/", f"{port}/", 1): at_s for at_s, url in stand.web.arrivals()}
+    sent_s = sorted(
+        arrived_s.get(url.removeprefix("http://"), float("inf")) - at_s
+        for url, at_s in enqueued_s.items()
+    )
+    kind = urls[0].split("/")[3]
+    report(f"{kind}, one by one, until stored", sorted(stored_s))
+    report(f"{kind}, one by one, until sent", sent_s)
+    over = sum(at_s * qps > 2 for at_s in sent_s)
+    print(
+        f"{kind}, in intervals: half after {sent_s[len(sent_s) // 2] * qps:.2f}, "
+        f"the last after {sent_s[-1] * qps:.2f} ({over} of {len(sent_s)} over 2)",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("what", choices=("backlog", "priority", "domain"))
     parser.add_argument("--waiting", type=int)
+    parser.add_argument("--qps", type=float, default=10.0, help="requests a second to a domain")
+    parser.add_argument("--urgent", type=int, default=20, help="how many urgent URLs of the domain")
     parser.add_argument("--spool-mb", type=float, default=None)
     parser.add_argument("--maxmemory-mb", type=float, default=None)
-    add_quick(parser, waiting=500)
+    add_quick(parser, waiting=500, urgent=5)
     args = parser.parse_args()
+    os.environ["ARAGOG_POLITENESS__QPS"] = str(args.qps)
     with (
         origin() as web,
         tempfile.TemporaryDirectory(prefix="aru") as folder,
@@ -109,13 +148,13 @@ def main() -> None:
         Aragog(settings) as client,
     ):
         in_flight = InFlightSet(redis_client(settings), prefix=settings.redis.prefix)
-        stand = Stand(client, in_flight, web.port)
+        stand = Stand(client, in_flight, web)
         stand.seconds(stand.urls("warm", OTHERS))
         print(f"load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
         if args.what == "backlog":
             backlog(stand, args.waiting or 200_000)
         elif args.what == "domain":
-            domain(stand, args.waiting or 5_000)
+            domain(stand, args.waiting or 5_000, args.urgent, args.qps)
         else:
             priority(stand, args.waiting or 1_000_000)
 

@@ -42,7 +42,7 @@ from aragog.pipeline import (
 )
 from aragog.pipeline.stages import refresh, webhooks
 from aragog.pipeline.stages.robots import RobotsStage
-from aragog.politeness import limiter, permits, robots_cache
+from aragog.politeness import limiter, permits, robots_cache, slots
 from aragog.politeness.nodes import scripts as script_calls
 from aragog.politeness.robots_parser import match, parse
 from aragog.settings import Settings
@@ -144,7 +144,7 @@ FIGURES = {
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
         f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
         (
-            f"asks for the permit {permits.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
+            f"asks for the permit {slots.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
             f" instants up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",

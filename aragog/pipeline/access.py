@@ -137,7 +137,7 @@ class Access:
                 later.append(self._in_line(job, request.crawl_delay_s, reply))
             else:
                 near.append((job, reply))
-        return sorted(near, key=lambda pair: pair[1].at_us), later
+        return sorted(near, key=lambda pair: pair[1].ask_at_us), later
 
     def _has_slot(self, job: UrlJob, key: str) -> bool:
         if job.slot_at_ms is None or not self.limiter.is_usable(job.slot_at_ms, key):

@@ -121,7 +121,8 @@ class Requester:
         under_way = []
         for job, slot in jobs:
             passed_ms = (self.clock.monotonic_s() - started_s) * 1000
-            self.clock.sleep_s((slot.wait_ms - HEAD_START_MS - passed_ms) / 1000)
+            wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
+            self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
             stored = validators.get(job.url, _NO_COPY)
             under_way.append((job, self.pool.submit(self._fetch_one, job, slot, stored)))
         for job, future in under_way:

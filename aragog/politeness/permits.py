@@ -22,7 +22,7 @@ from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.politeness.nodes import scripts
 from aragog.politeness.nodes.node import LimiterNode, NodeRing, stopwatch_us
 from aragog.politeness.rates import Rates
-from aragog.politeness.slots import PermitDecision, Slot, unpack_state
+from aragog.politeness.slots import ASK_AHEAD_US, PermitDecision, Slot, unpack_state
 
 # Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.
 MAX_DOMAINS = 10_000
@@ -34,8 +34,6 @@ T = TypeVar("T")
 # far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
 # promise.
 ALLOWANCE_US = 250_000
-# A permit is requested this much early, so that the round trip is over at its instant.
-ASK_AHEAD_US = 3_000
 # Intervals this short are within the tolerance: they are planned but not enforced.
 NO_PERMIT_US = 2_000
 # Sends with pre-granted permits are reported this much later at most, in batches.
@@ -105,19 +103,21 @@ class Permits:
             if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
             self._feedback.flush()  # or the node would still treat it as the holder
-        self._sleep_until(node, slot.at_us - ASK_AHEAD_US)
-        while True:
+        self._sleep_until(node, slot.ask_at_us)
+        while not self._rates.stopped(slot.key):
             decision = self.request(slot)
             if decision.verdict == "late":
                 _MISSED.add()
                 return False
-            if decision.verdict == "wait":
+            if decision.verdict == "wait" or self._is_early(node, decision.at_us):
                 self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
                 continue
             self._sleep_until(node, decision.at_us)
             if node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US:
                 self.hold(slot.token)
                 return True
+        self.report([(slot, 0.0)])
+        return False
 
     def request(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire`."""
@@ -164,6 +164,11 @@ class Permits:
         if self._rates.max_concurrent(slot.key):
             node = self._nodes.of(slot.key)
             node.remove_member(node.key("concurrent", slot.key), slot.token)
+
+    @staticmethod
+    def _is_early(node: LimiterNode, at_us: float) -> bool:
+        """An urgent sender has its permit long before: it confirms it, as the domain may pause."""
+        return node.clock.latest_us(stopwatch_us()) < at_us - scripts.BOOK_AHEAD_US
 
     def _is_planned_only(self, slot: Slot) -> bool:
         return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)

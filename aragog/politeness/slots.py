@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBI")
+# A permit is requested this much early, so that the round trip is over at its instant.
+ASK_AHEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
 # In the order of their numbers in acquire_permit.lua.
 VERDICTS: tuple[Verdict, ...] = ("go", "wait", "late")
@@ -50,6 +52,14 @@ class Slot:
     """Its pre-granted permit is valid until then; 0: it must request a permit."""
     urgent: bool = False
     """It gets its permit before slots that are not urgent."""
+
+    @property
+    def ask_at_us(self) -> float:
+        """
+        When its sender requests the permit. The round trip is over at the slot; an urgent sender
+        requests it an interval earlier, before any sender whose slot is at the same time.
+        """
+        return self.at_us - max(ASK_AHEAD_US, self.interval_us if self.urgent else 0.0)
 
     @property
     def at_ms(self) -> int:

@@ -38,7 +38,7 @@ http {{
     tcp_nodelay on;
     keepalive_requests 100000;
     open_file_cache max=2000;
-    log_format asked "$host$request_uri";
+    log_format asked "$msec $request_time $host$request_uri";
     server {{
         listen 127.0.0.1:{port};
         root {root};
@@ -60,7 +60,8 @@ def serve(pages: Path, server: str = "") -> Iterator[int]:
     """
     Serve a folder under every host name, with a robots.txt; yields the port.
 
-    `server` are more directives. They may log requests in the format `asked`, host and path a line.
+    `server` are more directives. They may log requests in the format `asked`: when the response was
+    sent (seconds since the epoch), how long that took, host and path.
     """
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="ngx") as name:

@@ -1,3 +1,4 @@
+import threading
 import time
 from itertools import pairwise
 
@@ -339,6 +340,39 @@ def test_an_urgent_sender_gets_the_next_permit_and_the_others_wait(limiter):
     assert limiter.permits.request(second).verdict == "wait"
     limiter.permits.report([(urgent, decision.at_us)])
     assert limiter.permits.request(second).at_us >= decision.at_us + 100_000 - CATCH_UP_US
+
+
+def test_an_urgent_sender_goes_before_a_sender_whose_slot_is_at_the_same_time(limiter):
+    for key in [f"site-{n}.example" for n in range(10)]:
+        first, other = limiter.reserve([SlotRequest(key)] * 2)
+        (urgent,) = limiter.reserve([SlotRequest(key, urgent=True)])
+        assert limiter.acquire_permit(first)
+        limiter.release_permit(first)
+        order = []
+
+        def send(slot, order=order):
+            assert limiter.acquire_permit(slot)
+            order.append(slot)
+            limiter.release_permit(slot)
+
+        senders = [threading.Thread(target=send, args=(slot,)) for slot in (other, urgent)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+
+        assert order == [urgent, other]
+
+
+def test_a_pause_holds_back_an_urgent_sender_that_has_its_permit_already(limiter):
+    (first,) = limiter.reserve([SlotRequest("a.com")])
+    (urgent,) = limiter.reserve([SlotRequest("a.com", urgent=True)])
+    limiter.permits.report([(first, first.at_us)])
+    assert limiter.permits.request(urgent).verdict == "go"
+
+    limiter.pause("a.com", 60)
+
+    assert not limiter.acquire_permit(urgent)
 
 
 def test_a_slot_that_is_handed_on_has_no_pre_granted_permit(limiter):
