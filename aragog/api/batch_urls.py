@@ -1,11 +1,15 @@
-"""Normalize the URLs of a batch, some of which may be invalid. Pure."""
+"""The URLs of a batch: some may be invalid, and some taken down."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from aragog.errors import InvalidUrl
+from aragog.errors import InvalidUrl, TakenDown
 from aragog.urls.normalize import normalize
+from aragog.urlstore.store import UrlStore
+
+T = TypeVar("T")
 
 
 def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
@@ -22,3 +26,40 @@ def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
         except InvalidUrl as error:
             refused[place] = error
     return valid, refused
+
+
+def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any]) -> Sequence[Any]:
+    """
+    The results with `TakenDown` where there is None because the URL was taken down.
+
+    One small read and one multi-get if any is None, and nothing otherwise.
+
+    Args:
+        store: the store that gave the results.
+        urls: normalized, one for each result.
+        results: None: nothing is stored of the URL.
+    """
+    if None not in results:
+        return results
+    missing = [url for url, result in zip(urls, results, strict=True) if result is None]
+    refused = store.takedowns.refused(missing)
+    if not refused:
+        return results
+    return [
+        TakenDown(url) if result is None and url in refused else result
+        for url, result in zip(urls, results, strict=True)
+    ]
+
+
+def present(store: UrlStore, url: str, result: T | None) -> T | None:
+    """
+    What is stored of a URL.
+
+    Raises:
+        TakenDown: nothing, because it was taken down.
+    """
+    if result is None:
+        [missing] = with_takedowns(store, [normalize(url)], [None])
+        if missing is not None:
+            raise missing
+    return result

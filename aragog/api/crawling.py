@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated
 
 from aragog.api.auth.tokens import WRITE
+from aragog.api.batch_urls import present
 from aragog.api.batches import BatchProgress
 from aragog.api.fetching import LONGEST_WAIT_MS, FetchRequest
 from aragog.api.operation import Caller, HttpRoute, Pool, need, operation
@@ -146,7 +147,8 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
             request_id=request.request_id,
         )
     )
-    store, record = caller.store, fetched.record
+    store = caller.store
+    record = present(store, fetched.url, fetched.record)
     stored = store.content(fetched.url) if request.content and record else None
     return FetchedPage(
         url=fetched.url,

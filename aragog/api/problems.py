@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
+TAKEN_DOWN = "taken_down"
+"""The member `code` of the problem of a URL that was taken down."""
 
 
 class Problem(Exception):
@@ -81,7 +83,7 @@ def problem_of(error: Exception) -> Problem:
         case VersionConflict():
             return Problem(412, str(error), members={"found_version": error.found})
         case TakenDown():
-            return Problem(403, str(error))
+            return Problem(403, str(error), members={"code": TAKEN_DOWN, "url": error.url})
         case NotUnique():
             return Problem(409, str(error))
         case Unsupported():

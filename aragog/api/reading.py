@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated
 
+from aragog.api.batch_urls import present, with_takedowns
 from aragog.api.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.steps import Steps, Wait
 from aragog.api.values import (
@@ -20,7 +21,9 @@ from aragog.api.values import (
     PastValue,
     Url,
 )
+from aragog.errors import TakenDown
 from aragog.options import Option
+from aragog.urls.normalize import normalize
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record
 from aragog.urlstore.store import UrlStore
@@ -65,8 +68,13 @@ class GetRequest:
 
 @operation(GetRequest, http=HttpRoute("GET", "/v1/urls", own_code=True), thrift="UrlStore.get")
 def get(caller: Caller, request: GetRequest) -> PageRecord | None:
-    """The record of a URL; None if there is none."""
-    record, standby = caller.read_marked(lambda store: store.get(request.url, request.fields))
+    """The record of a URL; None if there is none. Raises TakenDown if it was taken down."""
+
+    def read(store: UrlStore) -> Record | None:
+        record = store.get(request.url, request.fields)
+        return present(store, request.url, record)
+
+    record, standby = caller.read_marked(read)
     return _page_record(caller, record, standby, facts=request.facts)
 
 
@@ -88,12 +96,24 @@ class GetManyRequest:
     thrift="UrlStore.getMany",
     in_parts="urls",
 )
-def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | None]:
-    """The records of URLs, in order; None for each that has none."""
-    records, standby = caller.read_marked(
-        lambda store: store.get_many(request.urls, request.fields)
-    )
-    return [_page_record(caller, record, standby, facts=request.facts) for record in records]
+def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | TakenDown | None]:
+    """
+    The records of URLs, in order.
+
+    None for each URL that has none, and the error `TakenDown` for each that was taken down.
+    """
+
+    def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
+        urls = [normalize(url) for url in request.urls]
+        return with_takedowns(store, urls, store.get_many(urls, request.fields))
+
+    results, standby = caller.read_marked(read)
+    return [
+        result
+        if isinstance(result, TakenDown)
+        else _page_record(caller, result, standby, facts=request.facts)
+        for result in results
+    ]
 
 
 def _page_record(
@@ -210,7 +230,7 @@ class ContentRequest:
 )
 def content_part(caller: Caller, request: ContentRequest) -> ContentPart | None:
     """The page's content as it was fetched, or a part of it; None if there is none."""
-    stored = caller.store.content(request.url)
+    stored = present(caller.store, request.url, caller.store.content(request.url))
     if stored is None:
         return None
     return ContentPart.of(stored, request.offset_bytes, request.limit_bytes)

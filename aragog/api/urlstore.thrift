@@ -68,6 +68,13 @@ exception InternalError {
   1: string message
 }
 
+/** The URL was taken down, by itself or with its host or domain: nothing is stored or served of it. */
+exception TakenDown {
+  1: string message
+  /** Normalized. */
+  2: string url
+}
+
 /** Options of a call that has no others. */
 struct CallOptions {
   /** 1 or more. */
@@ -114,6 +121,8 @@ enum ItemStatus {
   LEFT_OUT = 3
   /** The stored record is damaged. */
   DAMAGED = 4
+  /** The URL was taken down. */
+  TAKEN_DOWN = 5
 }
 
 /** One item of `getMany`. */
@@ -254,82 +263,98 @@ service UrlStore extends Session {
    */
   Record get(1: string url, 2: list<string> fields, 3: ReadOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** The records of up to 1,000 URLs, a result for each, in their order. `fields` as in `get`. */
   list<RecordResult> getMany(1: list<string> urls, 2: list<string> fields, 3: ReadOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Set up to 1,000 fields; others stay. Returns the new version. */
   string put(1: string url, 2: map<string, binary> fields, 3: PutOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Delete fields; names that the record does not have are ignored. Returns the new version. */
   string deleteFields(1: string url, 2: list<string> names, 3: DeleteOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Remove the page, its links and its content until a later fetch brings it back. */
   void remove(1: string url, 2: DeleteOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Links of the page in document order; `limit` 1 to 1,000, more counts as 1,000; `cursor` empty: from the start. */
   LinkPage outlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Links to the page and to its aliases; new ones appear after the next compaction. */
   LinkPage inlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Add up to 1,000 outlinks; those to the same targets are replaced. */
   void addLinks(1: string url, 2: list<Link> links, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Remove the outlinks to up to 1,000 targets; those that the page does not have are ignored. */
   void removeLinks(1: string url, 2: list<string> targets, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** How many links `inlinks` lists; read from counts, at the same cost for any number. */
   i64 countInlinks(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** The page's content, or a part of it; NotFound if there is none. */
   Content content(1: string url, 2: ContentOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** The URLs that stand for the same page, without the canonical one. */
   list<string> aliases(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Earlier values of a field in `store.history`, newest first. */
   list<PastValue> history(1: string url, 2: string field, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Keep the URL's page fresh for `owner` (1 to 200 bytes). Fetches nothing itself. */
   void watch(1: string url, 2: string owner, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** End an owner's watch. After the last one the page is no longer refreshed; it stays. */
   void unwatch(1: string url, 2: string owner, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** The owners that watch the URL's page, sorted. */
   list<string> watchers(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /**
    * Changes of pages that were fetched again; each is returned at least once. A page of the feed may
@@ -337,7 +362,8 @@ service UrlStore extends Session {
    */
   ChangePage changes(1: ChangesOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 }
 
 struct EnqueueOptions {
@@ -515,17 +541,20 @@ service Fetcher extends Session {
    */
   FetchAnswer fetch(1: string url, 2: FetchOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** Enqueue up to 1,000 URLs, with a result for each, in their order. */
   list<EnqueueResult> enqueue(1: list<string> urls, 2: EnqueueOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 
   /** How far a batch is; NotFound if it is unknown, or older than three days. Scope read. */
   BatchProgress batch(1: string batch, 2: CallOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
-    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 }
 
 /** A job to enqueue. */

@@ -14,6 +14,7 @@ from urllib3.util import Timeout
 
 from aragog.api.json_values import answer_of, members_of, past_values, record_of
 from aragog.api.operation import HttpRoute, Operation
+from aragog.api.problems import TAKEN_DOWN
 from aragog.api.reading import (
     ContentRequest,
     GetManyRequest,
@@ -29,6 +30,7 @@ from aragog.errors import (
     BadInput,
     PermanentError,
     ServiceUnavailable,
+    TakenDown,
     VersionConflict,
 )
 from aragog.options import checked
@@ -121,10 +123,15 @@ class HttpBackend:
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         many = GetManyRequest([request.url], request.fields, facts=request.facts)
-        return self._get_many(many, limit_s)[0]
+        record = self._get_many(many, limit_s)[0]
+        if isinstance(record, TakenDown):
+            raise record
+        return record
 
-    def _get_many(self, request: GetManyRequest, limit_s: float) -> list[PageRecord | None]:
-        records: dict[str, PageRecord | None] = {}
+    def _get_many(
+        self, request: GetManyRequest, limit_s: float
+    ) -> list[PageRecord | TakenDown | None]:
+        records: dict[str, PageRecord | TakenDown | None] = {}
         left, fields = list(dict.fromkeys(request.urls)), request.fields
         while left:
             body = {"urls": left, "fields": None if fields is None else list(fields)}
@@ -135,6 +142,8 @@ class HttpBackend:
                     raw = result.get("record")
                     record = record_of(raw, self._formats, facts=request.facts) if raw else None
                     records[url] = record
+                elif result["status"] == 403:
+                    records[url] = TakenDown(url)
                 elif result["status"] == 413:
                     later.append(url)
                 else:
@@ -321,7 +330,9 @@ def _problem(
     if status in _PASSING:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return ServiceUnavailable(where, detail, wait_s)
-    if status in (401, 403) and "was taken down" not in detail:
+    if members.get("code") == TAKEN_DOWN:
+        return TakenDown(str(members.get("url", "")))
+    if status in (401, 403):
         return AccessDenied(detail)
     if status == 501:
         return BadInput(detail)

@@ -13,7 +13,7 @@ from aragog.api.thrift_values import answer_of, arguments_of, record_of
 from aragog.api.values import PageRecord
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.client.thrift_messages import encode_struct, idl, refuse, value_of, without_fields
-from aragog.errors import BadInput, ServiceUnavailable
+from aragog.errors import BadInput, ServiceUnavailable, TakenDown
 from aragog.urlstore.field_formats import FieldFormats
 
 R = TypeVar("R")
@@ -45,6 +45,8 @@ class ThriftBackend:
         if isinstance(request, GetRequest):
             many = GetManyRequest([request.url], request.fields, facts=request.facts)
             answer = self._get_many(many, limit_s)[0]
+            if isinstance(answer, TakenDown):
+                raise answer
         elif isinstance(request, GetManyRequest):
             answer = self._get_many(request, limit_s)
         else:
@@ -66,9 +68,11 @@ class ThriftBackend:
         value = self._call(service, method, time.monotonic() + limit_s, arguments)
         return answer_of(operation.answer, value, self._formats)
 
-    def _get_many(self, request: GetManyRequest, limit_s: float) -> list[PageRecord | None]:
+    def _get_many(
+        self, request: GetManyRequest, limit_s: float
+    ) -> list[PageRecord | TakenDown | None]:
         until_s = time.monotonic() + limit_s
-        records: dict[str, PageRecord | None] = {}
+        records: dict[str, PageRecord | TakenDown | None] = {}
         left, fields = list(dict.fromkeys(request.urls)), request.fields
         while left:
             options = idl.ReadOptions(
@@ -83,6 +87,8 @@ class ThriftBackend:
                 elif result.status in (idl.ItemStatus.OK, idl.ItemStatus.NOT_FOUND):
                     record = record_of(result.record, self._formats) if result.record else None
                     records[url] = record
+                elif result.status == idl.ItemStatus.TAKEN_DOWN:
+                    records[url] = TakenDown(url)
                 else:
                     refuse(result)
             if len(later) == len(left):

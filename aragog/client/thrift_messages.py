@@ -18,6 +18,7 @@ from aragog.errors import (
     BadInput,
     PermanentError,
     ServiceUnavailable,
+    TakenDown,
     VersionConflict,
 )
 
@@ -67,6 +68,8 @@ def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
     match type(raised).__name__:
         case "BadInput":
             return BadInput(raised.message)
+        case "TakenDown":
+            return TakenDown(raised.url)
         case "Conflict":
             expected = arguments["options"].if_version or ""
             return VersionConflict(arguments["url"], expected, raised.found_version)
@@ -87,8 +90,8 @@ def refuse(result: Any) -> None:
     raise BadInput(result.message)
 
 
-def without_fields(record: PageRecord | None) -> PageRecord | None:
+def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
     """The record for a caller who asked for no fields: to the contract, none means all."""
-    if record is not None:
+    if isinstance(record, PageRecord):
         record.fields.clear()
     return record

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from aragog.api.auth.tokens import TokenRateExceeded
 from aragog.api.problems import Problem
 from aragog.api.thrift.contract import idl
-from aragog.errors import AragogError, BadInput, SlowDown, TransientError, VersionConflict
+from aragog.errors import (
+    AragogError,
+    BadInput,
+    SlowDown,
+    TakenDown,
+    TransientError,
+    VersionConflict,
+)
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +39,8 @@ def raised_for(error: BaseException) -> Raised:
     match error:
         case Missing():
             return Raised(2, idl.NotFound(message="there is no record of this URL"))
+        case TakenDown():
+            return Raised(8, idl.TakenDown(message=str(error), url=error.url))
         case BadInput():
             return Raised(1, idl.BadInput(message=str(error)))
         case VersionConflict():

@@ -15,7 +15,7 @@ from aragog.api.values import PageLink
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
-from aragog.errors import BadInput, InvalidUrl, VersionConflict
+from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
@@ -82,9 +82,14 @@ def filled(store):
 
 
 @pytest.fixture
-def ways(redis_url):
+def store():
+    """The store of all ways."""
+    return filled(stand(MemoryTables(ManualClock(NOW_MS))).store)
+
+
+@pytest.fixture
+def ways(redis_url, store):
     """A client of each way, over one store."""
-    store = filled(stand(MemoryTables(ManualClock(NOW_MS))).store)
     jobs = Jobs(Cluster(connect_shards([redis_url])))
     shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs}
     with ExitStack() as stack:
@@ -125,6 +130,35 @@ READS = {
     ],
 }  # fmt: skip
 """Calls whose answers do not depend on who made the one before."""
+
+
+REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST = (
+    "http://c.example/gone", "http://c.example/old", "http://d.example/never",
+)  # fmt: skip
+
+
+def test_a_url_that_was_taken_down_has_one_answer_over_every_way(ways, store):
+    store.write_pages([page(REMOVED, fields={"page.title": b'"T"'}, also=(REMOVED_ALIAS,))])
+    store.takedowns.take_down(url=REMOVED)
+    store.takedowns.take_down(host="d.example")
+    calls = [
+        ("get", {}), ("get", {"fields": ["page.title"]}), ("get", {"facts": True}),
+        ("content_part", {}), ("fetch", {"max_wait_ms": 0}), ("put", {"fields": {"a": b"1"}}),
+        ("add_links", {"links": []}), ("watch", {"owner": "me"}),
+    ]  # fmt: skip
+    for way, client in ways.items():
+        for url in (REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST):
+            for name, options in calls:
+                with pytest.raises(TakenDown) as error:
+                    getattr(client, name)(url, **options)
+                assert error.value.url == url, (way, name)
+        for fields in (None, ["page.title"]):
+            known, *removed, unknown = client.get_many(
+                [A, REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST, UNKNOWN], fields
+            )
+            assert [type(error) for error in removed] == [TakenDown] * 3, way
+            assert [error.url for error in removed] == [REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST]
+            assert (known["page.title"], unknown) == ("T", None), way
 
 
 def called(client, name, arguments):

@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import trustme
@@ -307,6 +308,7 @@ class Gated:
     def __init__(self):
         self.open = threading.Event()
         self.entered = 0
+        self.takedowns = SimpleNamespace(refused=lambda _: set())
 
     def get(self, url, fields):
         self.entered += 1
@@ -512,7 +514,7 @@ def test_the_processes_of_one_server_share_its_port():
 
 def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
     """The places in `throws` are those that `raised_for` uses."""
-    places = {1: "BadInput", 2: "NotFound", 3: "Conflict", 4: "Unauthorized", 5: "Unavailable", 6: "DeadlineExceeded", 7: "InternalError"}  # fmt: skip
+    places = {1: "BadInput", 2: "NotFound", 3: "Conflict", 4: "Unauthorized", 5: "Unavailable", 6: "DeadlineExceeded", 7: "InternalError", 8: "TakenDown"}  # fmt: skip
     for service in ("UrlStore", "Fetcher", "PinLater"):
         for name in getattr(idl, service).thrift_services:
             declared = getattr(getattr(idl, service), f"{name}_result").thrift_spec

@@ -100,6 +100,8 @@ SCHEMAS: dict[str, Any] = {
         title=_TEXT,
         status=_NUMBER,
         detail=_TEXT,
+        code={**_TEXT, "description": "`taken_down`: the URL `url` was taken down."},
+        url=_TEXT,
         found_version={**_TEXT, "description": "With 412: the record's version; empty: none."},
     ),
     "Record": _object(_RECORD_NAMES, **_RECORD),
@@ -129,7 +131,10 @@ SCHEMAS: dict[str, Any] = {
     "BatchResult": _object(
         "input status",
         input={**_TEXT, "description": "The URL as it was sent."},
-        status={**_NUMBER, "description": "200 with `record`; 400, 404, 413 or 500 with `detail`."},
+        status={
+            **_NUMBER,
+            "description": "200 with `record`; 400, 403, 404, 413 or 500 with `detail`.",
+        },
         record=_ref("Record"),
         detail=_TEXT,
     ),

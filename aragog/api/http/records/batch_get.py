@@ -10,7 +10,7 @@ import orjson
 from aragog.api.hedging import ReadStore
 from aragog.api.http.records.record_json import RecordJson, RecordResult, read_hedged
 from aragog.api.memory import GrowingBytes
-from aragog.errors import InvalidUrl, PermanentError
+from aragog.errors import InvalidUrl, PermanentError, TakenDown
 
 MOST_BYTES = 33_554_432
 """Limit of records in one response; the last part may exceed it."""
@@ -24,7 +24,7 @@ def read_urls(
     read: ReadStore, urls: Sequence[str], fields: Sequence[str] | None, held: GrowingBytes
 ) -> list[dict[str, Any]]:
     """
-    Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
+    Many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
     the first `MOST_BYTES`, or for which `held` has no room, are left out: their status is 413, and
@@ -56,6 +56,8 @@ def _result(url: str, result: RecordResult) -> dict[str, Any]:
     match result:
         case None:
             return {"input": url, "status": 404, "detail": "there is no record of this URL"}
+        case TakenDown():
+            return {"input": url, "status": 403, "detail": str(result)}
         case InvalidUrl():
             return {"input": url, "status": 400, "detail": str(result)}
         case PermanentError():

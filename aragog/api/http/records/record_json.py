@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.api.batch_urls import normalized
+from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore
 from aragog.api.http import views
 from aragog.errors import TransientError
@@ -77,17 +77,20 @@ def _of_standby(result: RecordResult) -> RecordResult:
 def _read(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
+    results: list[RecordResult]
     if fields is None:
-        return [_whole(store, record) for record in store.get_many(urls)]
-    return [
-        _record_json(store, values, fields)
-        for values in store.pages.values(urls, fields, facts=True)
-    ]
+        results = [_whole(store, record) for record in store.get_many(urls)]
+    else:
+        results = [
+            _record_json(store, values, fields)
+            for values in store.pages.values(urls, fields, facts=True)
+        ]
+    return list(with_takedowns(store, urls, results)) if None in results else results
 
 
 def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> RecordResult:
     try:
-        return _whole(store, store.get(url, fields))
+        return _whole(store, present(store, url, store.get(url, fields)))
     except TransientError:
         raise
     except Exception as error:  # noqa: BLE001 - it is the result of only this URL

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aragog.api import reading
+from aragog.api.batch_urls import present
 from aragog.api.http import views
 from aragog.api.http.calls import StoreCalls, has_tag, json_response, tagged
 from aragog.api.http.parameters import (
@@ -26,6 +27,7 @@ from aragog.api.problems import unknown_url
 from aragog.api.values import LinkPage, PastValue
 from aragog.errors import BadInput
 from aragog.options import checked
+from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
 # Fetched HTML is served from our origin: a browser must not run it as a page of this server.
@@ -123,7 +125,7 @@ class Reads:
     async def content(self, request: Request) -> Response:
         """`GET /v1/content`: the page's body as it was fetched."""
         url = Query(request).required("url")
-        result = await self._calls.content(UrlStore.content, url)
+        result = await self._calls.content(_stored_content, url)
         if result is None:
             raise unknown_url()
         tag = f'"{hashlib.blake2b(result.body, digest_size=16).hexdigest()}"'
@@ -143,3 +145,7 @@ class Reads:
         begin, end = part
         headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(result.body)}"
         return Response(result.body[begin:end], 206, headers)
+
+
+def _stored_content(store: UrlStore, url: str) -> Content | None:
+    return present(store, url, store.content(url))

@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aragog.api.batch_urls import normalized
+from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore, unhedged
 from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.thrift.services import records
 from aragog.api.thrift.services.arguments import items, names, text
 from aragog.api.thrift.services.replies import MOST_REPLY_BYTES, facts_of
-from aragog.errors import BadInput, PermanentError
+from aragog.errors import BadInput, PermanentError, TakenDown
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
@@ -36,6 +36,7 @@ class EncodedReads:
     """
 
     def __init__(self, store: UrlStore, read: ReadStore | None = None) -> None:
+        self._store = store
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
@@ -43,12 +44,12 @@ class EncodedReads:
         options = args.options
         if not fields or (options is not None and options.facts):
             record, standby = self._read(lambda store: store.get(url, fields or None))
-            if record is None:
+            if (record := present(self._store, url, record)) is None:
                 raise Missing
             return _whole(_record(record, standby, facts=bool(options and options.facts)))
         urls = (normalize(url),)
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
-        if values is None:
+        if present(self._store, url, values) is None or values is None:
             raise Missing
         return _whole(records.one(values, fields, from_standby=standby))
 
@@ -80,8 +81,9 @@ class EncodedReads:
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """The record of each normalized URL as the value of `get`, or an exception."""
         try:
-            result = self._read(lambda store: store.pages.values(urls, fields))[0]
-            return [Missing() if values is None else _encoded(values, fields) for values in result]
+            values = self._read(lambda store: store.pages.values(urls, fields))[0]
+            results = with_takedowns(self._store, urls, values)
+            return [_encoded(result, fields) for result in results]
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
             if len(urls) == 1:
                 return [error]
@@ -115,11 +117,24 @@ class EncodedReads:
         """A RecordResult of each normalized URL."""
         if fields and not facts:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
-            return records.results(values, fields, _UNKNOWN, from_standby=standby)
+            encoded = records.results(values, fields, _UNKNOWN, from_standby=standby)
+            return encoded if None not in values else self._with_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
-        return [
+        encoded = [
             _UNKNOWN if row is None else records.wrapped(_record(row, standby, facts=facts))
             for row in rows
+        ]
+        return self._with_takedowns(urls, rows, encoded)
+
+    def _with_takedowns(
+        self, urls: Sequence[str], found: Sequence[Any], encoded: list[bytes]
+    ) -> list[bytes]:
+        """The results, with another one for each URL that is missing because it was taken down."""
+        return [
+            records.absent(idl.ItemStatus.TAKEN_DOWN, str(result))
+            if isinstance(result, TakenDown)
+            else data
+            for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
         ]
 
     def _alone(self, url: str, fields: tuple[str, ...], *, facts: bool) -> bytes:
@@ -144,9 +159,14 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     return results
 
 
-def _encoded(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
+def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) -> Any:
+    """The value of `get` for one of several calls, or its exception."""
+    if result is None:
+        return Missing()
+    if isinstance(result, TakenDown):
+        return result
     try:
-        return _whole(records.one(values, fields))
+        return _whole(records.one(result, fields))
     except BadInput as error:
         return error
 
