@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import redis
+from celery import Celery
 
 from aragog.clock import Clock
+from aragog.pinlater import dead_letters
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pinlater.gates import Opening
+from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
+from aragog.pipeline.routing import CelerySender
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import claim_limit
+from aragog.pipeline.takedown import Purge
 from aragog.pipeline.waiting_line import URGENT
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.limiter import Limiter
@@ -28,6 +33,7 @@ from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings, load_settings, settings_file
+from aragog.urlstore.store import UrlStore
 
 
 def redis_client(settings: Settings) -> redis.Redis:
@@ -139,3 +145,21 @@ def outage_board(settings: Settings) -> OutageBoard:
     """The outages that all processes have noted; its Redis client has a short timeout."""
     settings = settings.resolved()
     return OutageBoard(quick_client(settings.redis.url), prefix=settings.redis.prefix)
+
+
+def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
+    """What removes taken-down URLs from Redis and the broker."""
+    settings = settings.resolved()
+    broker, nodes = settings.broker, redis_nodes(settings)
+    app = Celery("aragog-takedown", set_as_current=False)
+    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    pinlater = kind_of(broker.url) == "pinlater"
+    return Purge(
+        store.takedowns.refused,
+        robots_cache(settings),
+        spool(settings, nodes),
+        InFlightSet(nodes, prefix=settings.redis.prefix),
+        Admin.connect(broker.url, broker.shards) if pinlater else None,
+        CelerySender(app),
+        lambda drop: 0 if pinlater else dead_letters.drop(app, drop),
+    )

@@ -60,7 +60,7 @@ from aragog.pipeline.stages.render import PageRenderer, RenderStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.pipeline.waiting_line import WaitingLine
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides

@@ -9,7 +9,7 @@ from aragog.errors import ConfigError
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cli import queue
 from aragog.pinlater.models import JobInfo
-from aragog.pipeline.removal.deleted_jobs import clear_in_flight
+from aragog.pipeline.deleted_jobs import clear_in_flight
 from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings
 

@@ -36,7 +36,7 @@ from aragog.pipeline.stages.enqueue import (
     EnqueueResult,
 )
 from aragog.pipeline.stages.watches import WatchBatch
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings, load_settings

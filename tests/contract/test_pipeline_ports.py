@@ -8,7 +8,7 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.page_limits import RunMarks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 

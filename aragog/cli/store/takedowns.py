@@ -7,13 +7,12 @@ from contextlib import closing
 import click
 import redis
 
-from aragog.bootstrap.redis_services import redis_client
+from aragog.bootstrap.redis_services import redis_client, takedown_purge
 from aragog.bootstrap.stores import url_store
-from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urls.normalize import normalize

@@ -33,7 +33,7 @@ from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.site_rules import other_spelling
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host

@@ -11,7 +11,7 @@ from aragog.pipeline import spool_reclaim
 from aragog.pipeline.crawl_log import CrawlLogWriter
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.spool import Spool
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

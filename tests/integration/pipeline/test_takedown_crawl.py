@@ -23,7 +23,7 @@ from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.reextract import ReextractBatch
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.stages.webhooks import Delivery
-from aragog.pipeline.taken_down_sites import SiteBlocks
+from aragog.pipeline.takedown import SiteBlocks
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings

@@ -3,8 +3,8 @@
 import pytest
 
 from aragog.pinlater.models import JobState, NewJob
+from aragog.pipeline.deleted_jobs import urls_named
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
-from aragog.pipeline.removal.deleted_jobs import urls_named
 from aragog.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 

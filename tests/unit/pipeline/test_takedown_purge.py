@@ -6,8 +6,8 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pipeline.messages import FetchBatch, PageBatch, RobotsBatch, UrlJob
-from aragog.pipeline.removal.takedown import Purge
 from aragog.pipeline.routing import Destination
+from aragog.pipeline.takedown import Purge
 from aragog.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 

@@ -1,21 +1,28 @@
 """
-Remove taken-down URLs from Redis and the broker at once.
+What a takedown means outside the store: producers are told, and Redis and the broker are purged.
 
-Stages refuse such URLs when their messages come up, and producers when they are enqueued; this is
-for what would stay until then: messages that wait or FAILED, bodies in the spool, deliveries that
-webhooks have not accepted yet, and the robots.txt rules of taken-down sites. A message that names
-other URLs, too, is replaced by one about those. Run it after the takedown; safe to repeat, and
-while workers run: a message that is claimed in the meantime is refused by its stage.
+`SiteBlocks` is a copy in Redis of what the store lists. It saves messages and informs callers
+immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages
+refuse the URLs: they ask the store itself.
+
+Stages refuse such URLs when their messages come up; `Purge` is for what would stay until then:
+messages that wait or FAILED, bodies in the spool, deliveries that webhooks have not accepted yet,
+and the robots.txt rules of taken-down sites. A message that names other URLs, too, is replaced by
+one about those. Run it after the takedown; safe to repeat, and while workers run: a message that is
+claimed in the meantime is refused by its stage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import redis
+
 from aragog.errors import InvalidMessage, InvalidUrl
+from aragog.hosts import and_parents
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobInfo, JobState
@@ -26,7 +33,51 @@ from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessag
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
+from aragog.redis_kit.errors import redis_errors
+from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
+from aragog.urlstore.tombstones import DOMAIN, HOST, URL
+
+
+class SiteBlocks:
+    """
+    Taken-down hosts, domains and URLs in one Redis set.
+
+    Every call raises `BrokerUnavailable` when Redis does not answer.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}taken_down"
+
+    def refused(self, urls: Sequence[str]) -> set[str]:
+        """The normalized URLs that were taken down, or their site; usually one round trip."""
+        with redis_errors("taken down hosts"):
+            if not urls or not self._redis.scard(self._key):
+                return set()
+            names = {name: _entries(name) for name in map(host, urls)}
+            entries = sorted(set().union(*names.values(), (f"{URL}:{url}" for url in urls)))
+            found = self._redis.smismember(self._key, entries)
+            blocked_entries = {entry for entry, is_in in zip(entries, found, strict=True) if is_in}
+        return {
+            url
+            for url in urls
+            if f"{URL}:{url}" in blocked_entries or blocked_entries & names[host(url)]
+        }
+
+    def replace(self, listed: Iterable[tuple[str, str]]) -> None:
+        """Replace the copy by what the store lists: (kind, name) each (`Takedowns.listed`)."""
+        entries = [f"{kind}:{name}" for kind, name in listed]
+        with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
+            pipe.delete(self._key)
+            if entries:
+                pipe.sadd(self._key, *entries)
+            pipe.execute()
+
+
+def _entries(name: str) -> set[str]:
+    return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in and_parents(name))}
+
 
 Refused = Callable[[Iterable[str]], set[str]]
 """Those of the normalized URLs that were taken down: `UrlStore.takedowns.refused`."""
