@@ -19,7 +19,7 @@ from pathlib import Path
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages import document, extraction
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.page_analysis import PageAnalysis, read_page
+from aragog.stages.page_analysis import PageAnalysis, read_page
 
 TIMES = 3
 _OWN_URL = re.compile(

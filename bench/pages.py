@@ -34,7 +34,7 @@ from rich.table import Table
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.page_analysis import read_page
+from aragog.stages.page_analysis import read_page
 from bench.crawl import page_sets
 from bench.quick import add_quick
 from bench.timing import best_s

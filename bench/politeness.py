@@ -52,10 +52,7 @@ from aragog.pinlater.models import Claimed, ClaimRequest
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
-from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.pipeline.stages.release import Releasing
 from aragog.settings import (
     BrokerSettings,
     FetchSettings,
@@ -64,6 +61,9 @@ from aragog.settings import (
     StoreSettings,
 )
 from aragog.settings.servers import RedisSettings
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.stages.pipeline import Pipeline
+from aragog.stages.release import Releasing
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 

@@ -27,10 +27,10 @@ from rich.table import Table
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.outcome import Fetched, FetchRecord
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.page_analysis import read_page
 from aragog.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
 from aragog.rendering.renderer import Renderer
 from aragog.settings import FetchSettings, RenderingSettings
+from aragog.stages.page_analysis import read_page
 from bench.quick import add_quick
 from tests.support.origin import Origin, answer, page
 

@@ -14,7 +14,7 @@ import time
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.stages.enqueue import EnqueueStatus
+from aragog.stages.enqueue import EnqueueStatus
 
 
 def produce(urls: list[str], *, tries: int = 5) -> int:

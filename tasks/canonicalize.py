@@ -1,7 +1,7 @@
 """
 The task that analyzes fetched pages.
 
-Safe to run twice: see aragog.pipeline.stages.canonicalize.
+Safe to run twice: see aragog.stages.canonicalize.
 """
 
 from __future__ import annotations

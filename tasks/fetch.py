@@ -1,7 +1,7 @@
 """
 The task that fetches a batch of URLs politely.
 
-Safe to run twice: see aragog.pipeline.stages.fetch.
+Safe to run twice: see aragog.stages.fetch.
 """
 
 from __future__ import annotations

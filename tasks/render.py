@@ -1,7 +1,7 @@
 """
 The task that renders a fetched page.
 
-Safe to run twice: see aragog.pipeline.stages.render.
+Safe to run twice: see aragog.stages.render.
 """
 
 from __future__ import annotations

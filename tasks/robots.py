@@ -1,7 +1,7 @@
 """
 The tasks that fetch robots.txt files.
 
-Safe to run twice: see aragog.pipeline.stages.robots.
+Safe to run twice: see aragog.stages.robots.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 The task that writes pages and fetch outcomes.
 
-Safe to run twice: see aragog.pipeline.stages.store.
+Safe to run twice: see aragog.stages.store.
 """
 
 from __future__ import annotations

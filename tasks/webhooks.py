@@ -1,14 +1,14 @@
 """
 The tasks that deliver changes to webhooks.
 
-Safe to run twice: see aragog.pipeline.stages.webhooks.
+Safe to run twice: see aragog.stages.webhooks.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.stages.webhooks import Delivery
+from aragog.stages.webhooks import Delivery
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import WEBHOOK, WEBHOOKS_DUE
 from aragog.workers.services import pipeline, send_all

@@ -52,7 +52,7 @@ def test_the_glossary_has_every_word_of_the_public_code():
     from aragog.client import Aragog
     from aragog.fetcher.outcome import Outcome
     from aragog.pinlater.models import JobState
-    from aragog.pipeline.stages.enqueue import EnqueueStatus
+    from aragog.stages.enqueue import EnqueueStatus
 
     words = {kind.__name__ for kind in get_args(Outcome)}
     words |= {str(status.value) for status in EnqueueStatus}
@@ -160,6 +160,19 @@ def test_a_page_names_files_that_exist(page):
     assert sorted(name for name in files if not (ROOT / name).exists()) == []
 
 
+@pytest.mark.parametrize(
+    "page",
+    [p for p in PAGES if p.parent in (ROOT, DOCS) and p.name != "CHANGELOG.md"],
+    ids=page_id,
+)
+def test_a_page_names_modules_by_paths_that_exist(page):
+    """Paths that begin in the package, such as `stages/fetch.py`, and those of links' texts."""
+    paths = set(re.findall(r"[`\[]((?:[a-z0-9_]+/)+[a-z0-9_]+\.(?:py|lua))[`\]]", page.read_text()))
+
+    places = (ROOT, ROOT / "aragog")
+    assert sorted(p for p in paths if not any((place / p).exists() for place in places)) == []
+
+
 def anchors(page):
     """The anchors of a page's headings, as GitHub and MkDocs make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
@@ -221,9 +234,9 @@ def test_the_page_about_the_store_lists_its_parts():
 def test_the_page_about_fetching_lists_the_facts():
     from aragog.fetcher.outcome import OutcomeKind
     from aragog.pipeline.messages import UrlJob
-    from aragog.pipeline.page_analysis import PageAnalysis
-    from aragog.pipeline.page_updates import failure_write, page_write
     from aragog.settings import Settings
+    from aragog.stages.page_analysis import PageAnalysis
+    from aragog.stages.page_updates import failure_write, page_write
     from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result

@@ -28,24 +28,21 @@ from aragog.pages import extractors, markup_limits, sitemaps
 from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import (
-    damaged,
     in_flight,
-    lanes,
     memory_limit,
     messages,
     outcome_log,
-    polite_gate,
     spool,
     spool_reclaim,
     spool_room,
     url_batches,
 )
-from aragog.pipeline.stages import refresh, webhooks
-from aragog.pipeline.stages.robots import RobotsStage
 from aragog.politeness import limiter, permits, robots_cache, slots
 from aragog.politeness.nodes import scripts as script_calls
 from aragog.politeness.robots_parser import match, parse
 from aragog.settings import Settings
+from aragog.stages import damaged, lanes, polite_gate, refresh, webhooks
+from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical
 from aragog.urls.domain import host

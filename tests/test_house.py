@@ -209,14 +209,15 @@ def imported_by(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_module_of_the_pipeline_is_imported_by_a_test():
+def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
     imported = {name for path in tests for name in imported_by(path)}
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in (ROOT / "aragog" / "pipeline").rglob("*.py")
+        for package in ("stages", "pipeline")
+        for path in (ROOT / "aragog" / package).rglob("*.py")
         if path.stem != "__init__"
     }
 
     # They have protocols and a dataclass of the stages, and nothing to run.
-    assert modules - imported == {"aragog.pipeline.pipeline", "aragog.pipeline.ports"}
+    assert modules - imported == {"aragog.stages.pipeline", "aragog.pipeline.ports"}

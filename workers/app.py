@@ -27,11 +27,11 @@ from aragog.errors import ConfigError, TransientError
 from aragog.logs import format_handlers
 from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
-from aragog.pipeline.page_limits import make_expendable
-from aragog.pipeline.rendering_rule import RenderingRule
 from aragog.pipeline.routing import CelerySender, Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import load_settings
+from aragog.stages.page_limits import make_expendable
+from aragog.stages.rendering_rule import RenderingRule
 from aragog.workers.beat_log import BeatErrors
 
 
@@ -85,7 +85,7 @@ worker_init.connect(_hold_back_fetches, weak=False)
 def _release_urls(**_: Any) -> None:
     """A worker of the queue `fetch` also releases URLs from the lines of their domains."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
-    from aragog.pipeline.stages.release import Releasing  # noqa: PLC0415 - see above
+    from aragog.stages.release import Releasing  # noqa: PLC0415 - see above
 
     if Destination.FETCH.queue in app.amqp.queues.consume_from:
         Releasing(connect_release(load_settings(), CelerySender(app)).run).start()

@@ -16,9 +16,9 @@ from aragog.bootstrap.redis_services import metric_totals, outage_board
 from aragog.bootstrap.stages import connect
 from aragog.pipeline.metric_totals import MetricShipper
 from aragog.pipeline.outages import OUTAGES
-from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, OutgoingMessage
 from aragog.settings import load_settings
+from aragog.stages.pipeline import Pipeline
 from aragog.workers.app import app
 
 _lock = threading.Lock()

@@ -23,7 +23,7 @@ from aragog.api.values import (
     Url,
 )
 from aragog.options import Option, given
-from aragog.pipeline.stages.enqueue import REQUEST_ID, EnqueueArguments
+from aragog.stages.enqueue import REQUEST_ID, EnqueueArguments
 from aragog.urlstore.records import Record
 
 MOST_AGE_S = 10**10

@@ -24,7 +24,7 @@ from aragog.api.jobs import Jobs
 from aragog.api.steps import Steps
 from aragog.errors import Unsupported
 from aragog.options import OptionField, option_fields
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.stages.enqueue import EnqueueResult
 from aragog.urlstore.store import UrlStore
 
 P = ParamSpec("P")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, overload
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.options import Option
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.stages.enqueue import EnqueueResult
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
 

@@ -21,7 +21,6 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import claim_limit
 from aragog.pipeline.takedown import Purge
-from aragog.pipeline.waiting_line import URGENT
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.lines import Lines
@@ -33,6 +32,7 @@ from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings, load_settings, settings_file
+from aragog.stages.waiting_line import URGENT
 from aragog.urlstore.store import UrlStore
 
 

@@ -8,10 +8,10 @@ import threading
 from aragog.errors import BrowserUnavailable, ConfigError
 from aragog.extras import require
 from aragog.fetcher.user_agent import user_agent
-from aragog.pipeline.rendering_rule import RenderingRule
-from aragog.pipeline.stages.render import PageRenderer
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
 from aragog.settings import FetchSettings, Settings
+from aragog.stages.render import PageRenderer
+from aragog.stages.rendering_rule import RenderingRule
 
 NEEDED_BY = "rendering.hosts"
 

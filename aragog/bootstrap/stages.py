@@ -28,44 +28,44 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pages import extractors, sitemaps
-from aragog.pipeline.access import Access
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.page_analysis import named_agent
-from aragog.pipeline.page_limits import RunMarks
-from aragog.pipeline.page_resources import PageResources
-from aragog.pipeline.pipeline import Pipeline
-from aragog.pipeline.polite_gate import GateRules
-from aragog.pipeline.rendering_rule import RenderingRule
-from aragog.pipeline.requester import Requester
-from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OwnTask, Sender
-from aragog.pipeline.selection import JobSelection
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import SpoolRoom
-from aragog.pipeline.stages.canonicalize import CanonicalizeStage
-from aragog.pipeline.stages.discovery import Discovery
-from aragog.pipeline.stages.enqueue import Enqueuer
-from aragog.pipeline.stages.fetch import FetchStage
-from aragog.pipeline.stages.maintenance import MaintenanceStage
-from aragog.pipeline.stages.reextract import ReextractStage
-from aragog.pipeline.stages.refresh import RefreshStage
-from aragog.pipeline.stages.release import ReleaseStage
-from aragog.pipeline.stages.render import PageRenderer, RenderStage
-from aragog.pipeline.stages.robots import RobotsStage
-from aragog.pipeline.stages.store import StoreStage
-from aragog.pipeline.stages.webhooks import WebhookStage
 from aragog.pipeline.takedown import SiteBlocks
-from aragog.pipeline.waiting_line import WaitingLine
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
 from aragog.settings import FetchSettings, Settings
+from aragog.stages.access import Access
+from aragog.stages.canonicalize import CanonicalizeStage
+from aragog.stages.discovery import Discovery
+from aragog.stages.enqueue import Enqueuer
+from aragog.stages.fetch import FetchStage
+from aragog.stages.maintenance import MaintenanceStage
+from aragog.stages.page_analysis import named_agent
+from aragog.stages.page_limits import RunMarks
+from aragog.stages.page_resources import PageResources
+from aragog.stages.pipeline import Pipeline
+from aragog.stages.polite_gate import GateRules
+from aragog.stages.reextract import ReextractStage
+from aragog.stages.refresh import RefreshStage
+from aragog.stages.release import ReleaseStage
+from aragog.stages.render import PageRenderer, RenderStage
+from aragog.stages.rendering_rule import RenderingRule
+from aragog.stages.requester import Requester
+from aragog.stages.rescheduling import Rescheduling
+from aragog.stages.robots import RobotsStage
+from aragog.stages.selection import JobSelection
+from aragog.stages.store import StoreStage
+from aragog.stages.waiting_line import WaitingLine
+from aragog.stages.webhooks import WebhookStage
 from aragog.urlstore.store import UrlStore
 
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).

@@ -21,7 +21,7 @@ from aragog.client import Aragog
 from aragog.durations import span
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.change_json import Reader, plain
-from aragog.pipeline.webhook_post import AllowedHosts
+from aragog.stages.webhook_post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.crawl_budget import marginal_freshness_s

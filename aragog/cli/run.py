@@ -32,8 +32,8 @@ from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
-from aragog.pipeline.stages.enqueue import CHUNK, EnqueueResult, EnqueueStatus
 from aragog.settings import Settings, load_settings
+from aragog.stages.enqueue import CHUNK, EnqueueResult, EnqueueStatus
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.standalone.running_system import running_pid

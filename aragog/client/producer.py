@@ -30,16 +30,12 @@ from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool import Spool
-from aragog.pipeline.stages.enqueue import (
-    EnqueueArguments,
-    Enqueuer,
-    EnqueueResult,
-)
-from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings, load_settings
+from aragog.stages.enqueue import EnqueueArguments, Enqueuer, EnqueueResult
+from aragog.stages.watches import WatchBatch
 from aragog.urls import normalize
 
 

@@ -3,7 +3,7 @@ The port through which a fetch asks for admission of redirect targets and for se
 
 The caller of a fetch has admitted its first URL. The fetch asks the gate for each redirect target
 and for a permit before each request, and reports 429 and 503 responses to it. The fetcher knows
-only this port; `aragog.pipeline.polite_gate` implements it with robots rules and the
+only this port; `aragog.stages.polite_gate` implements it with robots rules and the
 rate limiter.
 """
 

@@ -54,7 +54,7 @@ class InFlight(Protocol):
 
 
 class Marks(Protocol):
-    """Marks of runs (`aragog.pipeline.page_limits.RunMarks`)."""
+    """Marks of runs (`aragog.stages.page_limits.RunMarks`)."""
 
     def begin(self, tokens: Sequence[str]) -> int:
         """Mark a run of the batch; how many earlier ones never ended."""

@@ -5,11 +5,11 @@ import pytest
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.page_limits import RunMarks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
+from aragog.stages.page_limits import RunMarks
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 
 pytestmark = pytest.mark.redis

@@ -14,9 +14,7 @@ import pytest
 from aragog.bootstrap.stages import connect
 from aragog.clock import Clock
 from aragog.pipeline.messages import FetchBatch, FetchResult, PageBatch, ResultBatch, RobotsBatch
-from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.lines import Lines
 from aragog.politeness.robots_cache import RobotsCache
@@ -28,6 +26,8 @@ from aragog.settings import (
     StoreSettings,
 )
 from aragog.settings.servers import RedisSettings
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.stages.pipeline import Pipeline
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
 from tests.support.pipeline_stand import Sent

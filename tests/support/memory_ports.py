@@ -12,14 +12,14 @@ from aragog.clock import ManualClock
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
 from aragog.pipeline.ports import SpoolState
-from aragog.pipeline.rescheduling import Rescheduling
-from aragog.pipeline.stages.discovery import Discovery
-from aragog.pipeline.stages.enqueue import Enqueuer
-from aragog.pipeline.waiting_line import InLine
 from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest
 from aragog.settings import FetchSettings, Settings
+from aragog.stages.discovery import Discovery
+from aragog.stages.enqueue import Enqueuer
+from aragog.stages.rescheduling import Rescheduling
+from aragog.stages.waiting_line import InLine
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -12,19 +12,19 @@ from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PageBatch, ResultBatch
-from aragog.pipeline.page_limits import RunMarks
-from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.spool import Spool
-from aragog.pipeline.stages.canonicalize import CanonicalizeStage
-from aragog.pipeline.stages.discovery import Discovery
-from aragog.pipeline.stages.enqueue import Enqueuer
-from aragog.pipeline.stages.refresh import RefreshStage, Tick
-from aragog.pipeline.stages.store import StoreStage
 from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import DomainReport
 from aragog.settings import Settings
+from aragog.stages.canonicalize import CanonicalizeStage
+from aragog.stages.discovery import Discovery
+from aragog.stages.enqueue import Enqueuer
+from aragog.stages.page_limits import RunMarks
+from aragog.stages.refresh import RefreshStage, Tick
+from aragog.stages.rescheduling import Rescheduling
+from aragog.stages.store import StoreStage
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

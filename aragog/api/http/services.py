@@ -10,7 +10,7 @@ from aragog.api.batches import Batches
 from aragog.api.fetching import Fetching
 from aragog.api.hedging import ReadStore
 from aragog.api.jobs import Jobs
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.stages.enqueue import EnqueueResult
 
 Enqueue = Callable[..., Iterable[EnqueueResult]]
 """`aragog.client.Aragog.enqueue`."""

@@ -8,7 +8,7 @@ from aragog.client import Aragog
 from aragog.clock import ManualClock
 from aragog.errors import SlowDown
 from aragog.pipeline.memory_limit import REFUSED_FROM, Admission
-from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.memory_ports import MemoryPorts
 from tests.support.producer import producer_home
 

@@ -25,7 +25,6 @@ from aragog.pipeline.crawl_log import (
     file_name,
     log_files,
 )
-from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.settings import (
     ContentSettings,
     CrawlLogSettings,
@@ -33,6 +32,7 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import page
 from tests.support.pipeline_stand import Sent
 

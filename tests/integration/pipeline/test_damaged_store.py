@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from aragog.pipeline.damaged import WAIT_MS
 from aragog.pipeline.messages import PageBatch, UrlJob
-from aragog.pipeline.page_updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.selection import JobSelection
+from aragog.stages.damaged import WAIT_MS
+from aragog.stages.page_updates import PageUpdate, to_blob
+from aragog.stages.selection import JobSelection
 from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis

@@ -8,8 +8,8 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.page_updates import from_blob
 from aragog.pipeline.routing import Destination
+from aragog.stages.page_updates import from_blob
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS

@@ -18,8 +18,8 @@ from aragog.instruments import (
     timed,
 )
 from aragog.pipeline.metric_totals import MetricShipper, MetricTotals
-from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.settings import RedisSettings, Settings, StoreSettings
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import page
 
 pytestmark = pytest.mark.redis

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pipeline.page_resources import NO_RULES, TOO_LATE
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.slots import SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest
+from aragog.stages.page_resources import NO_RULES, TOO_LATE
 from tests.support.origin import answer, redirect
 
 pytestmark = pytest.mark.redis

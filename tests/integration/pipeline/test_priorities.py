@@ -5,7 +5,7 @@ import pytest
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.robots import _Wait, onward
+from aragog.stages.robots import _Wait, onward
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
 

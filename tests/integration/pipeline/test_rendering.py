@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import pytest
 
 from aragog.pipeline import counters
-from aragog.pipeline.rendering_rule import RenderingRule
-from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.slots import SlotRequest
 from aragog.settings import RenderingSettings
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.stages.rendering_rule import RenderingRule
 from tests.support.chromium import chromium_or_skip
 from tests.support.origin import answer, page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aragog.pipeline.messages import FetchBatch, ResultBatch, RobotsBatch
-from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import page, redirect
 
 pytestmark = pytest.mark.redis

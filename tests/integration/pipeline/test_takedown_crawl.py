@@ -19,14 +19,14 @@ from aragog.pinlater.models import ClaimRequest, JobState, Nack
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
-from aragog.pipeline.stages.reextract import ReextractBatch
-from aragog.pipeline.stages.watches import WatchBatch
-from aragog.pipeline.stages.webhooks import Delivery
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
+from aragog.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.stages.reextract import ReextractBatch
+from aragog.stages.watches import WatchBatch
+from aragog.stages.webhooks import Delivery
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent
 

@@ -15,10 +15,10 @@ import pytest
 
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
-from aragog.pipeline.webhook_post import post
 from aragog.pipeline.webhook_signatures import Verdict, Verifier
 from aragog.settings import FetchSettings, Settings, WebhookSettings
+from aragog.stages.webhook_post import post
+from aragog.stages.webhooks import Delivery, WebhookStage
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page

@@ -7,10 +7,10 @@ import pytest
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.stages.release import LOOK_AGAIN_MS, Releasing
-from aragog.pipeline.waiting_line import InLine, WaitingLine, job_of
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.slots import RateExceeded, SlotRequest
+from aragog.stages.release import LOOK_AGAIN_MS, Releasing
+from aragog.stages.waiting_line import InLine, WaitingLine, job_of
 from tests.support.origin import answer
 from tests.support.waiting import wait_until
 

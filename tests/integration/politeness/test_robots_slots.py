@@ -8,10 +8,10 @@ import pytest
 
 from aragog.fetcher.gate import Go, Later
 from aragog.pipeline.messages import RobotsBatch, UrlJob, into_batches
-from aragog.pipeline.polite_gate import RobotsGate
 from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.stages.robots import SLOT_WITHIN_MS
 from aragog.politeness.slots import SlotRequest
+from aragog.stages.polite_gate import RobotsGate
+from aragog.stages.robots import SLOT_WITHIN_MS
 from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis

@@ -10,12 +10,12 @@ from aragog.api.fetching import Fetching
 from aragog.api.http.services import Services
 from aragog.clock import SystemClock
 from aragog.pipeline.completions import Completions
-from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.slots import SlotRequest
 from aragog.settings import PolitenessSettings
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page
 from tests.support.waiting import wait_until

@@ -16,7 +16,7 @@ from aragog.client import AsyncClient, Client
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, Unsupported
 from aragog.options import Option, checked, given, option_fields
-from aragog.pipeline.stages.enqueue import EnqueueArguments
+from aragog.stages.enqueue import EnqueueArguments
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand

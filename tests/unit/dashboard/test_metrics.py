@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 import aragog.pinlater
-import aragog.pipeline.stages.refresh
 import aragog.politeness.limiter
 import aragog.politeness.permits
+import aragog.stages.refresh
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector

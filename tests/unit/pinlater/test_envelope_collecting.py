@@ -14,7 +14,7 @@ from aragog.pinlater import envelope, job_codec
 from aragog.pinlater.envelope import HEADER, Collection
 from aragog.pinlater.models import JobState
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.rescheduling import collected, delayed_batches
+from aragog.stages.rescheduling import collected, delayed_batches
 from aragog.testing.memory_shard import MemoryShard
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

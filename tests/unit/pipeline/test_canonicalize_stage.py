@@ -6,10 +6,10 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.page_updates import from_blob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.settings import FetchSettings, Settings
+from aragog.stages.canonicalize import CanonicalizeStage
+from aragog.stages.page_updates import from_blob
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS

@@ -4,9 +4,9 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.page_analysis import decided, read_page
-from aragog.pipeline.page_updates import from_blob, page_write, to_blob
 from aragog.settings import Settings
+from aragog.stages.page_analysis import decided, read_page
+from aragog.stages.page_updates import from_blob, page_write, to_blob
 from tests.support.fetch_results import fetch_result
 
 URL = "http://a.example/"

@@ -3,8 +3,8 @@
 import pytest
 
 from aragog.errors import StoreDamaged
-from aragog.pipeline.damaged import WAIT_MS, apart, postponed, split
 from aragog.pipeline.messages import UrlJob
+from aragog.stages.damaged import WAIT_MS, apart, postponed, split
 
 
 class Writer:

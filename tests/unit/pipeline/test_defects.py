@@ -7,7 +7,7 @@ import pytest
 from aragog.clock import ManualClock
 from aragog.errors import LimiterUnavailable
 from aragog.fetcher.outcome import UnreachableKind
-from aragog.pipeline.requester import contained
+from aragog.stages.requester import contained
 from tests.support.stores import NOW_MS
 
 URL, NEXT = "http://a.example/", "http://a.example/next"

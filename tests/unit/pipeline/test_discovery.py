@@ -4,7 +4,7 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.stages.discovery import Discovery
+from aragog.stages.discovery import Discovery
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 

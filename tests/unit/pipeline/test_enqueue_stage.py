@@ -4,7 +4,7 @@ import pytest
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline import counters
-from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.stages.enqueue import EnqueueOptions, EnqueueStatus
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -16,16 +16,16 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
 )
 from aragog.pipeline import counters
-from aragog.pipeline.access import Access
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.polite_gate import GateRules
-from aragog.pipeline.requester import Requester
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.selection import JobSelection
 from aragog.pipeline.spool_room import PATIENCE_S, SpoolRoom
-from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_records import RulesState
+from aragog.stages.access import Access
+from aragog.stages.fetch import ROOM_AGAIN_MS, FetchStage
+from aragog.stages.polite_gate import GateRules
+from aragog.stages.requester import Requester
+from aragog.stages.selection import JobSelection
 from aragog.urlstore.compression import decompress
 from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.page_updates import fresh_s, seen_of
 from aragog.settings import Settings
+from aragog.stages.page_updates import fresh_s, seen_of
 from tests.support.fetch_results import fetch_result
 
 NOW_MS = 784_111_777_000

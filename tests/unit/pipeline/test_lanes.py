@@ -3,8 +3,8 @@
 from collections import Counter
 
 from aragog.clock import ManualClock
-from aragog.pipeline import lanes
-from aragog.pipeline.lanes import Lanes, behind
+from aragog.stages import lanes
+from aragog.stages.lanes import Lanes, behind
 
 
 def of(domain, count):

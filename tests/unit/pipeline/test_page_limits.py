@@ -5,7 +5,7 @@ import signal
 from tests.support.forked import python
 
 START = """
-from aragog.pipeline.page_limits import PageTooExpensive, limited, make_expendable
+from aragog.stages.page_limits import PageTooExpensive, limited, make_expendable
 make_expendable()
 """
 
@@ -72,7 +72,7 @@ print(len(bytearray(200_000_000)))
 
 def test_a_process_that_is_not_expendable_has_no_limits():
     code = """
-from aragog.pipeline.page_limits import limited
+from aragog.stages.page_limits import limited
 with limited(0.01, 1):
     print(sum(range(10**7)) > 0)
 """

@@ -2,7 +2,7 @@
 
 import logging
 
-from aragog.pipeline.page_analysis import _Parts, read_page
+from aragog.stages.page_analysis import _Parts, read_page
 from tests.support.byte_streams import html_result
 
 

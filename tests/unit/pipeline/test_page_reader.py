@@ -6,9 +6,9 @@ import pytest
 
 from aragog.errors import StoreUnavailable
 from aragog.pipeline import counters
-from aragog.pipeline.page_limits import PageTooExpensive
-from aragog.pipeline.page_reading import FAILED, RUNS_LOST, PageReader
 from aragog.settings import PipelineSettings
+from aragog.stages.page_limits import PageTooExpensive
+from aragog.stages.page_reading import FAILED, RUNS_LOST, PageReader
 from aragog.urlstore.compression import compress
 from tests.support.byte_streams import html_result
 

@@ -2,7 +2,7 @@
 
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.routing import OwnTask
-from aragog.pipeline.stages.store import page_ready
+from aragog.stages.store import page_ready
 from tests.support.stores import NOW_MS, body, page
 
 A, B = "http://a.example/", "http://b.example/"

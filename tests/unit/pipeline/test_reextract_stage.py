@@ -5,8 +5,8 @@ import pytest
 
 from aragog.errors import InvalidMessage
 from aragog.pages.rich_pins import EXTRACTOR_VERSION
-from aragog.pipeline.stages.reextract import ReextractBatch, ReextractStage, walk
 from aragog.settings import PipelineSettings
+from aragog.stages.reextract import ReextractBatch, ReextractStage, walk
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page

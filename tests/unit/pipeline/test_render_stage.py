@@ -9,10 +9,10 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.page_updates import facts
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.render import LOST, RenderStage
 from aragog.rendering.models import NotRendered, PlainPage, Rendered
+from aragog.stages.page_updates import facts
+from aragog.stages.render import LOST, RenderStage
 from aragog.urlstore.compression import decompress
 from tests.support.fetch_results import fetch_result
 from tests.support.memory_ports import MemoryMarks

@@ -5,10 +5,10 @@ import pytest
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.rendering_rule import RenderingRule
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.selection import StoredValidators
 from aragog.settings import RenderingSettings
+from aragog.stages.rendering_rule import RenderingRule
+from aragog.stages.selection import StoredValidators
 from tests.support.fetch_results import fetch_result
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.rescheduling import LONGEST_WAIT_MS, delayed_batches, next_attempt
 from aragog.settings import PipelineSettings
+from aragog.stages.rescheduling import LONGEST_WAIT_MS, delayed_batches, next_attempt
 
 timed = st.lists(
     st.tuples(

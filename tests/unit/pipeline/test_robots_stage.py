@@ -13,14 +13,8 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.robots import (
-    ASK_AGAIN_MS,
-    SLOT_WITHIN_MS,
-    UNAVAILABLE,
-    RobotsStage,
-    status_of,
-)
 from aragog.politeness.robots_records import RulesState
+from aragog.stages.robots import ASK_AGAIN_MS, SLOT_WITHIN_MS, UNAVAILABLE, RobotsStage, status_of
 from tests.support.stores import NOW_MS
 
 ORIGIN = "http://a.example"

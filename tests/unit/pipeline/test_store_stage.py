@@ -6,9 +6,9 @@ import pytest
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import PageBatch, UrlJob
-from aragog.pipeline.page_updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination, OwnTask
-from aragog.pipeline.stages.store import StoreStage
+from aragog.stages.page_updates import PageUpdate, to_blob
+from aragog.stages.store import StoreStage
 from aragog.urlstore.compression import compress
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page

@@ -2,9 +2,9 @@
 
 import pytest
 
-from aragog.pipeline.stages.maintenance import MaintenanceStage
-from aragog.pipeline.stages.refresh import RefreshStage
-from aragog.pipeline.stages.watches import WatchBatch, apply_watches
+from aragog.stages.maintenance import MaintenanceStage
+from aragog.stages.refresh import RefreshStage
+from aragog.stages.watches import WatchBatch, apply_watches
 from tests.support.stores import NOW_MS, body, page
 
 URLS = [f"http://h{n}.example/" for n in range(5)]

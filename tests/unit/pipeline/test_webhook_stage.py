@@ -6,8 +6,8 @@ import pytest
 
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.webhooks import Delivery, WebhookStage
 from aragog.settings import WebhookSettings
+from aragog.stages.webhooks import Delivery, WebhookStage
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page

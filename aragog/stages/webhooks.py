@@ -23,9 +23,9 @@ from aragog.fetcher.ssrf import AddressPolicy
 from aragog.pipeline.change_json import plain
 from aragog.pipeline.messages import VERSION, reading
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.pipeline.webhook_post import post
 from aragog.pipeline.webhook_signatures import Verifier, signature
 from aragog.settings import Settings
+from aragog.stages.webhook_post import post
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.webhook_registry import Webhook
 

@@ -22,13 +22,14 @@ from typing import Any
 
 from aragog.errors import InvalidMessage
 from aragog.logs import log_url
-from aragog.pipeline import counters, damaged
+from aragog.pipeline import counters
 from aragog.pipeline.crawl_log import CrawlLogStream, rows_of
 from aragog.pipeline.messages import VERSION, PageBatch, UrlJob
-from aragog.pipeline.page_updates import fetched_at, from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
-from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
+from aragog.stages import damaged
+from aragog.stages.page_updates import fetched_at, from_blob, with_body
+from aragog.stages.rescheduling import Rescheduling
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 

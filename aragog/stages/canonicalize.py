@@ -16,17 +16,18 @@ from dataclasses import dataclass, replace
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
-from aragog.pipeline import counters, damaged
+from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
-from aragog.pipeline.page_analysis import candidates, decided, named_agent
-from aragog.pipeline.page_limits import MAX_RUNS_LOST
-from aragog.pipeline.page_reading import FAILED, PageReader, Readings
-from aragog.pipeline.page_updates import PageUpdate, failure_write, page_write, to_blob
 from aragog.pipeline.ports import BodyStore, InFlight, Marks
-from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.stages.discovery import Discovery
 from aragog.settings import Settings
+from aragog.stages import damaged
+from aragog.stages.discovery import Discovery
+from aragog.stages.page_analysis import candidates, decided, named_agent
+from aragog.stages.page_limits import MAX_RUNS_LOST
+from aragog.stages.page_reading import FAILED, PageReader, Readings
+from aragog.stages.page_updates import PageUpdate, failure_write, page_write, to_blob
+from aragog.stages.rescheduling import Rescheduling
 from aragog.urls.canonical import KnownPage
 from aragog.urlstore.store import UrlStore
 

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aragog.pipeline.routing import Sender
-from aragog.pipeline.stages.canonicalize import CanonicalizeStage
-from aragog.pipeline.stages.enqueue import Enqueuer
-from aragog.pipeline.stages.fetch import FetchStage
-from aragog.pipeline.stages.maintenance import MaintenanceStage
-from aragog.pipeline.stages.reextract import ReextractStage
-from aragog.pipeline.stages.refresh import RefreshStage
-from aragog.pipeline.stages.release import ReleaseStage
-from aragog.pipeline.stages.render import RenderStage
-from aragog.pipeline.stages.robots import RobotsStage
-from aragog.pipeline.stages.store import StoreStage
-from aragog.pipeline.stages.webhooks import WebhookStage
+from aragog.stages.canonicalize import CanonicalizeStage
+from aragog.stages.enqueue import Enqueuer
+from aragog.stages.fetch import FetchStage
+from aragog.stages.maintenance import MaintenanceStage
+from aragog.stages.reextract import ReextractStage
+from aragog.stages.refresh import RefreshStage
+from aragog.stages.release import ReleaseStage
+from aragog.stages.render import RenderStage
+from aragog.stages.robots import RobotsStage
+from aragog.stages.store import StoreStage
+from aragog.stages.webhooks import WebhookStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,10 @@ from aragog.errors import TransientError
 from aragog.pages.extractors import load
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
-from aragog.pipeline.page_analysis import PageAnalysis, read_page
-from aragog.pipeline.page_limits import PageTooExpensive, limited
 from aragog.pipeline.ports import CounterSink
 from aragog.settings import PipelineSettings
+from aragog.stages.page_analysis import PageAnalysis, read_page
+from aragog.stages.page_limits import PageTooExpensive, limited
 from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ RUNS_LOST = "each process that read the page was lost"
 
 
 class SitemapReader(Protocol):
-    """Enqueues what a sitemap lists (`aragog.pipeline.stages.discovery.Discovery`)."""
+    """Enqueues what a sitemap lists (`aragog.stages.discovery.Discovery`)."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> int:
         """How many entries were enqueued. Raises `PageTooExpensive`, `MemoryError`."""

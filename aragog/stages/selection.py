@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aragog.pipeline import counters, damaged
+from aragog.pipeline import counters
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.ports import CounterSink, InFlight
-from aragog.pipeline.rescheduling import Delayed
+from aragog.stages import damaged
+from aragog.stages.rescheduling import Delayed
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 

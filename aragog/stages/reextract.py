@@ -22,9 +22,9 @@ from aragog.errors import CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import document, rich_pins
 from aragog.pages.extractors import load
 from aragog.pipeline.messages import VERSION
-from aragog.pipeline.page_analysis import AnalyzedFields, fields_of
-from aragog.pipeline.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
 from aragog.settings import PipelineSettings
+from aragog.stages.page_analysis import AnalyzedFields, fields_of
+from aragog.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 

@@ -23,11 +23,11 @@ from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import FetchResult, ResultBatch
-from aragog.pipeline.page_limits import MAX_RUNS_LOST
 from aragog.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
-from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.stages.page_limits import MAX_RUNS_LOST
+from aragog.stages.rescheduling import Rescheduling
 from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)

@@ -24,20 +24,20 @@ from aragog.fetcher.outcome import (
 )
 from aragog.logs import log_url
 from aragog.pipeline import counters
-from aragog.pipeline.access import Access
 from aragog.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
 from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.pipeline.ports import CounterSink, OutcomeSink
-from aragog.pipeline.rendering_rule import RenderingRule
-from aragog.pipeline.requester import Requester
-from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.selection import JobSelection, StoredValidators
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.spool_room import URGENT, SpoolRoom
-from aragog.pipeline.waiting_line import InLine
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings
+from aragog.stages.access import Access
+from aragog.stages.rendering_rule import RenderingRule
+from aragog.stages.requester import Requester
+from aragog.stages.rescheduling import Delayed, Rescheduling
+from aragog.stages.selection import JobSelection, StoredValidators
+from aragog.stages.waiting_line import InLine
 from aragog.urls.domain import origin
 
 log = logging.getLogger(__name__)

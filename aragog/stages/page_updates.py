@@ -23,8 +23,8 @@ from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pages.links import Link
 from aragog.pipeline.messages import FetchResult
-from aragog.pipeline.page_analysis import PageAnalysis
 from aragog.settings import Settings
+from aragog.stages.page_analysis import PageAnalysis
 from aragog.urls.canonical import Decision
 from aragog.urlstore.records import (
     ContentWrite,

@@ -19,15 +19,15 @@ from aragog.clock import Clock
 from aragog.errors import InvalidUrl
 from aragog.fetcher.gate import Gate, Later
 from aragog.fetcher.outcome import Fetched, Outcome
-from aragog.pipeline.access import Access
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.polite_gate import GateRules, PoliteGate
-from aragog.pipeline.requester import answered_well, contained
 from aragog.pipeline.site_rules import other_spelling
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.permits import NO_PERMIT_US
 from aragog.politeness.slots import Slot, SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest
+from aragog.stages.access import Access
+from aragog.stages.polite_gate import GateRules, PoliteGate
+from aragog.stages.requester import answered_well, contained
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 

@@ -28,17 +28,17 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
-from aragog.pipeline.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.pipeline.ports import CounterSink
-from aragog.pipeline.requester import contained
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.waiting_line import URGENT
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.robots_records import RobotsResult, RulesState
 from aragog.politeness.robots_rules import MAX_BYTES
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
+from aragog.stages.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
+from aragog.stages.requester import contained
+from aragog.stages.waiting_line import URGENT
 from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.

@@ -28,13 +28,13 @@ from aragog.options import Option, checked
 from aragog.pipeline import counters
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.lanes import Behind, Lanes, behind
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.settings import PolitenessSettings
+from aragog.stages.lanes import Behind, Lanes, behind
 from aragog.urls import normalize
 from aragog.urls.domain import host
 from aragog.urls.url_filter import UrlFilter

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from aragog.errors import StoreDamaged
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.rescheduling import Delayed, from_the_start
+from aragog.stages.rescheduling import Delayed, from_the_start
 
 WAIT_MS = 600_000
 

@@ -23,10 +23,10 @@ from aragog.clock import Clock
 from aragog.instruments import REFRESH_URLS
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.messages import PRIORITY_REFRESH
-from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import Settings
+from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.urls.domain import origin
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due

@@ -8,9 +8,9 @@ from aragog.fetcher.content_types import refused_by_type
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.selection import StoredValidators
 from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
+from aragog.stages.selection import StoredValidators
 from aragog.urls.domain import host
 
 

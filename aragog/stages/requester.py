@@ -27,12 +27,12 @@ from aragog.fetcher.outcome import (
     Unreachable,
     UnreachableKind,
 )
-from aragog.pipeline.access import HEAD_START_MS, Access
 from aragog.pipeline.fetch_results import PackedBody, pack
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.polite_gate import PoliteGate
-from aragog.pipeline.selection import StoredValidators
 from aragog.politeness.slots import Slot
+from aragog.stages.access import HEAD_START_MS, Access
+from aragog.stages.polite_gate import PoliteGate
+from aragog.stages.selection import StoredValidators
 
 log = logging.getLogger(__name__)
 

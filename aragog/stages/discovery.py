@@ -14,10 +14,10 @@ from aragog.errors import BadInput
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
-from aragog.pipeline.page_analysis import PageAnalysis
-from aragog.pipeline.page_limits import limited
-from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.settings import Settings
+from aragog.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.stages.page_analysis import PageAnalysis
+from aragog.stages.page_limits import limited
 from aragog.urls.domain import registered_domain
 from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore

@@ -11,11 +11,11 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.polite_gate import GateRules, PoliteGate
-from aragog.pipeline.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_records import RulesState
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.stages.polite_gate import GateRules, PoliteGate
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
 from aragog.urls.domain import host, origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the

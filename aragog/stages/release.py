@@ -21,14 +21,14 @@ from typing import Self
 from aragog.errors import InvalidMessage, TransientError
 from aragog.hosts import longest_match
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.rescheduling import Delayed, delayed_batches
 from aragog.pipeline.routing import Sender
-from aragog.pipeline.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.lines import Lines, LineServer, TakenEntry
 from aragog.politeness.overrides import Override, Overrides
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
+from aragog.stages.rescheduling import Delayed, delayed_batches
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
 
 log = logging.getLogger(__name__)
 # How often lines are looked for. A look costs one round trip for each server.

@@ -1,1 +1,0 @@
-"""The stages of a URL's life, one module each."""
