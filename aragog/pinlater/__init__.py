@@ -26,7 +26,7 @@ The parts:
     job_codec.py         the stored format of a job
     shard.py             the port: the queues of one server
     redis_shard.py       a shard on Redis; its scripts are in lua/
-    health.py            when a shard leaves the rotation, and when claims may be reaped
+    health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one
     claims.py            the claims that this process holds
     acks.py              how they end

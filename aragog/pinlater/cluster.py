@@ -20,9 +20,9 @@ from contextlib import contextmanager, suppress
 
 import redis
 
+from aragog.breaker import Breaker
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerFull, BrokerUnavailable
-from aragog.pinlater.health import PROBE_EVERY_S, Breaker
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.shard import Shard
@@ -58,7 +58,7 @@ class Cluster:
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._settings: dict[str, tuple[float, dict[str, float]]] = {}
-        self._full_until_s: dict[str, float] = {}
+        self._room = {shard.name: Breaker(errors=1) for shard in self.shards}
         self._probing = threading.Lock()
         self._probers: dict[str, threading.Thread] = {}
 
@@ -128,7 +128,7 @@ class Cluster:
     def probe(self, shard: Shard) -> bool:
         """Ask the shard if it is time to; returns whether it is in rotation."""
         breaker = self.breakers[shard.name]
-        if breaker.worth_asking(self._clock.monotonic_s()):
+        if not breaker.healthy and breaker.worth_asking(self._clock.monotonic_s()):
             with suppress(BrokerUnavailable), self.watched(shard):
                 shard.ping()
         return breaker.healthy
@@ -173,7 +173,7 @@ class Cluster:
         """
         now_s = self._clock.monotonic_s()
         healthy = self.healthy()
-        return [s for s in healthy if now_s >= self._full_until_s.get(s.name, 0.0)] or healthy
+        return [s for s in healthy if self._room[s.name].worth_asking(now_s)] or healthy
 
     @property
     def share(self) -> float:
@@ -247,18 +247,20 @@ class Cluster:
         if not isinstance(error, BrokerFull):
             self.failed(shard, error)
             return
-        if shard.name not in self._full_until_s:
+        if self._room[shard.name].healthy:
             logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
-        self._full_until_s[shard.name] = self._clock.monotonic_s() + PROBE_EVERY_S
+        self._room[shard.name].failed(self._clock.monotonic_s())
 
     def _has_room(self, shard: Shard) -> None:
-        if self._full_until_s.pop(shard.name, None) is not None:
+        room = self._room[shard.name]
+        if not room.healthy:
+            room.answered(0.0, self._clock.monotonic_s())
             logger.warning("shard %s gets new jobs again", shard.name)
 
     def _others_accept(self) -> bool:
         now_s = self._clock.monotonic_s()
         return any(
-            breaker.healthy and now_s >= self._full_until_s.get(name, 0.0)
+            breaker.healthy and self._room[name].worth_asking(now_s)
             for name, breaker in self.breakers.items()
         )
 

@@ -1,5 +1,5 @@
 """
-Circuit breakers for shards, and a guard that delays reaping after an outage. Pure.
+A guard that delays reaping after an outage. Pure.
 
 The caller passes the time, as a stopwatch in seconds.
 """
@@ -8,52 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ERRORS_IN_A_ROW = 3
-"""A shard leaves the rotation after so many."""
-SLOW_S = 1.0
-"""A single answer that took longer is enough."""
-PROBE_EVERY_S = 5.0
-"""A shard out of rotation is probed so often."""
 CLOCK_SLACK_MS = 2000
 """How far a server's clock may run ahead of the stopwatch before nothing is reaped."""
-
-
-@dataclass(slots=True)
-class Breaker:
-    """
-    Takes a shard out of rotation after errors or slow answers, and brings it back.
-
-    A shard leaves the rotation after `ERRORS_IN_A_ROW`, or after a single timeout or slow answer.
-    """
-
-    in_a_row: int = 0
-    out_since_s: float | None = None
-    """When it left the rotation; None: it is in rotation."""
-    probe_at_s: float = 0.0
-
-    @property
-    def healthy(self) -> bool:
-        """Return whether the shard is in rotation."""
-        return self.out_since_s is None
-
-    def worth_asking(self, now_s: float) -> bool:
-        """Return whether the shard has been out of rotation long enough for a probe."""
-        return not self.healthy and now_s >= self.probe_at_s
-
-    def answered(self, took_s: float, now_s: float) -> None:
-        """Record a successful call."""
-        if took_s > SLOW_S:
-            self.failed(now_s, at_once=True)
-            return
-        self.in_a_row, self.out_since_s = 0, None
-
-    def failed(self, now_s: float, *, at_once: bool = False) -> None:
-        """Record a failed call; `at_once` after a timeout or a refused connection."""
-        self.in_a_row += ERRORS_IN_A_ROW if at_once else 1
-        if self.in_a_row >= ERRORS_IN_A_ROW:
-            self.probe_at_s = now_s + PROBE_EVERY_S
-            if self.out_since_s is None:
-                self.out_since_s = now_s
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import redis
 
+from aragog.breaker import Breaker
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, SlowDown
-from aragog.pinlater.health import Breaker
 from aragog.redis_kit.errors import redis_errors
 
 # Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
@@ -104,7 +104,7 @@ class Admission:
         usages: list[Usage] = []
         for name, server in servers.items():
             breaker, now_s = self._breakers[name], self._clock.monotonic_s()
-            if not breaker.healthy and not breaker.worth_asking(now_s):
+            if not breaker.worth_asking(now_s):
                 continue
             try:
                 usages.append(_usage(name, server))

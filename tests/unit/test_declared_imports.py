@@ -73,6 +73,7 @@ def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
     }
 
     assert ours <= {
+        "breaker",
         "redis_kit",
         "clock",
         "durations",

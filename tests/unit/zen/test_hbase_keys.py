@@ -39,13 +39,13 @@ def test_pages_grow_with_small_rows_and_shrink_with_large_ones(size, values):
 
 
 def test_a_gateway_is_left_out_longer_each_time_and_taken_back_at_once():
-    gateway, waits = Gateway("there:9090"), []
+    breaker, waits = Gateway("there:9090").breaker, []
 
     for _ in range(20):
-        gateway.failed(100.0)
-        waits.append(gateway.out_until_s - 100.0)
+        breaker.failed(100.0)
+        waits.append(breaker.probe_at_s - 100.0)
 
     assert waits[:3] == [FIRST_EJECTION_S, 2 * FIRST_EJECTION_S, 4 * FIRST_EJECTION_S]
     assert waits[-1] == MAX_EJECTION_S
-    gateway.answered()
-    assert gateway.out_until_s == 0
+    breaker.answered(0.0, 101.0)
+    assert breaker.worth_asking(101.0)

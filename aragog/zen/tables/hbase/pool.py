@@ -25,11 +25,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined] # compiled
 from thriftpy2.thrift import TException
 
+from aragog.breaker import Breaker
 from aragog.errors import BadInput, StoreUnavailable
 from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
 
@@ -90,20 +92,7 @@ class Gateway:
 
     address: str
     idle: list[GatewayConnection] = field(default_factory=list)
-    failures: int = 0
-    """Consecutive failures."""
-    out_until_s: float = 0.0
-
-    def failed(self, now_s: float) -> None:
-        """Skip it for a while."""
-        self.failures += 1
-        wait_s = FIRST_EJECTION_S * 2 ** min(self.failures - 1, 10)
-        self.out_until_s = now_s + min(wait_s, MAX_EJECTION_S)
-
-    def answered(self) -> None:
-        """Use it again."""
-        self.failures = 0
-        self.out_until_s = 0.0
+    breaker: Breaker = field(default_factory=partial(Breaker, 1, FIRST_EJECTION_S, MAX_EJECTION_S))
 
 
 class HBasePool:
@@ -223,9 +212,9 @@ class HBasePool:
         rest = [gateway for gateway in order if gateway.address not in tried]
         now_s = self._now_s()
         for gateway in rest:
-            if gateway.out_until_s <= now_s:
+            if gateway.breaker.worth_asking(now_s):
                 return gateway
-        return min(rest, key=lambda gateway: gateway.out_until_s)
+        return min(rest, key=lambda gateway: gateway.breaker.probe_at_s)
 
     def _pop_idle(self, gateway: Gateway) -> GatewayConnection | None:
         while gateway.idle:
@@ -260,9 +249,9 @@ class HBasePool:
 
     def _give_back(self, gateway: Gateway, connection: GatewayConnection) -> None:
         with self._changed:
-            if gateway.failures:
-                gateway.answered()
             connection.used_at_s = self._now_s()
+            if not gateway.breaker.healthy:
+                gateway.breaker.answered(0.0, connection.used_at_s)
             gateway.idle.append(connection)
             self._changed.notify()
 
@@ -274,7 +263,7 @@ class HBasePool:
             self._changed.notify()
 
     def _failed(self, gateway: Gateway) -> None:
-        gateway.failed(self._now_s())
+        gateway.breaker.failed(self._now_s())
         self._drop_idle(gateway)
 
     def _drop_idle(self, gateway: Gateway) -> None:
@@ -292,6 +281,6 @@ class HBasePool:
         self._start()
         for gateway in self._gateways:
             gateway.idle.clear()
-            gateway.answered()
+            gateway.breaker.answered(0.0, self._now_s())
         for connection in inherited:
             connection.disown()
