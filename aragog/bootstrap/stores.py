@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from aragog.clock import Clock, SystemClock
@@ -30,6 +31,29 @@ def tables(settings: Settings) -> Tables:
     from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
 
     return SqliteTables(settings.data_dir / "store", shards=store.sqlite_shards)
+
+
+def schema_commands(settings: Settings, *, regions: int) -> str:
+    """
+    Commands for the hbase shell that create the tables, each divided into regions.
+
+    Raises:
+        ConfigError: the extra `hbase` is not installed.
+    """
+    require("hbase", "this schema")
+    from aragog.zen.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
+
+    store = settings.store
+    return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
+
+
+def replaced_files(settings: Settings) -> list[Path]:
+    """The damaged files of the embedded store that a repair has replaced and kept."""
+    if settings.store.engine != "sqlite":
+        return []
+    from aragog.zen.tables.sqlite.health import old_files  # noqa: PLC0415 - only where used
+
+    return old_files(settings.data_dir / "store")
 
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:

@@ -247,12 +247,12 @@ class S3Files:
 
     def __init__(self, settings: CrawlLogSettings, content: ContentSettings) -> None:
         require("s3", 'crawl_log.engine = "s3"')
-        from aragog.urlstore.content import s3  # noqa: PLC0415 - boto3 takes 0.3 s to import
+        from aragog.urlstore import s3_connection  # noqa: PLC0415 - boto3 takes 0.3 s to import
 
         self._bucket, self._prefix = settings.s3_bucket, settings.s3_prefix
-        self._errors = s3.s3_errors
+        self._errors = s3_connection.s3_errors
         self._where = f"S3 bucket {self._bucket} at {content.s3_endpoint or 'AWS'}"
-        self._client: Any = s3.s3_client(content)
+        self._client: Any = s3_connection.s3_client(content)
 
     def put(self, name: str, source: Path) -> None:
         with self._errors(self._where):

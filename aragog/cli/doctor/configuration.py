@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing
 
 from aragog.api.auth.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.cli.data_folder import difference
+from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.dashboard.exposure import check_flower_exposure
-from aragog.errors import ConfigError, StoreUnavailable
+from aragog.errors import ConfigError
 from aragog.extras import has, require
 from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
@@ -148,15 +147,8 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("serving.standby_gateways", ok=False, text=text)
         return
     require("hbase", "serving.standby_gateways")
-    from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
-
     for gateway in settings.serving.standby_gateways:
-        alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
-        try:
-            with closing(HBaseTables(alone)) as engine:
-                problems = engine.check()
-        except StoreUnavailable as error:
-            problems = [str(error)]
+        problems = problems_of(settings, gateway)
         text = "; ".join(problems) or "all tables are correct"
         yield Finding(f"standby {gateway}", ok=not problems, text=text)
 

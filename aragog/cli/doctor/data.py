@@ -9,20 +9,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable, TransientError
-from aragog.extras import require
 from aragog.pipeline.crawl_log import log_files
 from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
-
-if TYPE_CHECKING:
-    from aragog.zen.tables.hbase import HBaseTables
 
 LEAST_FREE_BYTES = 1_000_000_000
 # A key that no URL has: reading it shows that the server answers and accepts the credentials.
@@ -34,13 +29,8 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
     """HBase's tables are there and set up well; SQLite's files can be read and written."""
     settings = system.settings
     if settings.store.engine == "hbase":
-        require("hbase", 'store.engine = "hbase"')
-        from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
-
         for gateway in settings.store.hbase_gateways:
-            alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
-            with closing(HBaseTables(alone)) as engine:
-                problems = _problems(engine)
+            problems = problems_of(settings, gateway)
             for problem in problems:
                 yield Finding(f"hbase {gateway}", ok=False, text=problem)
             if not problems:
@@ -53,10 +43,12 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("store", ok=False, text=text)
 
 
-def _problems(engine: HBaseTables) -> list[str]:
-    """The problems of the tables; a gateway that does not answer does not hide those of others."""
+def problems_of(settings: Settings, gateway: str) -> list[str]:
+    """The problems of the tables behind one gateway of HBase; one may be that it is down."""
+    alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
-        return engine.check()
+        with closing(tables(dataclasses.replace(settings, store=alone))) as engine:
+            return engine.check()
     except StoreUnavailable as error:
         return [str(error)]
 

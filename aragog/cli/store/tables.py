@@ -11,11 +11,10 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
-from aragog.bootstrap.stores import tables, url_store
+from aragog.bootstrap.stores import schema_commands, tables, url_store
 from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
-from aragog.extras import require
 from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import load_settings
 from aragog.terminal import echo, note, one_line
@@ -39,11 +38,7 @@ def create_tables(regions: int, *, show: bool) -> None:
     """
     settings = command_settings()
     if show:
-        require("hbase", "this schema")
-        from aragog.zen.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
-
-        store = settings.store
-        echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))
+        echo(schema_commands(settings, regions=regions))
         return
     with closing(tables(settings)) as engine:
         engine.create()

@@ -8,7 +8,7 @@ import click
 import redis
 
 from aragog.bootstrap.redis_services import redis_client, takedown_purge
-from aragog.bootstrap.stores import url_store
+from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
@@ -17,7 +17,6 @@ from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite.health import old_files
 
 
 def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
@@ -60,7 +59,7 @@ def takedown(url: str | None, host: str | None, domain: str | None, *, yes: bool
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{what}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
-    for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
+    for path in replaced_files(settings):
         echo(f"{path} is a damaged file that a repair kept; delete it, as it may hold this data")
 
 

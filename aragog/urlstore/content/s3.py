@@ -18,18 +18,13 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-import boto3
-import urllib3
-from boto3.exceptions import Boto3Error
 from boto3.s3.transfer import TransferConfig
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from s3transfer.exceptions import RetriesExceededError, S3UploadFailedError, TransferNotDoneError
+from botocore.exceptions import ClientError
 
-from aragog.errors import ConfigError, ContentUnavailable, CorruptContent
+from aragog.errors import CorruptContent
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.framing import (
     KEY,
@@ -42,6 +37,7 @@ from aragog.urlstore.content.framing import (
     unframe,
 )
 from aragog.urlstore.content_port import ContentPut
+from aragog.urlstore.s3_connection import FOREIGN, s3_client, s3_code, s3_errors
 
 SHA256 = "aragog-sha256"
 META = "aragog-meta"
@@ -52,26 +48,6 @@ MAX_META_BYTES = 1800
 
 # Bodies are read after botocore's own retries are over, so a broken one is asked for once more.
 BODY_READS = 2
-
-FOREIGN = (
-    BotoCoreError,
-    ClientError,
-    Boto3Error,
-    RetriesExceededError,
-    S3UploadFailedError,
-    TransferNotDoneError,
-    urllib3.exceptions.HTTPError,
-    OSError,
-)
-
-REMEDIES = {
-    "NoSuchBucket": "the bucket does not exist: create it, or set content.s3_bucket",
-    "AccessDenied": "access denied: the credentials need Get, Put, Delete and ListBucket",
-    "InvalidAccessKeyId": "the access key is not known there: check the credentials",
-    "SignatureDoesNotMatch": "the secret key does not fit the access key: check the credentials",
-    "NoCredentialsError": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a "
-    "profile, or a role",
-}
 
 
 class S3Content:
@@ -176,7 +152,7 @@ class S3Content:
             try:
                 response = self._client().get_object(Bucket=self._bucket, Key=name)
             except ClientError as error:
-                if _code(error) in ("NoSuchKey", "404"):
+                if s3_code(error) in ("NoSuchKey", "404"):
                     return None
                 raise
             try:
@@ -205,56 +181,6 @@ class S3Content:
 
     def _our_errors(self) -> AbstractContextManager[None]:
         return s3_errors(self._where)
-
-
-def s3_client(settings: ContentSettings) -> Any:
-    """
-    A boto3 client with the endpoint, region and limits of the settings; not yet connected.
-
-    Raises:
-        ConfigError: endpoint, region or profile cannot be used.
-    """
-    checksums = "when_supported" if settings.s3_checksums else "when_required"
-    try:
-        return boto3.session.Session().client(
-            "s3",
-            endpoint_url=settings.s3_endpoint or None,
-            region_name=settings.s3_region or None,
-            config=Config(
-                connect_timeout=settings.s3_connect_timeout_s,
-                read_timeout=settings.s3_read_timeout_s,
-                retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
-                # Those of `put_many`, and the connections of threads that read at the same time.
-                max_pool_connections=settings.s3_parallel + 24,
-                request_checksum_calculation=checksums,
-                response_checksum_validation=checksums,
-                # Host names made of bucket names need DNS, which self-hosted servers often lack.
-                s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
-            ),
-        )
-    except (BotoCoreError, ValueError) as error:
-        raise ConfigError(f"content.s3_endpoint, content.s3_region: {error}") from error
-
-
-@contextmanager
-def s3_errors(where: str) -> Iterator[None]:
-    """Convert the errors of boto3 to ContentUnavailable, with a remedy if one is known."""
-    try:
-        yield
-    except FOREIGN as error:
-        code = type(error).__name__
-        if isinstance(error, ClientError):
-            code = str(error.response.get("Error", {}).get("Code"))
-        message = str(error)[:300]
-        remedy = next((text for name, text in REMEDIES.items() if name in (code, message)), None)
-        raise ContentUnavailable(where, f"{remedy} ({message})" if remedy else message) from error
-
-
-def _code(error: BaseException) -> str:
-    """S3's own name for an error it answered; else the class."""
-    if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code"))
-    return type(error).__name__
 
 
 def _described(meta: Mapping[str, str]) -> str | None:

@@ -88,7 +88,7 @@ def place(request, tmp_path):
     settings = CrawlLogSettings(engine="s3", s3_bucket=content.s3_bucket)
 
     def read():
-        from aragog.urlstore.content.s3 import s3_client
+        from aragog.urlstore.s3_connection import s3_client
 
         client, objects = s3_client(content), {}
         listed = client.list_objects_v2(Bucket=content.s3_bucket, Prefix="crawl-log/")

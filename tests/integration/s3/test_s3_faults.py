@@ -12,7 +12,8 @@ import pytest
 import urllib3
 
 from aragog.errors import ContentUnavailable, CorruptContent
-from aragog.urlstore.content.s3 import FOREIGN, S3Content
+from aragog.urlstore.content.s3 import S3Content
+from aragog.urlstore.s3_connection import FOREIGN
 
 pytestmark = pytest.mark.s3
 
