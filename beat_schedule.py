@@ -9,7 +9,7 @@ keeps a queue without workers from filling with stale messages.
 
 from typing import Any
 
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 from aragog.short_names import share
 from aragog.tasks.routes import (
     COMPACT_LINKS,
@@ -34,5 +34,5 @@ beat_schedule = {
     "compact the link journal into inlinks": _entry(COMPACT_LINKS, 3.0, 30),
     "free what nobody waits for": _entry(SWEEP, 60.0, 300),
 }
-if load_settings().crawl_log.engine != "off":
+if process_settings().crawl_log.engine != "off":
     beat_schedule["write the crawl log"] = _entry(CRAWL_LOG, 30.0, 60)

@@ -11,13 +11,13 @@ from typing import Any
 
 from aragog.beat_schedule import beat_schedule  # noqa: F401 - a setting of Celery
 from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 from aragog.short_names import share
 from aragog.tasks.routes import QUEUE_OF
 
 share(__name__)
 
-_broker = load_settings().resolved().broker
+_broker = process_settings().resolved().broker
 _of_broker = celery_settings(_broker.url, _broker.shards, _broker.claim_timeout_s)
 
 broker_url = _of_broker["broker_url"]

@@ -17,6 +17,11 @@ current folder; the environment wins over the file. `fetch.user_agent` is `user_
 section `[fetch]` of the file, and `ARAGOG_FETCH__USER_AGENT` in the environment; lists are
 separated by commas there, and tables are `name=value` pairs. All problems are reported
 together, and nothing starts with an unknown key, a wrong type or an invalid value.
+
+While a system runs in the data folder, commands, `Aragog()` and `open_client()` in Python, and
+workers, Flower and servers that are started by hand use the settings of that system, and name those
+that were given to them and differ. Of their own, `logs`, `serving` and `workers` count. Settings
+that are passed in Python (`Aragog(settings)`) are used as they are.
 """
 
 

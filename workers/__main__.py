@@ -20,7 +20,7 @@ from celery.bin.base import CLIContext
 from aragog.errors import ConfigError
 from aragog.extras import require
 from aragog.logs import configure
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
 from aragog.workers.niceness import be_nice
 from aragog.workers.roles import ROLES, sized
@@ -34,7 +34,7 @@ def main() -> int:
     if name == "beat":
         from celery.bin.beat import beat  # noqa: PLC0415 - workers do without
 
-        return _run(beat, ["--loglevel", load_settings().logs.level, *options])
+        return _run(beat, ["--loglevel", process_settings().logs.level, *options])
     if name == "flower":
         from flower.command import flower  # noqa: PLC0415 - only in Flower's process
 
@@ -59,7 +59,7 @@ def _work(role: str, options: list[str]) -> int:
     from aragog.workers.preload import preload  # noqa: PLC0415
 
     preload()
-    settings = load_settings()
+    settings = process_settings()
     sized_role = sized(role, settings.workers)
     be_nice(sized_role.niceness)
     level = ["--loglevel", settings.logs.level]
@@ -67,7 +67,7 @@ def _work(role: str, options: list[str]) -> int:
 
 
 def _run(command: click.Command, options: list[str]) -> int:
-    logs = load_settings().logs
+    logs = process_settings().logs
     quiet = logs.format == "json"  # the banner is not JSON
     if quiet:
         configure(logs)  # Celery warns before it sets up its own handlers

@@ -29,7 +29,7 @@ from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
 from aragog.pipeline.routing import CelerySender, Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 from aragog.stages.page_limits import make_expendable
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.workers.beat_log import BeatErrors
@@ -41,7 +41,7 @@ def _exit_with(error: ConfigError) -> None:
 
 # A process with invalid settings must stop before it takes a job, and state the reason clearly.
 try:
-    load_settings()
+    process_settings()
 except ConfigError as error:
     _exit_with(error)
 
@@ -50,7 +50,7 @@ def _check_files(**_: Any) -> None:
     from aragog.bootstrap.redis_services import overrides_of  # noqa: PLC0415 - not for producers
     from aragog.bootstrap.store_claims import store_conflict  # noqa: PLC0415 - not for producers
 
-    settings = load_settings()
+    settings = process_settings()
     try:
         if settings.pipeline.extractors:
             from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
@@ -76,7 +76,7 @@ def _hold_back_fetches(**_: Any) -> None:
     """Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure"."""
     from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
 
-    gates.put(Destination.FETCH.queue, fetch_gate(load_settings()))
+    gates.put(Destination.FETCH.queue, fetch_gate(process_settings()))
 
 
 worker_init.connect(_hold_back_fetches, weak=False)
@@ -88,14 +88,14 @@ def _release_urls(**_: Any) -> None:
     from aragog.stages.release import Releasing  # noqa: PLC0415 - see above
 
     if Destination.FETCH.queue in app.amqp.queues.consume_from:
-        Releasing(connect_release(load_settings(), CelerySender(app)).run).start()
+        Releasing(connect_release(process_settings(), CelerySender(app)).run).start()
 
 
 worker_ready.connect(_release_urls, weak=False)
 
 
 def _format_logs(logger: logging.Logger, **_: Any) -> None:
-    format_handlers(logger, load_settings().logs)
+    format_handlers(logger, process_settings().logs)
 
 
 after_setup_logger.connect(_format_logs, weak=False)

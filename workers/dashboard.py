@@ -10,14 +10,14 @@ from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
 from aragog.dashboard import flower
 from aragog.errors import InvalidUrl
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueStatus
 from aragog.urls import normalize
 
 
 def install() -> None:
     """Add the pages to Flower; call this before Flower starts."""
-    settings = load_settings()
+    settings = process_settings()
     serving = settings.serving
     producer = cache(lambda: Aragog(settings))
     parts = components(settings)

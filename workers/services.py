@@ -17,7 +17,7 @@ from aragog.bootstrap.stages import connect
 from aragog.pipeline.metric_totals import MetricShipper
 from aragog.pipeline.outages import OUTAGES
 from aragog.pipeline.routing import CelerySender, OutgoingMessage
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 from aragog.stages.pipeline import Pipeline
 from aragog.workers.app import app
 
@@ -39,7 +39,7 @@ def pipeline() -> Pipeline:
             current = _connected.get(os.getpid())
             if current is None:
                 _connected.clear()  # the parent's connections: a child neither uses nor closes them
-                settings = load_settings()
+                settings = process_settings()
                 current = connect(settings, CelerySender(app))
                 OUTAGES.board = outage_board(settings)
                 atexit.register(MetricShipper(metric_totals(settings).add).start().close)

@@ -32,7 +32,8 @@ from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.url_batches import UrlBatches
-from aragog.settings import ServingSettings, Settings, load_settings
+from aragog.settings import ServingSettings, Settings
+from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
 
 
@@ -145,9 +146,10 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     Its deadline ends retries, but not a call that has reached the store (`Client`).
 
     Args:
-        settings: None means `load_settings()`.
+        settings: None: those of the system that runs in the data folder; without one, the file
+            and the environment (`process_settings`).
     """
-    settings = settings or load_settings()
+    settings = settings or process_settings()
     with (
         closing(url_store(settings)) as store,
         Aragog(settings) as producer,

@@ -31,7 +31,8 @@ from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
-from aragog.settings import Settings, load_settings, settings_file
+from aragog.settings import Settings, settings_file
+from aragog.settings.in_use import process_settings
 from aragog.stages.waiting_line import URGENT
 from aragog.urlstore.store import UrlStore
 
@@ -69,7 +70,7 @@ def overrides_of(settings: Settings) -> Overrides:
         blocked_hosts=BlockedHosts(
             politeness.blocked_hosts,
             file=settings_file(),
-            read=lambda: load_settings().politeness.blocked_hosts,
+            read=lambda: process_settings().politeness.blocked_hosts,
         ),
         live=LiveOverrides(reveal(shared.url), shared.prefix),
     )

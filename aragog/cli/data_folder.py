@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from aragog.settings import Settings
-from aragog.standalone.running_system import SettingsInUse, settings_in_use
+from aragog.settings.in_use import SettingsInUse, settings_in_use
 from aragog.terminal import echo, verbosity
 
 _REPORTED = "aragog.differing_settings_reported"
@@ -31,13 +31,4 @@ def _report(in_use: SettingsInUse) -> None:
     reported = context.find_root().meta if context else {}
     if _REPORTED not in reported:
         reported[_REPORTED] = True
-        echo(f"aragog: {difference(in_use)}", err=True)
-
-
-def difference(in_use: SettingsInUse) -> str:
-    """Which settings were given to this command and do not count, and how to make them count."""
-    where, names = in_use.settings.data_dir, ", ".join(in_use.differing)
-    return (
-        f"aragog runs in {where} (process {in_use.running}) with other values of {names}, which "
-        "this command uses as well; restart aragog to apply yours"
-    )
+        echo(f"aragog: {in_use.difference('this command')}", err=True)

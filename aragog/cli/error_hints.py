@@ -15,7 +15,7 @@ from aragog.errors import (
     TransientError,
 )
 from aragog.settings import Settings
-from aragog.standalone.running_system import running_pid
+from aragog.settings.in_use import running_pid
 
 
 def remedy(error: AragogError) -> str | None:

@@ -33,10 +33,10 @@ from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.settings import Settings, load_settings
+from aragog.settings.in_use import running_pid
 from aragog.stages.enqueue import CHUNK, EnqueueResult, EnqueueStatus
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
-from aragog.standalone.running_system import running_pid
 from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore

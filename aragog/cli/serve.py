@@ -33,7 +33,8 @@ from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.logs import configure
 from aragog.pipeline.metric_totals import MetricShipper
-from aragog.settings import LogSettings, Settings, load_settings
+from aragog.settings import LogSettings, Settings
+from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.urlstore.store import UrlStore
@@ -44,7 +45,7 @@ from aragog.urlstore.store import UrlStore
 @click.option("--thrift-fd", type=int, hidden=True, help="The same for Thrift.")
 def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     """Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM."""
-    settings = load_settings()
+    settings = process_settings()
     _configure_logs(settings.logs)
     if fd is not None:
         thrift = None if thrift_fd is None else socket.socket(fileno=thrift_fd)

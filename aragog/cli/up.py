@@ -19,8 +19,9 @@ from rich.console import Console
 from aragog.errors import ConfigError
 from aragog.extras import has, install_command
 from aragog.settings import Settings, load_settings
+from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
-from aragog.standalone.running_system import is_ready, running_pid, stop_running
+from aragog.standalone.running_system import is_ready, stop_running
 from aragog.standalone.supervisor import Supervisor
 from aragog.terminal import SafeConsole, echo, note, warn
 

@@ -3,7 +3,7 @@ The producer: enqueue URLs, one or ten million, and get the status of each one.
 
     from aragog.client import Aragog
 
-    aragog = Aragog()                       # aragog.toml and the environment
+    aragog = Aragog()                       # see docs/settings.md
     for result in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
         print(result.input, result.status, result.reason)
 
@@ -33,7 +33,8 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.settings import BrokerSettings, Settings, load_settings
+from aragog.settings import BrokerSettings, Settings
+from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer, EnqueueResult
 from aragog.stages.watches import WatchBatch
 from aragog.urls import normalize
@@ -72,11 +73,12 @@ class Aragog:
     A producer's connection. Safe to use from many threads; create a new one after a fork.
 
     Args:
-        settings: None means `load_settings()`.
+        settings: None: those of the system that runs in the data folder; without one, the
+            file and the environment (`process_settings`).
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
-        self._settings = (settings or load_settings()).resolved()
+        self._settings = (settings or process_settings()).resolved()
         take_up_site_rules(self._settings)
         broker, shared = self._settings.broker, self._settings.redis
         nodes = RedisNodes.connect((shared.url, *shared.nodes), connect)

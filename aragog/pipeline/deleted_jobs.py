@@ -18,7 +18,7 @@ from aragog.pipeline.fetch_messages import urls_in
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.settings import load_settings
+from aragog.settings.in_use import process_settings
 
 
 def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
@@ -37,7 +37,7 @@ def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
     Raises:
         BrokerUnavailable: Redis does not answer.
     """
-    settings = load_settings().resolved()
+    settings = process_settings().resolved()
     shared = settings.redis
     with closing(RedisNodes.connect((shared.url, *shared.nodes), connect)) as nodes:
         InFlightSet(nodes, prefix=shared.prefix).clear(urls_named(jobs))

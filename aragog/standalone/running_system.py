@@ -1,54 +1,29 @@
 """
-The system that runs in a data folder, for other processes: find it, stop it, read its settings.
+The system that runs in a data folder, for other processes: whether it is ready, and how to stop it.
 
-A system is often started with variables that another terminal does not have; the demo always is.
-A command with other settings would contradict it: another rate, another agent in robots.txt,
-another store. So the supervisor records its settings in `run/settings.json`, and commands read
-them for as long as it runs. The file contains passwords if the settings do. It is readable only by
-its owner, as is its folder.
+It records its settings for them, which `aragog.settings.in_use` reads.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import fcntl
 import os
 import signal
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from aragog.errors import ConfigError
-from aragog.settings import (
-    Settings,
-    load_settings,
-    names_set,
-    plain,
-    settings_file,
-    settings_of,
-)
+from aragog.settings import Settings, plain, settings_file
+from aragog.settings.in_use import RECORD, held, running_pid, with_absolute_paths
 from aragog.standalone.processes import create_private
 
 READY = "ready"
-# Running processes read it again after a change of their settings file.
-RELOADED = "politeness.blocked_hosts"
-RECORD = "settings.json"
-"""A file of `run` that the supervisor writes before it starts the first process."""
-
-
-def running_pid(run_dir: Path) -> int | None:
-    """The process id of the supervisor that holds the lock of `run_dir`; None if there is none."""
-    pid, _ = _held(run_dir)
-    return pid
 
 
 def is_ready(run_dir: Path) -> bool:
     """Whether a supervisor holds the lock of `run_dir` and has started everything."""
-    return _held(run_dir)[1] == READY
+    return held(run_dir)[1] == READY
 
 
 def running_for_s(run_dir: Path) -> float | None:
@@ -59,19 +34,6 @@ def running_for_s(run_dir: Path) -> float | None:
         return max(0.0, time.time() - (run_dir / RECORD).stat().st_mtime)
     except OSError:
         return 0.0  # it has not come so far
-
-
-def _held(run_dir: Path) -> tuple[int | None, str]:
-    try:
-        with (run_dir / "lock").open("r+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                pid, _, state = lock.read().partition(" ")
-                return int(pid) or None, state.strip()
-    except (OSError, ValueError):
-        pass
-    return None, ""
 
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
@@ -98,18 +60,6 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsInUse:
-    """The settings that hold in a data folder, and whose they are."""
-
-    settings: Settings
-    """Of the running system; without one, this process's own."""
-    running: int | None = None
-    """The process id of the running system; None if there is none, or it recorded no settings."""
-    differing: tuple[str, ...] = ()
-    """Settings that this process's file or environment gives, and that differ from `settings`."""
-
-
 def record_settings(settings: Settings) -> None:
     """
     Record the settings of the system that this process runs.
@@ -122,7 +72,7 @@ def record_settings(settings: Settings) -> None:
     record = {
         "process": os.getpid(),
         "settings_file": str(file) if file else None,
-        "settings": plain(_absolute(settings)),
+        "settings": plain(with_absolute_paths(settings)),
     }
     new = path.with_suffix(".new")
     try:
@@ -134,66 +84,3 @@ def record_settings(settings: Settings) -> None:
             f"data_dir: {path} cannot be written ({error.strerror}); "
             "set ARAGOG_DATA_DIR to a folder that can"
         ) from error
-
-
-def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
-    """
-    The settings that hold in the data folder of this process's own settings.
-
-    Args:
-        environ: None: `os.environ`.
-
-    Raises:
-        ConfigError: this process's own settings, or those of the running system, are invalid.
-    """
-    own = load_settings(environ=environ)
-    run_dir = own.data_dir.absolute() / "run"
-    pid = running_pid(run_dir)
-    record = _read(run_dir / RECORD, pid) if pid else None
-    if record is None:
-        return SettingsInUse(own)
-    running, own = settings_of(record["settings"]), _absolute(own)
-    given = names_set(environ=environ)
-    file = settings_file(environ)
-    if record["settings_file"] == (str(file) if file else None) and RELOADED in given:
-        running = _with_value(running, RELOADED, _value(own, RELOADED))
-    differing = [name for name in given if _value(own, name) != _value(running, name)]
-    return SettingsInUse(running, pid, tuple(differing))
-
-
-def _read(path: Path, pid: int) -> dict[str, Any] | None:
-    """The record of the process with this id; None if it made none."""
-    try:
-        record = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    return record if isinstance(record, dict) and record.get("process") == pid else None
-
-
-def _absolute(settings: Settings) -> Settings:
-    """The settings with absolute paths, for commands that run in other folders."""
-    return _with_absolute_paths(settings)  # type: ignore[no-any-return]
-
-
-def _with_absolute_paths(section: Any) -> Any:
-    changed: dict[str, Any] = {}
-    for field in dataclasses.fields(section):
-        value = getattr(section, field.name)
-        if isinstance(value, Path):
-            changed[field.name] = value.absolute()
-        elif dataclasses.is_dataclass(value):
-            changed[field.name] = _with_absolute_paths(value)
-    return dataclasses.replace(section, **changed)
-
-
-def _value(settings: Settings, name: str) -> Any:
-    value: Any = settings
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
-
-
-def _with_value(settings: Settings, name: str, value: Any) -> Settings:
-    section, key = name.split(".")
-    changed = dataclasses.replace(getattr(settings, section), **{key: value})
-    return dataclasses.replace(settings, **{section: changed})

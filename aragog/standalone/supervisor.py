@@ -30,17 +30,27 @@ from typing import IO
 
 from aragog.errors import ConfigError
 from aragog.settings import LogSettings
+from aragog.settings.in_use import running_pid
 from aragog.standalone import leftovers
 from aragog.standalone.cleanup import Cleanup
 from aragog.standalone.fork_server import ForkServer
 from aragog.standalone.log_rotation import rotate_all
-from aragog.standalone.processes import Process, create_private, die_with_parent, reap_group, spawn
-from aragog.standalone.running_system import READY, running_pid
+from aragog.standalone.processes import (
+    POLL_S,
+    Process,
+    create_private,
+    die_with_parent,
+    reap_group,
+    spawn,
+)
+from aragog.standalone.running_system import READY
 
 # A child that lived this long had started well, so its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
 CHILDREN = "children"
+# A process that looks whether a system runs here holds the lock for some microseconds.
+LOCK_ATTEMPTS = 5
 # A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
 # No other user may read what the children write: pages, jobs, webhooks' secrets, logs.
@@ -111,14 +121,12 @@ class Supervisor:
             lock = open(  # noqa: SIM115 - held for as long as the supervisor lives
                 self._run_dir / "lock", "r+b", buffering=0, opener=create_private
             )
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        if not _locked(lock):
             lock.close()
             raise ConfigError(
                 f"data_dir: aragog runs in {self._run_dir.parent} already (process "
                 f"{running_pid(self._run_dir)}); `aragog down` stops it"
-            ) from error
+            )
         self._lock = lock
         self._record_state("starting")
         leftovers.end(self._run_dir / CHILDREN)
@@ -261,6 +269,16 @@ def _wait(child: Child) -> None:
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
     child.process = None
+
+
+def _locked(lock: IO[bytes]) -> bool:
+    """Take the lock of a data folder; False: a supervisor has it."""
+    for _ in range(LOCK_ATTEMPTS):
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(POLL_S)
+    return False
 
 
 @contextlib.contextmanager

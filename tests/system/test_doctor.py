@@ -22,8 +22,9 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
+from aragog.settings.in_use import SettingsInUse
 from aragog.standalone.redis_server import RedisServer
-from aragog.standalone.running_system import SettingsInUse, record_settings
+from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Supervisor
 from tests.support.cases import cases
 from tests.support.standalone import free_port

@@ -8,8 +8,9 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.errors import StoreUnavailable
 from aragog.settings import Settings, StoreSettings
+from aragog.settings.in_use import running_pid
 from aragog.standalone import leftovers
-from aragog.standalone.running_system import is_ready, running_pid
+from aragog.standalone.running_system import is_ready
 from aragog.standalone.supervisor import CHILDREN, Child, Supervisor
 from tests.support.waiting import wait_until
 

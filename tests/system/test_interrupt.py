@@ -13,7 +13,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.settings import load_settings
-from aragog.standalone.running_system import running_pid
+from aragog.settings.in_use import running_pid
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 

@@ -19,8 +19,8 @@ from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.settings import Settings, load_settings
+from aragog.settings.in_use import running_pid
 from aragog.standalone import leftovers
-from aragog.standalone.running_system import running_pid
 from tests.support.documented import agrees, examples
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until

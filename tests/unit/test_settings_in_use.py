@@ -1,11 +1,17 @@
-"""Commands of a data folder use the settings of the system that runs there."""
+"""Processes of a data folder use the settings of the system that runs there."""
 
+import logging
+import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
+from aragog.client import Aragog
 from aragog.settings import load_settings, plain, settings_of
-from aragog.standalone.running_system import record_settings, settings_in_use
+from aragog.settings.in_use import process_settings, settings_in_use
+from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Supervisor
 
 
@@ -107,3 +113,48 @@ def test_settings_as_a_table_are_read_back_as_they_were(tmp_path):
 
     assert settings_of(plain(settings)) == settings
     assert settings_of({}) == settings_of(plain(settings_of({})))
+
+
+def test_a_producer_uses_the_settings_of_the_running_system(started, tmp_path, monkeypatch, caplog):
+    """It used its own: its URLs went to another Redis, in silence."""
+    started(REDIS__PREFIX="theirs", POLITENESS__QPS="5")
+    for name, value in environ(tmp_path, POLITENESS__QPS="7").items():
+        monkeypatch.setenv(name, value)
+
+    with Aragog() as first, Aragog() as second:
+        used = [each._settings for each in (first, second)]
+
+    assert [settings.redis.prefix for settings in used] == ["theirs", "theirs"]
+    (warning,) = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert f"runs in {tmp_path} (process {os.getpid()}) with other values of politeness.qps, " in (
+        warning.getMessage()
+    )
+
+
+def test_settings_of_a_process_alone_are_its_own(started, tmp_path, monkeypatch, caplog):
+    started(LOGS__LEVEL="WARNING", FETCH__USER_AGENT="examplebot")
+    for name, value in environ(tmp_path, LOGS__LEVEL="DEBUG", SERVING__HTTP_PORT="9001").items():
+        monkeypatch.setenv(name, value)
+
+    settings = process_settings()
+
+    assert settings.logs.level == "DEBUG"
+    assert settings.serving.http_port == 9001
+    assert settings.fetch.user_agent == "examplebot"
+    assert not caplog.records
+
+
+def test_a_worker_by_hand_uses_the_settings_of_the_running_system(started, tmp_path):
+    started(BROKER__URL="redis://127.0.0.1:7777/3", REDIS__URL="redis://127.0.0.1:7777/3")
+    code = "from aragog.workers.app import app; print(app.conf.broker_url)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environ(tmp_path, FETCH__USER_AGENT="mine")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "127.0.0.1:7777/3" in done.stdout
+    assert "other values of fetch.user_agent, which this process uses as well" in done.stderr

@@ -12,7 +12,7 @@ import redis
 from aragog.cli.doctor import configuration, data, servers
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.errors import AragogError
-from aragog.standalone.running_system import settings_in_use
+from aragog.settings.in_use import settings_in_use
 from aragog.terminal import SafeConsole, echo_json
 
 CHECKS: tuple[Check, ...] = (

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from aragog.api.auth.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
-from aragog.cli.data_folder import difference
 from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
@@ -29,7 +28,7 @@ def check_settings(system: CheckedSystem) -> Iterator[Finding]:
     """Report whose settings are checked, and those that were given here and do not count."""
     in_use = system.in_use
     if in_use.differing:
-        yield Finding("settings", ok=False, text=difference(in_use))
+        yield Finding("settings", ok=False, text=in_use.difference("this command"))
     elif in_use.running:
         text = f"those of the system that runs in {in_use.settings.data_dir}, {in_use.running}"
         yield Finding("settings", ok=True, text=text)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from aragog.settings import Settings
-from aragog.standalone.running_system import SettingsInUse, running_for_s, running_pid
+from aragog.settings.in_use import SettingsInUse, running_pid
+from aragog.standalone.running_system import running_for_s
 
 T = TypeVar("T")
 
