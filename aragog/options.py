@@ -48,6 +48,7 @@ class Option:
         http, thrift: its name there; None: that of the field.
         cli: its text on the command line; None: `text`.
         is_url: a client normalizes it, or each of the list, before it sends it.
+        by_format: values of fields: in JSON they follow the declared formats of their names.
     """
 
     text: str
@@ -63,6 +64,7 @@ class Option:
     thrift: str | None = None
     cli: str | None = None
     is_url: bool = False
+    by_format: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

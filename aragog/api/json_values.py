@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cache
 from typing import Annotated, Any
 
-from aragog.api.values import PageLink, PageRecord, PastValue
+from aragog.api.values import BUILT_IN, PageLink, PageRecord, PastValue
 from aragog.errors import BadInput
 from aragog.options import OptionField, option_fields
 from aragog.urlstore.feed import Change
@@ -43,10 +43,16 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
             return {name: to_json(part, formats) for name, part in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = option_fields(type(value))
-        return {field.http: to_json(getattr(value, field.name), formats) for field in fields}
+        return {field.http: _member(field, getattr(value, field.name), formats) for field in fields}
     if isinstance(value, list | tuple):
         return [to_json(part, formats) for part in value]
     return value
+
+
+def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
+    if field.option.by_format:
+        return {name: formats.to_json(name, data) for name, data in value.items()}
+    return to_json(value, formats)
 
 
 def record_json(record: PageRecord, formats: FieldFormats) -> dict[str, Any]:
@@ -84,7 +90,7 @@ def change_json(change: Change, read: Callable[[str, bytes], Any]) -> dict[str, 
     }
 
 
-def request_of(kind: type, members: Mapping[str, Any]) -> Any:
+def request_of(kind: type, members: Mapping[str, Any], formats: FieldFormats = BUILT_IN) -> Any:
     """
     The request of its members.
 
@@ -98,7 +104,10 @@ def request_of(kind: type, members: Mapping[str, Any]) -> Any:
             if field.required:
                 raise BadInput(f"{field.http}: is required")
             continue
-        values[field.name] = _of_request(field.kind, raw, field.http)
+        if field.option.by_format and isinstance(raw, Mapping):
+            values[field.name] = _values(raw, formats)
+        else:
+            values[field.name] = _of_request(field.kind, raw, field.http)
     return kind(**values)
 
 
@@ -213,13 +222,19 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 def _object(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
     values = {
-        field.name: answer_of(_hints(kind)[field.name], raw[field.http], formats)
+        field.name: _values(raw[field.http], formats)
+        if field.option.by_format
+        else answer_of(_hints(kind)[field.name], raw[field.http], formats)
         for field in option_fields(kind)
         if field.http in raw and not (kind is PageLink and field.name == "rel")
     }
     if kind is PageLink:
         values["rel"] = " ".join(raw.get("rel", ()))
     return kind(**values)
+
+
+def _values(raw: Mapping[str, Any], formats: FieldFormats) -> dict[str, bytes]:
+    return {name: formats.from_json(name, value) for name, value in raw.items()}
 
 
 def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True) -> PageRecord:

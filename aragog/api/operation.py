@@ -48,6 +48,16 @@ Enqueue = Callable[..., Iterable[EnqueueResult]]
 """`aragog.client.Aragog.enqueue`."""
 
 
+class TakedownsChanged(Protocol):
+    """Tells the rest of the system that the takedowns changed."""
+
+    def __call__(self, *, purge: bool) -> object: ...
+
+
+def unshared(*, purge: bool) -> None:
+    """There is no other part to tell."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """
@@ -61,7 +71,8 @@ class Parts:
         fetching: fetches for callers who wait.
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
-        taken_down: called after each change of the takedowns, to share them with producers.
+        takedowns_changed: called after each change of the takedowns, to tell producers, and with
+            `purge` to remove what Redis and the broker hold of what was taken down.
     """
 
     store: UrlStore
@@ -71,7 +82,7 @@ class Parts:
     fetching: Fetching | None = None
     batches: Batches | None = None
     jobs: Jobs | None = None
-    taken_down: Callable[[], None] = lambda: None
+    takedowns_changed: TakedownsChanged = unshared
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +91,7 @@ class Caller:
 
     parts: Parts
     token: str | None = None
-    """The name of the token; None: none is required."""
-    scopes: tuple[str, ...] = ()
+    """The name of the token, a `Token` behind a server; None: none is required."""
 
     @property
     def store(self) -> UrlStore:

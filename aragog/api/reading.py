@@ -14,7 +14,9 @@ from aragog.api.values import (
     MOST_ITEMS,
     MOST_NAME_BYTES,
     ContentPart,
+    Cursor,
     Fields,
+    Limit,
     LinkPage,
     PageLink,
     PageRecord,
@@ -37,10 +39,6 @@ NOW = "now"
 """The cursor of the feed's current end."""
 
 _RECORD = tuple(field.name for field in fields(Record))
-Limit = Annotated[
-    int, Option("How many at most; up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
-]
-Cursor = Annotated[str | None, Option("Continues a list: the cursor of the answer before.")]
 
 
 @dataclass(frozen=True, slots=True)

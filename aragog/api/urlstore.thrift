@@ -1,7 +1,7 @@
 /**
- * The services of aragog for programs in any language: UrlStore, Fetcher and PinLater.
+ * The services of aragog for programs in any language: UrlStore, Fetcher, PinLater and Zen.
  *
- * Protocol: binary, strict, in frames (TFramedTransport). One port serves all three services
+ * Protocol: binary, strict, in frames (TFramedTransport). One port serves all services
  * through TMultiplexedProtocol, under their names below. A client without multiplexing reaches
  * UrlStore. A connection handles one call at a time, in the order of its frames; further frames
  * wait. A request frame holds at most `serving.max_body_bytes` (4 MiB unless configured), a reply
@@ -242,6 +242,39 @@ struct ChangePage {
   2: optional string cursor
 }
 
+/** What to take down: one of the three. */
+struct TakedownOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** A page with its aliases; of an alias on another host only the alias. */
+  2: optional string url
+  /** All URLs of a host, on all its ports. */
+  3: optional string host
+  /** All URLs of a domain, and of the hosts below it. */
+  4: optional string domain
+}
+
+struct TakedownEntry {
+  /** host, domain or url. */
+  1: string kind
+  2: string name
+}
+
+struct TakedownPage {
+  1: list<TakedownEntry> takedowns
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+struct TokenView {
+  /** Absent: the server requires no tokens. */
+  1: optional string name
+  /** read, write, admin; admin includes the others. */
+  2: list<string> scopes
+  /** Requests per second, over all processes of the server; absent: unlimited. */
+  3: optional double rate
+}
+
 /** Calls that every service has. */
 service Session {
   /** Returns at once. */
@@ -361,6 +394,36 @@ service UrlStore extends Session {
    * be empty although there is more after its cursor.
    */
   ChangePage changes(1: ChangesOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Delete a URL, or all of a host or domain, and refuse them from now on; returns how many URLs
+   * lost data. Scope admin. It continues after its deadline, and may be repeated until it answers.
+   */
+  i64 takeDown(1: TakedownOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Accept a URL, host or domain again; deleted data does not come back. False: the host or domain
+   * was not taken down. Scope admin.
+   */
+  bool liftTakedown(1: TakedownOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Everything that was taken down; `limit` and `cursor` as in `outlinks`. Scope admin. */
+  TakedownPage takedowns(1: i32 limit, 2: string cursor, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** What the token of this connection may do; any token may ask. */
+  TokenView tokenView(1: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -658,4 +721,108 @@ service PinLater extends Session {
   list<bool> extend(1: string queue, 2: list<JobClaim> claims, 3: i64 claim_ms, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+}
+
+struct GraphNode {
+  /** Its id: 32 hexadecimal digits. */
+  1: string node
+  2: map<string, binary> properties
+}
+
+struct NodePage {
+  1: list<string> nodes
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+/** An edge, seen from one of its ends. */
+struct GraphEdge {
+  /** The id of the node at the other end. */
+  1: string node
+  2: i64 score
+  3: map<string, binary> properties
+}
+
+struct EdgePage {
+  1: list<GraphEdge> edges
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+struct PutEdgeOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Sorts the edges of a node. Default: 0. */
+  2: optional i64 score
+  3: optional map<string, binary> properties
+}
+
+struct RemoveEdgeOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Of the edge. Default: 0. */
+  2: optional i64 score
+}
+
+struct EdgesOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** The highest score first; no effect on type 0. Default: false. */
+  2: optional bool reverse
+}
+
+/**
+ * The graph under the store. A node is named by its id, 32 hexadecimal digits, or by a URL, for the
+ * node of its page. Properties of pages are fields, which only UrlStore writes. Edge types below 16
+ * are the store's: 0 links of pages, 1 aliases, 2 watches. Reads require scope read, writes scope
+ * write.
+ */
+service Zen extends Session {
+  /** The properties of a node, up to 1,000 names; none given: all. NotFound: there is no node. */
+  GraphNode getNode(1: string node, 2: list<string> properties, 3: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Set up to 1,000 properties of an application's node, which is created if it is missing. */
+  void putNode(1: string node, 2: map<string, binary> properties, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Remove an application's node with its edges in both directions. */
+  void removeNode(1: string node, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** The nodes that have a value of a property in `store.indexed`; `limit` and `cursor` as in `outlinks`. */
+  NodePage lookup(1: string name, 2: binary value, 3: i32 limit, 4: string cursor, 5: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Set an edge of a type from 16 to 65,535; those that differ in their score are different edges. */
+  void putEdge(1: string node, 2: i32 type, 3: string other, 4: PutEdgeOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Remove an edge of a type from 16 to 65,535; does nothing if there is none. */
+  void removeEdge(1: string node, 2: i32 type, 3: string other, 4: RemoveEdgeOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Edges of a node by score; `direction` is out or in. Those of type 0 have url, text and rel. */
+  EdgePage edges(1: string node, 2: i32 type, 3: string direction, 4: i32 limit, 5: string cursor, 6: EdgesOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** How many edges of a type a node has; read from counts for type 0, by a scan for others. */
+  i64 countEdges(1: string node, 2: i32 type, 3: string direction, 4: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 }

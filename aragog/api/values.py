@@ -24,6 +24,11 @@ Fields = Annotated[
            most_bytes=MOST_NAME_BYTES),
 ]  # fmt: skip
 
+Limit = Annotated[
+    int, Option("How many at most; up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
+]
+Cursor = Annotated[str | None, Option("Continues a list: the cursor of the answer before.")]
+
 
 @dataclass(frozen=True, slots=True)
 class PageRecord(Record):

@@ -22,7 +22,7 @@ from aragog.api.fetching import Enqueue, Fetching
 from aragog.api.hedging import HedgedReads
 from aragog.api.jobs import Jobs
 from aragog.api.operation import Parts
-from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
+from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
@@ -163,6 +163,7 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            takedowns_changed=TakedownSharing(settings, store),
         )
         try:
             yield Client(DirectBackend(parts))

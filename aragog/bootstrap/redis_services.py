@@ -20,7 +20,7 @@ from aragog.pipeline.routing import CelerySender
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import claim_limit
-from aragog.pipeline.takedown import Purge
+from aragog.pipeline.takedown import Purge, Purged, SiteBlocks
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.lines import Lines
@@ -164,3 +164,35 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
         CelerySender(app),
         lambda drop: 0 if pinlater else dead_letters.drop(app, drop),
     )
+
+
+class TakedownSharing:
+    """
+    Tells the rest of the system that the takedowns of a store changed.
+
+    Args:
+        settings: of Redis and the broker.
+        store: whose takedowns they are.
+    """
+
+    def __init__(self, settings: Settings, store: UrlStore) -> None:
+        self._settings = settings
+        self._store = store
+
+    def __call__(self, *, purge: bool) -> Purged | None:
+        """
+        Copy the takedowns to Redis for producers; with `purge`, remove what Redis and brokers hold.
+
+        Raises:
+            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then the
+                sweep copies the takedowns, and messages are refused when they are processed.
+        """
+        resolved = self._settings.resolved()
+        with redis_client(resolved) as client:
+            blocks = SiteBlocks(client, prefix=resolved.redis.prefix)
+            blocks.replace(self._store.takedowns.listed())
+            done = takedown_purge(self._settings, self._store).run() if purge else None
+            if not self._settings.redis.url:
+                with redis_errors("the private Redis"):
+                    client.bgrewriteaof()
+        return done

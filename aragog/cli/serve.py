@@ -25,7 +25,7 @@ from aragog.api.http.services import Services
 from aragog.bootstrap.api import ThriftServices, batches, fetching, hedged_reads, job_queues
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.redis_services import metric_totals
+from aragog.bootstrap.redis_services import TakedownSharing, metric_totals
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
@@ -89,6 +89,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            takedowns_changed=TakedownSharing(settings, store),
             explain=lambda url: explain_url(url, parts).as_dict(),
             read=hedged.read if hedged else None,
             metrics=prometheus_client.generate_latest,

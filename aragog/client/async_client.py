@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from aragog.api import crawling, job_queues, reading, writing
+from aragog.api import administration, crawling, graph, job_queues, reading, writing
 from aragog.api.operation import Operation
 from aragog.client.store_client import Client, documented
 
@@ -65,6 +65,18 @@ class AsyncClient:
     ack_jobs = _awaits(job_queues.ack_jobs)
     nack_jobs = _awaits(job_queues.nack_jobs)
     extend_jobs = _awaits(job_queues.extend_jobs)
+    get_node = _awaits(graph.get_node)
+    put_node = _awaits(graph.put_node)
+    remove_node = _awaits(graph.remove_node)
+    lookup = _awaits(graph.lookup)
+    put_edge = _awaits(graph.put_edge)
+    remove_edge = _awaits(graph.remove_edge)
+    edges = _awaits(graph.edges)
+    count_edges = _awaits(graph.count_edges)
+    take_down = _awaits(administration.take_down)
+    lift_takedown = _awaits(administration.lift_takedown)
+    takedowns = _awaits(administration.takedowns)
+    token_view = _awaits(administration.token_view)
 
     async def content(self, url: str) -> bytes | None:
         """The page's content as it was fetched; None if there is none."""

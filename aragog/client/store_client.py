@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from aragog.api import crawling, job_queues, reading, writing
+from aragog.api import administration, crawling, graph, job_queues, reading, writing
 from aragog.api.operation import Operation
 from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TransientError
@@ -117,6 +117,18 @@ class Client(AbstractContextManager["Client"]):
     ack_jobs = _calls(job_queues.ack_jobs)
     nack_jobs = _calls(job_queues.nack_jobs)
     extend_jobs = _calls(job_queues.extend_jobs)
+    get_node = _calls(graph.get_node)
+    put_node = _calls(graph.put_node)
+    remove_node = _calls(graph.remove_node)
+    lookup = _calls(graph.lookup)
+    put_edge = _calls(graph.put_edge)
+    remove_edge = _calls(graph.remove_edge)
+    edges = _calls(graph.edges)
+    count_edges = _calls(graph.count_edges)
+    take_down = _calls(administration.take_down)
+    lift_takedown = _calls(administration.lift_takedown)
+    takedowns = _calls(administration.takedowns)
+    token_view = _calls(administration.token_view)
 
     def content(self, url: str) -> bytes | None:
         """The page's content as it was fetched; None if there is none."""
@@ -191,6 +203,6 @@ def _prepared(operation: Operation[Any, Any], request: Any) -> Any:
 def _plain(field: OptionField, value: Any) -> Any:
     if field.origin is Sequence and value is not None and not isinstance(value, list | tuple | str):
         value = list(value)
-    if not field.option.is_url:
+    if value is None or not field.option.is_url:
         return value
     return normalize(value) if isinstance(value, str) else [normalize(url) for url in value]

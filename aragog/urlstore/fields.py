@@ -145,6 +145,15 @@ class Fields:
             )
         return version
 
+    def check(self, fields: Mapping[str, bytes]) -> None:
+        """
+        Check that fields may have these names and values.
+
+        Raises:
+            InvalidField: a name or a value is not accepted.
+        """
+        self._rules.check(fields)
+
     def check_names(self, names: Iterable[str]) -> None:
         """
         Check that a field may have each of these names.

@@ -25,7 +25,7 @@ from thriftpy2.transport import TFramedTransport, TSocket
 from aragog.api.auth.field_writers import FieldWriters
 from aragog.api.jobs import Jobs
 from aragog.api.listener import tls_context
-from aragog.api.operation import Parts
+from aragog.api.operation import Parts, unshared
 from aragog.api.thrift.contract import FILE
 from aragog.api.thrift.listening import listen
 from aragog.api.thrift.server import ThriftServer
@@ -57,8 +57,7 @@ class Running:
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
-    batches: Any = None,
-    jobs: Any = None,     **options: Any,
+    batches: Any = None, jobs: Any = None, takedowns_changed: Any = unshared, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
@@ -67,6 +66,7 @@ def running(
     parts = Parts(
         store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,
         fetching=fetching, batches=batches, jobs=jobs or own_jobs,
+        takedowns_changed=takedowns_changed,
     )  # fmt: skip
     handlers = services(parts)
     if service is not None:
@@ -112,7 +112,7 @@ class Apache:
             self.types = importlib.import_module("aragog_urlstore.ttypes")
             self.services = {
                 name: importlib.import_module(f"aragog_urlstore.{name}")
-                for name in ("UrlStore", "Fetcher", "PinLater")
+                for name in ("UrlStore", "Fetcher", "PinLater", "Zen")
             }
         finally:
             sys.path.pop(0)

@@ -11,7 +11,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import Self
 
 from aragog.api.auth.rates import Bucket
 from aragog.api.problems import Problem
@@ -21,6 +21,8 @@ from aragog.settings import ServingSettings
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
+ANY = ""
+"""The scope of calls that every token may make."""
 
 
 def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
@@ -51,11 +53,30 @@ class TokenRateExceeded(Problem):
         self.wait_s = wait_s
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    name: str
+class Token(str):
+    """
+    The name of a token, with what it may do.
+
+    Args:
+        name: for the access log and `serving.field_writers`.
+        scopes: what it may do.
+        rate: requests per second, over all processes; None: unlimited.
+        processes: how many processes share the rate.
+    """
+
+    __slots__ = ("bucket", "rate", "scopes")
+
     scopes: frozenset[str]
+    rate: float | None
     bucket: Bucket | None
+
+    def __new__(
+        cls, name: str, scopes: Iterable[str], rate: float | None = None, processes: int = 1
+    ) -> Self:
+        token = super().__new__(cls, name)
+        token.scopes, token.rate = frozenset(scopes), rate
+        token.bucket = None if rate is None else Bucket(rate / processes)
+        return token
 
 
 class Tokens:
@@ -76,20 +97,20 @@ class Tokens:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._now_s = now_s
-        self._tokens: dict[str, _Token] = {}
+        self._tokens: dict[str, Token] = {}
         for entry in entries:
             name, scopes, digest, *rate = entry.split(":")
-            bucket = Bucket(float(rate[0]) / processes) if rate else None
-            self._tokens[digest] = _Token(name, frozenset(scopes.split("+")), bucket)
+            limit = float(rate[0]) if rate else None
+            self._tokens[digest] = Token(name, scopes.split("+"), limit, processes)
 
     @property
     def required(self) -> bool:
         """True if requests need a token."""
         return bool(self._tokens)
 
-    def check(self, authorization: str | None, scope: str, *, counts: bool = True) -> str | None:
+    def check(self, authorization: str | None, scope: str, *, counts: bool = True) -> Token | None:
         """
-        Check that a request with this Authorization header has `scope`; returns its token's name.
+        Check that a request with this Authorization header has `scope`; returns its token.
 
         Scope `admin` includes all others. Without `counts`, the request was counted already.
 
@@ -106,7 +127,7 @@ class Tokens:
             detail = "serving.tokens has no such token" if has_token else "needs a bearer token"
             error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
-        if scope not in entry.scopes and ADMIN not in entry.scopes:
+        if scope != ANY and scope not in entry.scopes and ADMIN not in entry.scopes:
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
             raise Problem(
                 403, f"this token lacks the scope {scope}", {"WWW-Authenticate": challenge}
@@ -114,7 +135,7 @@ class Tokens:
         wait_s = entry.bucket.take(self._now_s()) if entry.bucket and counts else 0.0
         if wait_s:
             raise TokenRateExceeded(wait_s)
-        return entry.name
+        return entry
 
 
 def check_exposure(settings: ServingSettings) -> None:

@@ -28,7 +28,7 @@ from aragog.api.http.routes.status import Status
 from aragog.api.http.routes.writes import Writes
 from aragog.api.http.services import Services
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
-from aragog.api.operation import Parts
+from aragog.api.operation import Parts, unshared
 from aragog.api.operations import OPERATIONS
 from aragog.api.problems import Problem
 from aragog.settings import ServingSettings
@@ -75,6 +75,7 @@ class Api:
             fetching=services.fetching,
             batches=services.batches,
             jobs=services.jobs,
+            takedowns_changed=services.takedowns_changed or unshared,
         )
         """What operations use, for another server of the same process."""
         self._operations = OperationRoutes(self._calls, self.parts)

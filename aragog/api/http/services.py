@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,8 @@ from aragog.api.batches import Batches
 from aragog.api.fetching import Fetching
 from aragog.api.hedging import ReadStore
 from aragog.api.jobs import Jobs
-from aragog.stages.enqueue import EnqueueResult
+from aragog.api.operation import Enqueue, TakedownsChanged
 
-Enqueue = Callable[..., Iterable[EnqueueResult]]
-"""`aragog.client.Aragog.enqueue`."""
 Explain = Callable[[str], dict[str, Any]]
 """Explains a URL: `sections` with `title`, `problem` and `lines` of `name`, `text` and `note`."""
 
@@ -31,6 +29,8 @@ class Services:
     """For the queues of workers in other programs."""
     explain: Explain | None = None
     """Explains a URL on the look-up page; without it the page shows what is stored."""
+    takedowns_changed: TakedownsChanged | None = None
+    """Tells the rest of the system of takedowns; without it only the store knows them."""
     read: ReadStore | None = None
     """Makes reads of the store and its standby; without it there is no standby."""
     embedded: bool = True

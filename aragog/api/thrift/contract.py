@@ -20,6 +20,7 @@ idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
 CALL, REPLY, EXCEPTION = 1, 2, 3
 
 _OPERATIONS = {operation.thrift: operation for operation in OPERATIONS.values() if operation.thrift}
+_SERVICES = {service.encode() for service, _ in _OPERATIONS}
 _SESSION = frozenset(["ping", "authenticate"])
 _I32 = Struct(">i")
 _VERSION_1 = 0x80010000
@@ -96,7 +97,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 def session_call(name: bytes) -> bytes | None:
     """`ping` or `authenticate`, for whichever service; None for other calls."""
     service, colon, call = name.rpartition(b":")
-    is_ours = not colon or service in (b"UrlStore", b"Fetcher", b"PinLater")
+    is_ours = not colon or service in _SERVICES
     return call if is_ours and call.decode("latin-1") in _SESSION else None
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 
 import click
-import redis
 
-from aragog.bootstrap.redis_services import redis_client, takedown_purge
+from aragog.bootstrap.redis_services import TakedownSharing
 from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
-from aragog.pipeline.takedown import SiteBlocks
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urls.normalize import normalize
@@ -112,21 +110,17 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
 
     Without Redis the sweep makes the copy later, and messages are refused when they are processed.
     """
-    resolved = settings.resolved()
-    with redis_client(resolved) as client:
-        try:
-            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.listed())
-            if purge:
-                done = takedown_purge(settings, opened).run()
-                note(
-                    f"also removed: {done.messages:,} messages, {done.bodies:,} bodies in the "
-                    f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
-                    f"{done.origins:,} origins"
-                )
-            if not settings.redis.url:
-                client.bgrewriteaof()
-        except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable, redis.RedisError):
-            echo(
-                "Redis does not respond. When it is back, run the takedown again to remove what "
-                "Redis holds; producers refuse these URLs within minutes"
-            )
+    try:
+        done = TakedownSharing(settings, opened)(purge=purge)
+    except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable):
+        echo(
+            "Redis does not respond. When it is back, run the takedown again to remove what "
+            "Redis holds; producers refuse these URLs within minutes"
+        )
+        return
+    if done is not None:
+        note(
+            f"also removed: {done.messages:,} messages, {done.bodies:,} bodies in the "
+            f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
+            f"{done.origins:,} origins"
+        )

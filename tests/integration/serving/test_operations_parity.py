@@ -18,6 +18,7 @@ from aragog.clock import ManualClock
 from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.settings import StoreSettings
 from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
@@ -78,20 +79,41 @@ def filled(store):
     store.put_content(A, b"0123456789", {"content_type": "text/plain"})
     store.put(A, {"product.price": b'"2.00"', "team.raw": bytes(range(256)), "team.n": b"7"})
     store.schedule.watch(A, "me")
+    zen = store.zen
+    zen.put_node(bytes.fromhex("a" * 32), {"team.n": b"7", "raw": bytes(range(256))})
+    for score in (-5, 7):
+        zen.put_edge(
+            bytes.fromhex("a" * 32),
+            20,
+            bytes.fromhex("b" * 32),
+            score=score,
+            properties={"w": b"1"},
+        )
+    store.takedowns.take_down(domain="e.example")
+    store.takedowns.take_down(host="f.example")
+    store.takedowns.take_down(url="http://g.example/")
     return store
 
 
 @pytest.fixture
 def store():
     """The store of all ways."""
-    return filled(stand(MemoryTables(ManualClock(NOW_MS))).store)
+    settings = StoreSettings(indexed=("team.n",))
+    return filled(stand(MemoryTables(ManualClock(NOW_MS)), settings=settings).store)
 
 
 @pytest.fixture
-def ways(redis_url, store):
+def changed():
+    """What the rest of the system was told of takedowns."""
+    return []
+
+
+@pytest.fixture
+def ways(redis_url, store, changed):
     """A client of each way, over one store."""
     jobs = Jobs(Cluster(connect_shards([redis_url])))
-    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs}
+    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs,
+              "takedowns_changed": lambda *, purge: changed.append(purge)}  # fmt: skip
     with ExitStack() as stack:
         stack.callback(jobs.close)
         http = stack.enter_context(api_server.running(store, Services(**shared)))
@@ -124,6 +146,17 @@ READS = {
         ([A], {"batch": "batch-0000"}),
         ([],),
     ],
+    "get_node": [
+        (A,), (A, ["page.title"]), (ALIAS,), (UNKNOWN,), ("00" * 16,), ("a" * 32,), ("no id",), ("é" * 32,),
+    ],
+    "lookup": [("team.n", b"7"), ("team.n", b"8"), ("page.title", b'"T"'), ("team.n", b"7", 5, "zz")],
+    "edges": [
+        (A, 0), (A, 0, "out", 1), ("http://b.example/", 0, "in"), (A, 16, "in", {"reverse": True}),
+        (A, 1, "both"), (A, 1, "in"), ("a" * 32, 20, "out", 1), ("a" * 32, 20, "out", 5, {"reverse": True}),
+    ],
+    "count_edges": [(A, 0), ("http://b.example/", 0, "in"), ("a" * 32, 20), ("b" * 32, 20, "in")],
+    "takedowns": [({},), (1,), (2, "domain:e.example"), ({"cursor": "nonsense"},)],
+    "token_view": [({},)],
     "fetch": [
         (A, {"max_wait_ms": 0, "max_age_s": 3}), (A, ["page.title"], {"field_max_age_s": {"x": 1.5}}),
         (A, {"content": True}),
@@ -269,9 +302,55 @@ def test_jobs_are_the_same_over_every_way(ways):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
+def test_graph_writes_do_the_same_over_every_way(ways, store):
+    seen = []
+    for n, client in enumerate(ways.values()):
+        node, other = f"{n}" * 32, "http://b.example/"
+        client.put_node(node, {"team.n": b"9", "raw": b"\xff"})
+        client.put_edge(node, 16, other, score=3, properties={"w": b"\x00"})
+        client.put_edge(node, 16, other)
+        counts = client.count_edges(node, 16), client.count_edges(other, 16, "in")
+        edges = client.edges(node, 16).edges
+        client.remove_edge(node, 16, other, score=3)
+        left = client.edges(node, 16, reverse=True).edges
+        found = [entry == node for entry in client.lookup("team.n", b"9").nodes]
+        properties = client.get_node(node).properties
+        client.remove_node(node)
+        gone = client.get_node(node), client.count_edges(other, 16, "in")
+        refusals = [
+            called(client, "put_node", (page_node, {"properties": {"a": b"1"}}))
+            for page_node in (A, ALIAS)
+        ]
+        refusals += [called(client, "put_edge", (node, 1, other, {}))]
+        refusals += [called(client, "put_edge", (node, 16, "http://g.example/", {}))]
+        seen.append([counts, edges, left, found, properties, gone, refusals])
+    assert seen[1:] == [seen[0]] * 3, seen
+
+
+def test_takedowns_do_the_same_over_every_way(ways, changed):
+    seen = []
+    for way, client in ways.items():
+        url = f"http://{way}.example/"
+        client.put(url, {"a": b"1"})
+        counts = client.take_down(host=f"{way}.example"), client.take_down(url=url)
+        refused = called(client, "get", (url,))[-14:]
+        lifted = (
+            client.lift_takedown(host=f"{way}.example"),
+            client.lift_takedown(host=f"{way}.example"),
+        )
+        still = called(client, "get", (url,))[-14:]
+        client.lift_takedown(url=url)
+        wrong = called(client, "take_down", ({"url": url, "host": "x.example"},))
+        seen.append([counts, refused, lifted, still, client.get(url), wrong, list(changed)])
+        changed.clear()
+    assert seen[1:] == [seen[0]] * 3, seen
+    assert seen[0][-1] == [True, True, False, False, False]
+
+
 VALID = {
     "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
     "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
+    "node": "c" * 32, "other": "d" * 32, "type": 16, "properties": {"a": b"1"}, "name": "team.n", "value": b"7",
     "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
 }  # fmt: skip
 """A value for each required option."""
@@ -282,7 +361,7 @@ def too_many(field, count):
         return VALID[field.name] * count
     if "Mapping" not in str(field.kind):
         return [f"http://b.example/{n}" for n in range(count)]
-    value = {"fields": b"1", "provenance": "x"}.get(field.name, 1.0)
+    value = {"fields": b"1", "provenance": "x", "properties": b"1"}.get(field.name, 1.0)
     return {f"f{n}": value for n in range(count)}
 
 
@@ -341,7 +420,7 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
-    named = {*READS, "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
+    named = {*READS, "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
              "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs"}  # fmt: skip
 
     assert named == set(OPERATIONS)

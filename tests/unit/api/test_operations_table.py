@@ -6,6 +6,7 @@ from typing import Annotated
 
 import pytest
 
+from aragog.api.auth.tokens import ADMIN, ANY, READ, WRITE
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operation import Caller, Parts
 from aragog.api.operations import OPERATIONS
@@ -82,7 +83,7 @@ def test_an_operation_states_everything_that_codecs_need(name):
     operation = OPERATIONS[name]
 
     assert operation.text
-    assert operation.scope in ("read", "write", "admin")
+    assert operation.scope in (ANY, READ, WRITE, ADMIN)
     assert operation.waits == inspect.isgeneratorfunction(operation.run)
     for field in operation.fields:
         assert field.option.text, field.name

@@ -35,7 +35,7 @@ class OperationRoutes:
         route = operation.http
         if route is None:
             raise Problem(501, f"{operation.name} cannot be called over HTTP")
-        result = await self.run(operation, await _request(operation, route, request), request)
+        result = await self.run(operation, await self._request(operation, route, request), request)
         if result is None and operation.answer is not type(None):
             raise Problem(404, route.missing)
         if result is None:
@@ -58,11 +58,13 @@ class OperationRoutes:
             return await finished_async(steps, self._calls.runner(operation.pool))
         return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
 
-
-async def _request(operation: Operation[Any, Any], route: HttpRoute, request: Request) -> Any:
-    members: dict[str, Any] = dict(request.path_params)
-    if route.method in ("POST", "PATCH"):
-        members |= await json_object(request)
-        return request_of(operation.request, members)
-    query = Query(request)
-    return from_query(operation.request, query.texts() | members)
+    async def _request(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request
+    ) -> Any:
+        members: dict[str, Any] = dict(request.path_params)
+        if route.method in ("POST", "PATCH"):
+            by_format = any(field.option.by_format for field in operation.fields)
+            members |= await json_object(request, exact=by_format)
+            return request_of(operation.request, members, self._parts.store.formats)
+        query = Query(request)
+        return from_query(operation.request, query.texts() | members)
