@@ -4,7 +4,8 @@ Measure the CPU of one fetch of a 60 KB page on loopback: aragog, requests and u
     .venv/bin/python -m bench.fetcher [pages]
 
 The origin runs in its own process. The output is the CPU of the client's process alone. The variants
-are interleaved, so other load affects all of them.
+are interleaved, so other load affects all of them. The second table compares requests side by side
+as a fetch worker sends them, 16 batches with 64 requests at once: in threads, and in green threads.
 """
 
 from __future__ import annotations
@@ -13,21 +14,30 @@ import argparse
 import gzip
 import os
 import random
+import resource
 import signal
+import statistics
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import requests
 import urllib3
 
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.outcome import Fetched
+from aragog.green_threads import GreenPool
 from aragog.settings import FetchSettings
+from aragog.workers.preload import SWITCH_AFTER_S
 from bench.quick import add_quick
 from tests.support.origin import Origin, page
 
 PAGE_BYTES = 60_000
 ROUNDS = 5
+BATCHES = 16
+BATCH = 25
+AT_ONCE = 64
 
 SETTINGS = FetchSettings(
     allowed_networks=("127.0.0.0/8",), allowed_ports=tuple(range(1024, 65_536))
@@ -74,6 +84,47 @@ def ms_a_page(get: Callable[[str], int], url: str, pages: int) -> float:
     return (time.process_time() - before) / pages * 1000
 
 
+def in_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> None:
+    """A thread for each batch, and 64 for requests."""
+    with ThreadPoolExecutor(AT_ONCE) as requests, ThreadPoolExecutor(BATCHES) as threads:
+        list(threads.map(lambda urls: list(requests.map(fetch, urls)), batches))
+
+
+def in_green_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> None:
+    """A thread for each batch, whose requests are green threads of it."""
+    pool = GreenPool(AT_ONCE)
+
+    def run(urls: list[str]) -> None:
+        with pool.batch() as batch:
+            for url in urls:
+                batch.submit(fetch, url)
+
+    with ThreadPoolExecutor(BATCHES) as threads:
+        list(threads.map(run, batches))
+
+
+def compare_side_by_side(fetch: Callable[[str], int], url: str, pages: int) -> None:
+    """Print the CPU of a page, and the switches between threads, both ways in turn."""
+    batches = [[url] * BATCH for _ in range(max(1, pages // BATCH))]
+    took: dict[str, list[tuple[float, float]]] = {"threads": [], "green threads": []}
+    for _ in range(ROUNDS):
+        for name, run in (("threads", in_threads), ("green threads", in_green_threads)):
+            cpu_s, switches = time.process_time(), _switches()
+            run(fetch, batches)
+            number = len(batches) * BATCH
+            ms = (time.process_time() - cpu_s) / number * 1000
+            took[name].append((ms, (_switches() - switches) / number))
+    print(f"{'side by side':18}{'CPU ms':>9}{'switches':>9}   a page, median")
+    for name, rounds in took.items():
+        ms, switches = (statistics.median(values) for values in zip(*rounds, strict=True))
+        print(f"{name:18}{ms:9.3f}{switches:9.2f}")
+
+
+def _switches() -> int:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="?", type=int, default=100)
@@ -104,6 +155,8 @@ def main() -> None:
         for name in variants:
             row = "".join(f"{best[name, p]:9.3f}" for p in ("/plain", "/kept", "/gzip"))
             print(f"{name:18}{row}")
+        sys.setswitchinterval(SWITCH_AFTER_S)
+        compare_side_by_side(ours, f"http://127.0.0.1:{port}/gzip", pages * ROUNDS)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

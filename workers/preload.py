@@ -12,7 +12,7 @@ from aragog.workers.app import app
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for
 # cycles after every 700.
 YOUNG_OBJECTS = 20_000
-# A thread that waits for the GIL takes it away after this time, by default after 5 ms. With eighty
+# A thread that waits for the GIL takes it away after this time, by default after 5 ms. With many
 # threads that mostly wait for the network, that only adds switches.
 SWITCH_AFTER_S = 0.03
 # What Celery imports when a worker or beat starts.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,10 +22,11 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.rendering import RendererOnDemand, for_resources
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import url_store
-from aragog.clock import Clock, SystemClock
+from aragog.clock import Clock
 from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
+from aragog.green_threads import GreenClock, GreenPool
 from aragog.pages import extractors, sitemaps
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
@@ -114,7 +114,7 @@ class _StageParts:
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
     nodes, prefix = redis_nodes(settings), settings.redis.prefix
-    client, clock = nodes.first, given or SystemClock()
+    client, clock = nodes.first, given or GreenClock()
     # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
     store = url_store(settings, given or ServerTime(clock, partial(server_ms, client)))
     in_flight, counters = InFlightSet(nodes, prefix=prefix), Counters(client, prefix=prefix)
@@ -179,7 +179,7 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         webhooks=_webhook_stage(parts),
         reextract=_reextract_stage(parts),
         maintenance=_maintenance_stage(parts),
-        on_close=(renderer.close, fetchers.close, limits.close, parts.store.close),
+        on_close=(renderer.close, limits.close, parts.store.close),
     )
 
 
@@ -187,24 +187,22 @@ def _pipeline(parts: _StageParts) -> Pipeline:
 class _Fetchers:
     """What sends the requests of one process; each fetcher has the limits of what it fetches."""
 
-    threads: ThreadPoolExecutor
+    pool: GreenPool
     pages: Fetcher
     sitemaps: Fetcher
     robots: Fetcher
-
-    def close(self) -> None:
-        """Drop the requests that wait for a thread; those that run end by themselves."""
-        self.threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _fetchers(parts: _StageParts) -> _Fetchers:
     fetch = parts.settings.fetch
     open_fetcher = partial(Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock)
+    pages = open_fetcher(fetch)
+    # A host gets one connection for its pages, its sitemaps and its robots.txt.
     return _Fetchers(
-        threads=ThreadPoolExecutor(fetch.concurrency, thread_name_prefix="fetch"),
-        pages=open_fetcher(fetch),
-        sitemaps=open_fetcher(for_sitemaps(fetch)),
-        robots=open_fetcher(for_robots(fetch)),
+        pool=GreenPool(fetch.concurrency),
+        pages=pages,
+        sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
+        robots=open_fetcher(for_robots(fetch), sharing=pages),
     )
 
 
@@ -214,7 +212,7 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         robots=rules.robots,
         limiter=rules.limiter,
         fetcher=fetchers.robots,
-        pool=fetchers.threads,
+        pool=fetchers.pool,
         counters=parts.counters,
         clock=parts.clock,
         settings=parts.settings,
@@ -232,7 +230,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
         requester=Requester(
             fetcher=fetchers.pages,
             sitemap_fetcher=fetchers.sitemaps,
-            pool=fetchers.threads,
+            pool=fetchers.pool,
             access=parts.access,
             clock=parts.clock,
         ),

@@ -53,6 +53,7 @@ class PinnedAdapter(BaseAdapter):
         tls: context for HTTPS; None: trust certifi's roots, the system's and `SSL_CERT_FILE`.
         needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
             loopback, as a crawler must.
+        sharing: an adapter with the same proxy and TLS, whose idle connections this one uses too.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class PinnedAdapter(BaseAdapter):
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
         needs_contact: bool = True,
+        sharing: PinnedAdapter | None = None,
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -72,7 +74,9 @@ class PinnedAdapter(BaseAdapter):
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
-        self._pool = ConnectionPool(self._clock, max_idle=max_idle())
+        self.connections: ConnectionPool = (
+            sharing.connections if sharing else ConnectionPool(self._clock, max_idle=max_idle())
+        )
 
     def send(
         self,
@@ -135,7 +139,7 @@ class PinnedAdapter(BaseAdapter):
         """
         target = Target(request.url or "")
         peer = Peer(target.scheme, target.host, target.port, self._settings.proxy)
-        connection = None if request.method == "POST" else self._pool.take(peer)
+        connection = None if request.method == "POST" else self.connections.take(peer)
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
                 return self._exchange_on(connection, request, target, dns_ms=None, reused=True)
@@ -171,7 +175,7 @@ class PinnedAdapter(BaseAdapter):
         except BaseException:
             connection.close()
             raise
-        response = HttpResponse(connection, head, deadline, self._pool.put_back)
+        response = HttpResponse(connection, head, deadline, self.connections.put_back)
         response.bodiless = request.method == "HEAD"
         if dns_ms is not None:
             response.timings["dns_ms"] = dns_ms
@@ -233,7 +237,7 @@ class PinnedAdapter(BaseAdapter):
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._pool.close()
+        self.connections.close()
 
 
 class _StaleConnection(Exception):

@@ -11,9 +11,9 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 
 from aragog.clock import Clock
+from aragog.green_threads import GreenEvent
 
 # Long enough for the pages of one batch, short enough to follow a host that changes its address.
 TTL_S = 60.0
@@ -77,22 +77,33 @@ class Resolver:
         return resolution
 
     def _resolve(self, host: str) -> Resolution:
-        results: SimpleQueue[Resolution] = SimpleQueue()
-
-        def resolve() -> None:
-            try:
-                results.put(Resolution(tuple(self._lookup(host))))
-            except OSError as error:
-                results.put(Resolution((), error.strerror or str(error)))
-            except ValueError:
-                # getaddrinfo encodes names itself and refuses labels over 63 characters.
-                results.put(Resolution((), "not a valid host name"))
-
-        threading.Thread(target=resolve, name=f"dns {host}", daemon=True).start()
-        try:
-            resolution = results.get(timeout=self._timeout_s)
-        except Empty:
-            return Resolution((), f"no response from DNS within {self._timeout_s:g} s")
+        resolution = look_up(self._lookup, host, self._timeout_s)
         if resolution.addresses or resolution.reason:
             return resolution
         return Resolution((), "the name has no address")
+
+
+def look_up(lookup: Lookup, host: str, timeout_s: float) -> Resolution:
+    """
+    What `lookup` finds within `timeout_s`, without a cache.
+
+    It runs in a thread of its own, which may take longer: the system's resolver has no time limit,
+    and would stop all green threads of its thread.
+    """
+    results: list[Resolution] = []
+    ended = GreenEvent()
+
+    def resolve() -> None:
+        try:
+            results.append(Resolution(tuple(lookup(host))))
+        except OSError as error:
+            results.append(Resolution((), error.strerror or str(error)))
+        except ValueError:
+            # getaddrinfo encodes names itself and refuses labels over 63 characters.
+            results.append(Resolution((), "not a valid host name"))
+        finally:
+            ended.set()
+
+    threading.Thread(target=resolve, name=f"dns {host}", daemon=True).start()
+    ended.wait(timeout_s)
+    return results[0] if results else Resolution((), f"no response from DNS within {timeout_s:g} s")

@@ -37,6 +37,7 @@ class Fetcher:
         ssrf_filter: decides which addresses are allowed; None: `SsrfFilter(settings)`.
         clock: measures time and interprets Retry-After.
         tls: context for HTTPS; None: trust the system's and certifi's roots.
+        sharing: a fetcher with the same proxy and TLS, whose connections this one uses too.
     """
 
     def __init__(
@@ -46,11 +47,18 @@ class Fetcher:
         *,
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
+        sharing: Fetcher | None = None,
     ) -> None:
         self.settings = settings
         self.ssrf_filter: ssrf.AddressPolicy = ssrf_filter or SsrfFilter(settings)
         self.clock = clock or SystemClock()
-        self.adapter = PinnedAdapter(settings, self.ssrf_filter, clock=self.clock, tls=tls)
+        self.adapter: PinnedAdapter = PinnedAdapter(
+            settings,
+            self.ssrf_filter,
+            clock=self.clock,
+            tls=tls,
+            sharing=sharing.adapter if sharing else None,
+        )
         self._defaults = RequestDefaults(settings, self.ssrf_filter, self.adapter, self.clock)
 
     def fetch(

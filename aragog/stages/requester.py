@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -27,6 +26,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
     UnreachableKind,
 )
+from aragog.green_threads import GreenPool
 from aragog.pipeline.fetch_results import PackedBody, pack
 from aragog.pipeline.messages import UrlJob
 from aragog.politeness.slots import Slot
@@ -96,12 +96,12 @@ class Fetch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Runs fetches in threads."""
+    """Runs fetches side by side, in green threads."""
 
     fetcher: PageFetcher
     sitemap_fetcher: PageFetcher
-    pool: Executor
-    """Threads for single fetches; each is bounded by the fetch deadline."""
+    pool: GreenPool
+    """For single fetches; each is bounded by the fetch deadline."""
     access: Access
     clock: Clock
 
@@ -111,7 +111,7 @@ class Requester:
         """
         Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
 
-        Bodies are compressed in the threads that fetch them: a few kilobytes on the wire may be
+        Each body is compressed as soon as it is there: a few kilobytes on the wire may be
         20 MB of page, and a worker has 400 pages at a time.
 
         Raises:
@@ -119,14 +119,15 @@ class Requester:
         """
         started_s = self.clock.monotonic_s()
         under_way = []
-        for job, slot in jobs:
-            passed_ms = (self.clock.monotonic_s() - started_s) * 1000
-            wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
-            self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
-            stored = validators.get(job.url, _NO_COPY)
-            under_way.append((job, self.pool.submit(self._fetch_one, job, slot, stored)))
-        for job, future in under_way:
-            yield Fetch(job, *future.result())
+        with self.pool.batch() as batch:
+            for job, slot in jobs:
+                passed_ms = (self.clock.monotonic_s() - started_s) * 1000
+                wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
+                self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
+                stored = validators.get(job.url, _NO_COPY)
+                under_way.append((job, batch.submit(self._fetch_one, job, slot, stored)))
+            for job, call in under_way:
+                yield Fetch(job, *call.result())
 
     def _fetch_one(
         self, job: UrlJob, slot: Slot, stored: StoredValidators

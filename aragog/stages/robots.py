@@ -8,7 +8,6 @@ an origin (a claim in the cache, which expires).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -26,6 +25,7 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
     Unreadable,
 )
+from aragog.green_threads import GreenPool
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.ports import CounterSink
@@ -78,7 +78,7 @@ class RobotsStage:
     robots: RobotsCache
     limiter: Limiter
     fetcher: RobotsFetcher
-    pool: Executor
+    pool: GreenPool
     counters: CounterSink
     clock: Clock
     settings: Settings
@@ -204,10 +204,11 @@ class _RobotsRun:
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch side by side, and keep the rules."""
-        futures = {o: self.stage.pool.submit(self._ask, o, slot) for o, slot in near.items()}
+        with self.stage.pool.batch() as batch:
+            calls = {o: batch.submit(self._ask, o, slot) for o, slot in near.items()}
         results = []
-        for origin_url, future in futures.items():
-            outcome = future.result()
+        for origin_url, call in calls.items():
+            outcome = call.result()
             if isinstance(outcome, Redirected) and not outcome.hops:
                 # No request was sent: the slot had passed, and the next one is far.
                 self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)

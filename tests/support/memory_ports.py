@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.clock import ManualClock
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
+from aragog.green_threads import GreenPool
 from aragog.pipeline.ports import SpoolState
 from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots_rules import RobotsRules
@@ -252,18 +252,6 @@ class MemoryRobots:
         return len(gone)
 
 
-class SameThread(Executor):
-    """Runs each call where it is submitted."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
-
-
 @dataclass
 class Web:
     """
@@ -320,7 +308,7 @@ class MemoryPorts:
         self.outcomes = MemoryOutcomes()
         self.limiter, self.robots = MemoryLimiter(self.clock), MemoryRobots()
         self.line = MemoryLine()
-        self.web, self.ssrf_filter, self.threads = Web(), Anywhere(), SameThread()
+        self.web, self.ssrf_filter, self.pool = Web(), Anywhere(), GreenPool(8)
         self.store = UrlStore(
             MemoryTables(self.clock), MemoryContent(), self.settings.store, self.clock,
             self.settings.refresh,

@@ -1,19 +1,21 @@
 """
 One connection to an allowed address: TCP, a proxy's tunnel, TLS.
 
-This module resolves no names. The SSRF filter has checked the address, and the socket is opened to
-exactly that address, so that DNS rebinding has no effect. The name is used for SNI, the certificate
-and the Host header only.
+This module resolves no names but the proxy's. The SSRF filter has checked the address, and the
+socket is opened to exactly that address, so that DNS rebinding has no effect. The name is used for
+SNI, the certificate and the Host header only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
+import os
 import select
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -21,14 +23,18 @@ import certifi
 
 from aragog.errors import ConfigError
 from aragog.fetcher.deadline import Deadline
+from aragog.fetcher.dns import look_up, system_lookup
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.reader import ResponseReader
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import basic_auth_header
+from aragog.green_threads import wait_readable, wait_writable
 from aragog.secret import reveal, without_password
 
 READ_BYTES = 65_536
 
+PROXY_LOOKUP_S = 10.0
+_NO_DEADLINE_S = 3600.0  # connections outside a request
 # If three addresses of a host fail, further ones rarely work.
 MAX_ADDRESSES = 3
 
@@ -58,7 +64,6 @@ class HttpConnection:
     def __init__(self, sock: socket.socket, peer: Peer, address: str, connect_ms: float) -> None:
         self._sock = sock
         self._deadline: Deadline | None = None
-        self._timeout_s = -1.0
         self.peer = peer
         self.address = address
         self.connect_ms = connect_ms
@@ -81,9 +86,8 @@ class HttpConnection:
             TransportError: the connection is closed, or sending took too long.
         """
         with _socket_errors("sending the request"):
-            self._set_timeout()
             self.used += 1
-            self._sock.sendall(request)
+            _send_all(self._sock, request, self._read_timeout_s)
 
     @property
     def stale(self) -> bool:
@@ -97,20 +101,37 @@ class HttpConnection:
 
     def _receive(self) -> bytes:
         with _socket_errors("reading the response"):
-            self._set_timeout()
-            data = self._sock.recv(READ_BYTES)
+            data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         if self._deadline is not None:
             self._deadline.received(len(data))
         return data
 
-    def _set_timeout(self) -> None:
-        """Set the socket's timeout; skipped when unchanged, because it costs a system call."""
-        if self._deadline is None:
-            return
-        seconds = self._deadline.read_timeout_s()
-        if seconds != self._timeout_s:
-            self._sock.settimeout(seconds)
-            self._timeout_s = seconds
+    def _read_timeout_s(self) -> float:
+        return _NO_DEADLINE_S if self._deadline is None else self._deadline.read_timeout_s()
+
+
+def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) -> None:
+    """Send `data`; waits whenever the kernel takes no more."""
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[sock.send(left) :]
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            wait_writable(sock, timeout_s())
+        except ssl.SSLWantReadError:
+            wait_readable(sock, timeout_s())
+
+
+def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
+    """Receive at most `size` bytes; waits until there are some. b"" at the end."""
+    while True:
+        seconds = timeout_s()  # also checks the deadline of what arrives without a pause
+        try:
+            return sock.recv(size)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            wait_readable(sock, seconds)
+        except ssl.SSLWantWriteError:
+            wait_writable(sock, seconds)
 
 
 def connect(
@@ -155,8 +176,8 @@ def _first_open(addresses: Sequence[Address], deadline: Deadline) -> tuple[socke
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            sock.settimeout(max(deadline.connect_timeout_s() / len(tried), 0.001))
-            sock.connect((ip, port))
+            sock.setblocking(False)
+            _connect(sock, (ip, port), max(deadline.connect_timeout_s() / len(tried), 0.001))
         except TimeoutError:
             sock.close()
             last_error = TransportError(UnreachableKind.CONNECT, f"{ip} port {port} did not answer")
@@ -173,12 +194,25 @@ def _first_open(addresses: Sequence[Address], deadline: Deadline) -> tuple[socke
     raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
 
+def _connect(sock: socket.socket, address: Address, seconds: float) -> None:
+    error = sock.connect_ex(address)
+    if error == errno.EINPROGRESS:
+        wait_writable(sock, seconds)
+        error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if error:
+        raise OSError(error, os.strerror(error))
+
+
 def _wrapped(
     sock: socket.socket, host: str, tls: ssl.SSLContext, deadline: Deadline
 ) -> ssl.SSLSocket:
-    sock.settimeout(deadline.connect_timeout_s())
+    ends_s = deadline.now_s() + deadline.connect_timeout_s()
     try:
-        return tls.wrap_socket(sock, server_hostname=host.strip("[]"))
+        wrapped = tls.wrap_socket(
+            sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False
+        )
+        _shake_hands(wrapped, lambda: ends_s - deadline.now_s())
+        return wrapped
     except ssl.SSLCertVerificationError as error:
         raise TransportError(
             UnreachableKind.TLS, f"certificate refused: {error.verify_message}"
@@ -193,15 +227,23 @@ def _wrapped(
         ) from error
 
 
+def _shake_hands(sock: ssl.SSLSocket, timeout_s: Callable[[], float]) -> None:
+    while True:
+        try:
+            return sock.do_handshake()
+        except ssl.SSLWantReadError:
+            wait_readable(sock, timeout_s())
+        except ssl.SSLWantWriteError:
+            wait_writable(sock, timeout_s())
+
+
 def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
     def receive() -> bytes:
         # Read single bytes: the data after the proxy's response belongs to TLS.
-        sock.settimeout(deadline.connect_timeout_s())
-        return sock.recv(1)
+        return _receive(sock, 1, deadline.connect_timeout_s)
 
     with _socket_errors("connecting through the proxy"):
-        sock.settimeout(deadline.connect_timeout_s())
-        sock.sendall(request)
+        _send_all(sock, request, deadline.connect_timeout_s)
         status = ResponseReader(receive).head(16_384).status
     if not 200 <= status < 300:
         raise TransportError(
@@ -272,13 +314,11 @@ class Proxy:
 
     def addresses(self) -> list[Address]:
         """Resolve the proxy. The operator chose it, so the SSRF filter does not check it."""
-        try:
-            infos = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise TransportError(
-                UnreachableKind.CONNECT, f"cannot resolve the proxy {self._host}: {error.strerror}"
-            ) from error
-        return [(str(address[0]), self._port) for *_, address in infos]
+        found = look_up(system_lookup, self._host, PROXY_LOOKUP_S)
+        if not found.addresses:
+            reason = f"cannot resolve the proxy {self._host}: {found.reason}"
+            raise TransportError(UnreachableKind.CONNECT, reason)
+        return [(address, self._port) for address in found.addresses]
 
     def connect_request(self, address: Address) -> bytes:
         """Return the request for a tunnel to an allowed address (RFC 9110 section 9.3.6)."""

@@ -43,7 +43,7 @@ def stage(ports):
     access = Access(rules, ports.ssrf_filter, ports.line)
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),
-        Requester(ports.web, ports.web, ports.threads, access, ports.clock),
+        Requester(ports.web, ports.web, ports.pool, access, ports.clock),
         SpoolRoom(ports.spool, ports.clock),
         ports.rescheduling,
         ports.counters,

@@ -24,7 +24,7 @@ JOB = UrlJob(url=ORIGIN + "/x", priority=2)
 @pytest.fixture
 def stage(ports):
     return RobotsStage(
-        ports.robots, ports.limiter, ports.web, ports.threads,
+        ports.robots, ports.limiter, ports.web, ports.pool,
         ports.counters, ports.clock, ports.settings, ports.refusals,
     )  # fmt: skip
 
