@@ -131,12 +131,12 @@ RUN_BY = {
     ("docs/scale.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/store.md", "console"): f"{SHELL}::test_the_store_page_exports_and_imports",
     ("docs/store.md", "python"): (
-        "tests/unit/urlstore/test_store_docs.py"
+        "tests/test_docs_store.py"
         "::test_the_example_of_the_store_page_prints_what_it_says"
     ),
     ("docs/store.md", "sh"): f"{SHELL}::test_the_store_page_exports_in_parts",
     ("docs/store.md", "text"): (
-        "tests/unit/urlstore/test_store_docs.py"
+        "tests/test_docs_store.py"
         "::test_the_example_of_the_store_page_prints_what_it_says"
     ),
     ("docs/thrift.md", "json"): f"{INTERFACES}::test_a_line_of_the_access_log_is_as_the_page_shows_it",
@@ -156,7 +156,7 @@ RUN_BY = {
     ),
     ("docs/urls.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/urls.md", "toml"): (
-        "tests/unit/urls/test_urls_docs.py::test_the_example_of_a_site_file_is_one"
+        "tests/test_docs_urls.py::test_the_example_of_a_site_file_is_one"
     ),
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
 }  # fmt: skip

@@ -221,3 +221,37 @@ def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
 
     # They have protocols and a dataclass of the stages, and nothing to run.
     assert modules - imported == {"aragog.stages.pipeline", "aragog.pipeline.ports"}
+
+
+# Of no module of the package: what all of them import, how tests run, and the whole of the code.
+CROSSCUTTING = {
+    "pages/test_regex_growth.py",
+    "test_declared_imports.py",
+    "test_imports.py",
+    "test_short_forms.py",
+}
+# Their tests are of folders beside the package.
+FOLDERS = {"bench", "chaos", "deploy", "scripts", "support"}
+
+
+def names_of(package):
+    """What a test of the package may be named after: the package, its folders and its modules."""
+    modules = {path.stem for path in package.rglob("*.py") if path.stem != "__init__"}
+    folders = {path.name for path in package.rglob("*/") if path.is_dir()}
+    return {package.name} | folders | modules
+
+
+def test_a_unit_test_is_named_after_the_module_that_it_tests():
+    unit = ROOT / "tests" / "unit"
+    strangers = []
+    for test in unit.rglob("test_*.py"):
+        place = test.relative_to(unit).as_posix()
+        folder, _, _ = place.rpartition("/")
+        if place in CROSSCUTTING or folder in FOLDERS:
+            continue
+        name, package = test.stem.removeprefix("test_"), ROOT / "aragog" / folder
+        modules = names_of(package) if folder else {p.stem for p in package.glob("*.py")}
+        if not any(name == module or name.startswith(f"{module}_") for module in modules):
+            strangers.append(place)
+
+    assert strangers == []

@@ -20,7 +20,7 @@ from aragog.pages.values import images
 from aragog.pages.visible_text import captions, price, sections
 from aragog.settings import Settings
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_every_stored_field_is_in_the_table():

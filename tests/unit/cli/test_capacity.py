@@ -14,7 +14,7 @@ from aragog.cli.plan import amount
 from aragog.cli.plan import plan as plan_command
 from aragog.errors import BadInput
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BILLION = Demand(urls=1e9, domains=1e7)
 
 

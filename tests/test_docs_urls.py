@@ -10,7 +10,7 @@ from aragog.urls.normalize import MAX_URL_CHARS
 from aragog.urls.query import site_rules
 from tests.support.documented import blocks
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def rows(heading):

@@ -16,7 +16,7 @@ from aragog.settings import load_settings
 from aragog.workers.roles import ROLES
 from tests.support.missing_parts import KUBECTL, SYSTEMD, unless
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
 COMPOSE = DEPLOY / "docker" / "compose.yaml"
 KUBERNETES = sorted(
