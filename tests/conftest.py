@@ -5,6 +5,11 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+from tests.support.ending import end_with_this_process
+
+# Servers live in sessions of their own: they would outlive a test process that is killed.
+end_with_this_process()
+
 # The processes that tests start keep compiled modules, as those of `make` do: half of their start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / ".cache" / "pycache"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.chaos.report import table, write
 from tests.chaos.suite import KNOWN, run_all
+from tests.support.ending import end_with_this_process
 
 
 def main() -> int:
@@ -22,6 +23,7 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := [name for name in options.scenarios if name not in KNOWN]:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(KNOWN)}")
+    end_with_this_process()
     rows = run_all(options.scenarios or list(KNOWN), options)
     print(table(rows))
     if options.report:
