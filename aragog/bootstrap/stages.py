@@ -348,6 +348,7 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         waiting=parts.waiting,
         settings=parts.settings,
         crawl_log=_crawl_log_writer(parts),
+        marks=parts.marks,
     )
 
 

@@ -2,7 +2,8 @@
 The in-flight set: URLs that were enqueued and are not yet stored or given up.
 
 When several callers enqueue one URL, it is fetched once: while the first request is in flight, the
-others are answered "already waiting". An entry is one hash field of about 80 bytes in Redis.
+others are answered "already waiting". An entry is a lease (`aragog.redis_kit.leases`) of about 80
+bytes in Redis.
 
 A producer calls `mark` before it sends the message and `confirm` after it has sent it. Other
 producers do not rely on an unconfirmed entry: they wait a moment for its confirmation, and take
@@ -25,8 +26,8 @@ from contextlib import AbstractContextManager
 import redis
 
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.leases import UNCONFIRMED, Leases
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.redis_kit.scripts import load_script
 from aragog.urls import url_key
 
 # Long enough to send a chunk of messages to a slow broker; then the sweep may drop the entry.
@@ -34,7 +35,6 @@ UNCONFIRMED_S = 60
 # Sending a chunk takes about 50 ms; a producer that has not confirmed it by then is dead or slow.
 TAKEN_OVER_AFTER_S = 3
 LONGEST_PAUSE_S = 0.5
-OURS, UNCLEAR = ord("1"), ord("?")
 # A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
 COUNTS_FOR_S = 172_800
 # With `insist`, the caller believes that the message was lost; a second fetch is harmless.
@@ -70,95 +70,72 @@ class InFlightSet:
         This costs one round trip. If another producer is currently sending one of the URLs, it
         costs a few more within the next 3 s.
         """
-        flags = self._flags(urls, insist)
+        grants = self._acquire(urls, insist)
         pause_s = 0.02
-        while unclear := [place for place, flag in enumerate(flags) if flag == UNCLEAR]:
+        while unclear := [place for place, grant in enumerate(grants) if grant == UNCONFIRMED]:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            for place, flag in zip(
-                unclear, self._flags([urls[p] for p in unclear], insist), strict=True
-            ):
-                flags[place] = flag
-        return [flag == OURS for flag in flags]
+            again = self._acquire([urls[place] for place in unclear], insist)
+            for place, grant in zip(unclear, again, strict=True):
+                grants[place] = grant
+        return [grant > 0 for grant in grants]
 
-    def _flags(self, urls: Sequence[str], insist: bool) -> bytearray:
-        takes_s = COUNTS_FOR_S - INSIST_AFTER_S if insist else 0
-        flags = bytearray(len(urls))
+    def _acquire(self, urls: Sequence[str], insist: bool) -> list[int]:
+        renewed_s = COUNTS_FOR_S - INSIST_AFTER_S if insist else 0
+        grants = [0] * len(urls)
         with _our_errors():
             for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-                result = load_script("aragog.pipeline", "mark").run(
-                    client,
-                    in_flight=self._key,
-                    unconfirmed_s=UNCONFIRMED_S,
-                    taken_over_after_s=TAKEN_OVER_AFTER_S,
-                    insist_s=takes_s,
-                    url_keys=b"".join(url_key(urls[at]) for at in places),
+                taken = self._leases(client).acquire(
+                    [urls[at] for at in places], renewed_s=renewed_s
                 )
-                for at, flag in zip(places, result, strict=True):
-                    flags[at] = flag
-        return flags
+                for at, grant in zip(places, taken, strict=True):
+                    grants[at] = grant
+        return grants
+
+    def _leases(self, client: redis.Redis) -> Leases:
+        return Leases(client, self._key, UNCONFIRMED_S, TAKEN_OVER_AFTER_S, whole=True)
 
     def confirm(self, urls: Sequence[str]) -> None:
         """Record that the messages of these URLs were sent; their entries then last two days."""
         with _our_errors():
-            for client, keys in self._keys(urls):
-                load_script("aragog.pipeline", "confirm").run(
-                    client, in_flight=self._key, ttl_s=COUNTS_FOR_S, url_keys=b"".join(keys)
-                )
+            for client, mine in self._by_server(urls):
+                self._leases(client).renew(mine, COUNTS_FOR_S)
 
     def clear(self, urls: Sequence[str]) -> None:
         """Remove the URLs from the set, and report to those who wait that they are done."""
         if not urls:
             return
         with _our_errors():
-            for client, keys in self._keys(urls):
-                client.hdel(self._key, *keys)
+            for client, mine in self._by_server(urls):
+                self._leases(client).release(mine)
             done = b"".join(url_key(url) for url in urls)
             self._nodes.first.publish(done_channel(self._prefix), done)
 
-    def _keys(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[bytes]]]:
-        return self._nodes.group((url, url_key(url)) for url in urls)
+    def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
+        return self._nodes.group((url, url) for url in urls)
 
     def contains(self, url: str) -> bool:
         """Whether a normalized URL is in flight."""
-        with _our_errors(), self._nodes.client(url).pipeline(transaction=False) as pipe:
-            pipe.time()
-            pipe.hget(self._key, url_key(url))
-            (now_s, _), until_s = pipe.execute()
-        return until_s is not None and float(until_s) > now_s
+        return bool(self.among([url]))
 
     def among(self, urls: Sequence[str]) -> set[str]:
         """Those of these normalized URLs that are in flight; a round trip per server."""
         found: set[str] = set()
         with _our_errors():
-            for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-                with client.pipeline(transaction=False) as pipe:
-                    pipe.time()
-                    pipe.hmget(self._key, [url_key(urls[at]) for at in places])
-                    (now_s, _), until = pipe.execute()
-                for at, until_s in zip(places, until, strict=True):
-                    if until_s is not None and float(until_s) > now_s:
-                        found.add(urls[at])
+            for client, mine in self._by_server(urls):
+                left_s = self._leases(client).left_s(mine)
+                found |= {url for url, left in zip(mine, left_s, strict=True) if left > 0}
         return found
 
     def count(self) -> int:
         """How many URLs are in flight."""
         with _our_errors():
-            return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
+            return sum(self._leases(client).count() for client in self._nodes.clients)
 
     def sweep(self) -> int:
         """Drop expired entries, in steps of about 500; returns how many were dropped."""
         with _our_errors():
-            return sum(self._sweep(client) for client in self._nodes.clients)
-
-    def _sweep(self, client: redis.Redis) -> int:
-        script, cursor, dropped = load_script("aragog.pipeline", "sweep"), "0", 0
-        while True:
-            cursor, result = script.run(client, in_flight=self._key, cursor=cursor)
-            dropped += result
-            cursor = cursor.decode() if isinstance(cursor, bytes) else cursor
-            if cursor == "0":
-                return int(dropped)
+            return sum(self._leases(client).sweep() for client in self._nodes.clients)
 
 
 def _our_errors() -> AbstractContextManager[None]:

@@ -34,6 +34,7 @@ from aragog.politeness.robots_refreshes import RobotsRefreshes, robots_errors
 from aragog.politeness.robots_rules import RobotsRules, product_token, rules_for_status
 from aragog.politeness.shared_clock import SharedClock
 from aragog.redis_kit.connect import connect
+from aragog.redis_kit.leases import field
 from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
@@ -229,7 +230,7 @@ class RobotsCache:
             packed = RobotsRules.parse(result.body, self._agent).packed()
         return {
             "record": self._key("robots", origin),
-            "claim": self.refreshes.claim_key(origin),
+            "claims": self.refreshes.claims.key,
             "due": self.refreshes.due_key,
             "domain": self._key("robots.domain", registered_domain(origin)),
             "packed": pack_record(status, packed, fetched_at_ms),
@@ -238,6 +239,7 @@ class RobotsCache:
             "min_fetched_at_ms": fetched_at_ms - usable_ms,
             "due_at_ms": fetched_at_ms + held_s * 1000,
             "origin": origin,
+            "claim": field(origin),
             "forget_before_ms": fetched_at_ms - usable_ms,
             "record_prefix": self._key("robots", ""),
             "overhead_bytes": RECORD_OVERHEAD_BYTES,
@@ -264,7 +266,8 @@ class RobotsCache:
 
     def _drop(self, domain_key: bytes, origin: str, size: int, *, last: bool) -> None:
         with self._redis.pipeline() as pipe:
-            pipe.delete(self._key("robots", origin), self.refreshes.claim_key(origin))
+            pipe.delete(self._key("robots", origin))
+            pipe.hdel(self.refreshes.claims.key, field(origin))
             pipe.zrem(self.refreshes.due_key, origin)
             if last:
                 pipe.delete(domain_key)

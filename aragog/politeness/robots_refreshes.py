@@ -16,7 +16,7 @@ import redis
 from aragog.errors import RobotsUnavailable
 from aragog.politeness.shared_clock import SharedClock
 from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.locks import ExpiringLocks
+from aragog.redis_kit.leases import Leases
 
 # A refresh that has not ended by then may be claimed again.
 CLAIM_S = 60.0
@@ -37,16 +37,11 @@ class RobotsRefreshes:
     def __init__(self, client: redis.Redis, prefix: str, shared: SharedClock) -> None:
         self._redis = client
         self._shared = shared
-        self._claims = ExpiringLocks(
-            client, prefix=f"{prefix}robots.claim:", ttl_ms=int(CLAIM_S * 1000)
-        )
+        self.claims = Leases(client, f"{prefix}robots.claims", CLAIM_S)
+        """Those of origins; `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
         """The key of the sorted set of origins, by the time at which to refresh their rules."""
-
-    def claim_key(self, origin: str) -> str:
-        """The key of the claim on an origin's refresh."""
-        return self._claims.key(origin)
 
     def claim(self, origins: Iterable[str]) -> list[str]:
         """
@@ -57,13 +52,13 @@ class RobotsRefreshes:
         """
         distinct = list(dict.fromkeys(origins))
         with robots_errors():
-            claimed = self._claims.acquire(distinct)
-        return [origin for origin, mine in zip(distinct, claimed, strict=True) if mine]
+            grants = self.claims.acquire(distinct)
+        return [origin for origin, grant in zip(distinct, grants, strict=True) if grant > 0]
 
     def release(self, origins: Iterable[str]) -> None:
         """Release claims without a result, because the next fetch slot is too far away to wait."""
         with robots_errors():
-            self._claims.release(list(origins))
+            self.claims.release(list(origins))
 
     def hold(self, waits_ms: Mapping[str, int]) -> None:
         """
@@ -72,28 +67,25 @@ class RobotsRefreshes:
         A process that meets such a claim waits as long (`remaining_ms`) instead of reserving
         another slot. Claims end after 10 minutes in any case, in case their message is lost.
         """
-        claim_ms = self._claims.ttl_ms
         with robots_errors():
-            self._claims.set_ttl(
-                {
-                    origin: min(wait_ms, MAX_HOLD_MS) + claim_ms
-                    for origin, wait_ms in waits_ms.items()
-                }
-            )
+            for wait_ms in set(waits_ms.values()):
+                held = [origin for origin, ms in waits_ms.items() if ms == wait_ms]
+                self.claims.renew(held, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
         """How long until each claimed origin is fetched, in ms; 0: now, or there is no claim."""
         with robots_errors():
-            left_ms = self._claims.remaining_ms(origins)
-        claim_ms = self._claims.ttl_ms
-        return {origin: max(0, ms - claim_ms) for origin, ms in zip(origins, left_ms, strict=True)}
+            left_s = self.claims.left_s(origins)
+        waits_ms = [max(0, int((left - CLAIM_S) * 1000)) for left in left_s]
+        return dict(zip(origins, waits_ms, strict=True))
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
         Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
 
         It does not return the same origins again for 60 s. Rules that were not used since they were
-        fetched are left to expire. Three round trips for each `limit` origins examined.
+        fetched are left to expire. Three round trips for each `limit` origins examined. At the end,
+        claims of workers that were killed are removed.
         """
         expiring = list[str]()
         before_ms += self._shared.ahead_ms()
@@ -108,6 +100,7 @@ class RobotsRefreshes:
                 self._postpone(in_use, before_ms, idle=set(origins).difference(in_use))
                 expiring += in_use
                 if len(origins) < limit:
+                    self.claims.sweep()
                     break
         return expiring
 

@@ -3,12 +3,14 @@ Lua scripts from the packages' lua/ folders, called with named keys and argument
 
 A script declares its names, in the order of KEYS and ARGV, in two comment lines:
 
-    -- keys: in_flight
-    -- args: ttl_s url_keys...
+    -- keys: leases
+    -- args: lease_s whole names
 
 A name that ends in `...` comes last and takes a sequence. The caller passes all values by name:
 
-    load_script("aragog.pipeline", "confirm").run(client, in_flight=key, ttl_s=60, url_keys=keys)
+    load_script("aragog.redis_kit", "lease_renew").run(
+        client, leases=key, lease_s=60, whole=1, names=names
+    )
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.settings import Settings
+from aragog.stages.page_limits import RunMarks
 from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class MaintenanceStage:
     most_compactions: int = 100
     """Compactions of one run; a busy system needs one after the other. The next run continues."""
     crawl_log: CrawlLogWriter | None = None
+    marks: RunMarks | None = None
 
     def write_crawl_log(self) -> None:
         """Write the files of the crawl log that are due."""
@@ -54,8 +56,10 @@ class MaintenanceStage:
                     break
 
     def sweep_in_flight(self) -> None:
-        """Drop notes of URLs whose messages were lost with a server: they may be enqueued again."""
+        """Drop entries of URLs whose messages were lost with a server, and marks of lost runs."""
         dropped = self.in_flight.sweep()
+        if self.marks is not None:
+            self.marks.sweep()
         if dropped:
             log.warning("%d URLs were in flight for two days and were dropped", dropped)
 

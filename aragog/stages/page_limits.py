@@ -8,24 +8,26 @@ the limit, and its process with it. Memory beyond the limit raises MemoryError, 
 crashes. Limits hold only in a process that may die alone, such as a child of Celery's prefork pool:
 call `make_expendable` there once. Elsewhere `limited` does nothing.
 
-A mark finds the page whose process was killed. It is a counter in Redis under the batch's body
-tokens, made before the first page is read and dropped when the run ends, however it ends; only the
-loss of the process leaves it. The next run then knows, on whichever machine it is. Marks expire
-after `pipeline.spool_ttl_s`.
+A mark finds the page whose process was killed. It is a lease in Redis under the batch's body
+tokens, acquired before the first page is read and released when the run ends, however it ends; only
+the loss of the process leaves it, and the fence of the next run is one higher. Marks
+expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import resource
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import redis
 
+from aragog.redis_kit.leases import Leases
+
+_ALWAYS_S = 1e9
+"""More seconds than any lease has left: each run takes over."""
 MAX_RUNS_LOST = 2
 """Of a page on its own. One may be lost to a restart or a full machine, hardly two."""
 
@@ -34,27 +36,29 @@ class RunMarks:
     """The marks. Best effort: where Redis does not answer or is full, no run counts as lost."""
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
-        self._redis = client
-        self._prefix = f"{prefix}run:"
-        self._ttl_ms = int(ttl_s * 1000)
+        self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
 
     def begin(self, tokens: Sequence[str]) -> int:
-        """Mark a run of the batch; how many earlier ones never ended. One round trip."""
-        with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
-            key = self._key(tokens)
-            pipe.incr(key)
-            pipe.pexpire(key, self._ttl_ms)
-            counts: list[Any] = pipe.execute()
-            return int(counts[0]) - 1
+        """Mark a run of the batch; how many earlier ones never ended, at most 8. One round trip."""
+        with suppress(redis.RedisError):
+            (fence,) = self._leases.acquire([_name(tokens)], renewed_s=_ALWAYS_S)
+            return fence - 1
         return 0
 
     def end(self, tokens: Sequence[str]) -> None:
         """The run is over. Doing it twice is harmless."""
         with suppress(redis.RedisError):
-            self._redis.delete(self._key(tokens))
+            self._leases.release([_name(tokens)])
 
-    def _key(self, tokens: Sequence[str]) -> str:
-        return self._prefix + hashlib.sha256(" ".join(tokens).encode()).hexdigest()[:24]
+    def sweep(self) -> int:
+        """Drop the marks that have expired; returns how many."""
+        with suppress(redis.RedisError):
+            return self._leases.sweep()
+        return 0
+
+
+def _name(tokens: Sequence[str]) -> str:
+    return " ".join(tokens)
 
 
 KILLED_AT = 2.0

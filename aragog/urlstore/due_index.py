@@ -1,8 +1,8 @@
 """
 The due index: the URLs to fetch again, soonest first.
 
-A row is valid if its node's `s:due` holds the same time. A claim is a cell of the row that is taken
-by check-and-put and expires: a URL that was claimed but never written becomes due again.
+A row is valid if its node's `s:due` holds the same time. A claim is a lease in the row: a URL that
+was claimed but never written becomes due again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from aragog.urlstore.records import Due
 from aragog.urlstore.writing.next_fetch import state_of
 from aragog.zen.graph import Zen
 from aragog.zen.indexes import DueEntry
+from aragog.zen.leases import Lease
 from aragog.zen.mutations import Mutation, put_due, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row, newest_ms
+from aragog.zen.properties import newest_ms
 
 _URL = b"i:u"
-_CLAIM = b"i:c"
 _YOUNG_MS = 600_000
 """A row is written before its node; one younger than this may still become valid."""
 
@@ -65,7 +65,7 @@ class DueIndex:
                 continue
             with closing(self._index.until(bucket, oldest or now_ms + 1)) as entries:
                 for entry in entries:
-                    if not _is_claimed(entry.kept, now_ms):
+                    if not entry.is_claimed(now_ms):
                         oldest = entry.due_at_ms
                         break
         return oldest
@@ -104,7 +104,7 @@ class DueIndex:
         sixteen buckets contributes its share.
         """
         result: list[Due] = []
-        claim = (now_ms + int(lease_s * 1000)).to_bytes(8) + os.urandom(4)
+        claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))
         buckets = self._index.buckets
         for bucket in buckets:
             share = -(-(limit - len(result)) // (len(buckets) - bucket))
@@ -112,7 +112,7 @@ class DueIndex:
         return sorted(result, key=lambda due: due.due_at_ms)
 
     def _claim_in(
-        self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int
+        self, bucket: int, now_ms: int, limit: int, claim: Lease, upto_ms: int
     ) -> list[Due]:
         claimed: list[Due] = []
         waste: list[tuple[bytes, int, int]] = []
@@ -121,7 +121,7 @@ class DueIndex:
         with closing(self._index.until(bucket, upto_ms + 1)) as entries:
             batch: list[DueEntry] = []
             for entry in entries:
-                if not _is_claimed(entry.kept, now_ms):
+                if not entry.is_claimed(now_ms):
                     batch.append(entry)
                 if len(batch) >= limit - len(claimed):
                     claimed += self._take(batch, claim, now_ms, waste)
@@ -136,7 +136,7 @@ class DueIndex:
     def _take(
         self,
         batch: list[DueEntry],
-        claim: bytes,
+        claim: Lease,
         now_ms: int,
         waste: list[tuple[bytes, int, int]],
     ) -> list[Due]:
@@ -144,23 +144,14 @@ class DueIndex:
         rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
         good: list[DueEntry] = []
         for entry in batch:
-            due_at_ms, page_id, row = entry
+            due_at_ms, page_id, row, _ = entry
             if _URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):
                 good.append(entry)
             elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
                 waste.append((page_id, due_at_ms, newest_ms(row)))
-        checks = [
-            (entry, _CLAIM, cell.value if (cell := entry.kept.get(_CLAIM)) else None, claim)
-            for entry in good
-        ]
-        won = self._index.check_and_put_many(checks) if checks else []
+        won = self._index.claim(good, claim) if good else []
         return [
             Due(row[_URL].value.decode(), due_at_ms, state_of(rows[page_id]))
-            for (due_at_ms, page_id, row), ok in zip(good, won, strict=True)
+            for (due_at_ms, page_id, row, _), ok in zip(good, won, strict=True)
             if ok
         ]
-
-
-def _is_claimed(row: Row, now_ms: int) -> bool:
-    cell = row.get(_CLAIM)
-    return cell is not None and int.from_bytes(cell.value[:8]) > now_ms

@@ -40,7 +40,7 @@ class Conditional:
     def __init__(self, zen: Zen, clock: Clock) -> None:
         self._zen = zen
         self._properties = zen.nodes
-        self._lock = zen.nodes.lock(nodes.LOCK, LOCK_MS, clock)
+        self._leases = zen.nodes.leases(nodes.LOCK, LOCK_MS, clock)
 
     def write(self, url: str, expected: str, puts: Sequence[Mutation]) -> None:
         """
@@ -50,8 +50,8 @@ class Conditional:
             VersionConflict: it has another version, or is being written; nothing changed.
         """
         row = node_id(url)
-        token = self._lock.acquire(row)
-        if token is None:
+        lease = self._leases.acquire(row)
+        if lease is None:
             raise VersionConflict(url, expected, "one that is being written")
         try:
             version = text(self._properties.get(row, [nodes.VERSION]), nodes.VERSION) or ""
@@ -59,7 +59,7 @@ class Conditional:
                 raise VersionConflict(url, expected, version)
             self._zen.mutate(puts)
         finally:
-            self._lock.release(row, token)
+            self._leases.release(row, lease)
 
 
 class Fields:

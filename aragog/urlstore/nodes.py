@@ -23,7 +23,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
-| `s:lock` | of a conditional write; written only by check_and_put |
+| `s:lock` | the lease of a conditional write (`aragog.zen.leases`) |
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class Repair:
         self._repaired["content missing or damaged"] += 1
 
     def _due_row(self, entry: DueEntry) -> None:
-        due_at_ms, page_id, row = entry
+        due_at_ms, page_id, row, _ = entry
         node = self.zen.nodes.get(page_id, [nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
             self.zen.due_times.delete_many([(page_id, due_at_ms, newest_ms(row))])

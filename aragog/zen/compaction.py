@@ -1,7 +1,7 @@
 """
 Compaction of the link journal into the posting lists of inlinks.
 
-One compaction runs at a time, under a lock that expires. It first stores its plan: a number and the
+One compaction runs at a time, under a lease. It first stores its plan: a number and the
 journal rows that it takes. Then it writes a delta named by that number to each target, deletes the
 journal rows, and deletes the plan. After a crash at any point, the next run, in this process or
 another, finds the plan and writes the same deltas again; if a journal row of the plan is already
@@ -28,13 +28,13 @@ from typing import NamedTuple
 import orjson
 
 from aragog.clock import Clock
-from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, lines_of
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.inlinks.postings import CAME, STAYED, WENT, LinkChanges
 from aragog.zen.inlinks.segments import Traces
+from aragog.zen.leases import CellLeases, Lease
 from aragog.zen.link_records import CompactionReport, ListLimits
 from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.outlink_writer import CELL, oldest_row_ms
@@ -95,7 +95,7 @@ class CompactionPlan:
 GRACE_MS = 600_000
 """How long an entry may wait for its page's cell; after that its writer is assumed dead."""
 LOCK_MS = 300_000
-"""Longer than any compaction takes; then the lock of a killed one is taken over."""
+"""Longer than any compaction takes; then the lease of a killed one is taken over."""
 
 _STATE = b"\xffcompaction"
 _LOCK = b"l:lock"
@@ -123,7 +123,7 @@ class Compactor:
         self._lists = PostingLists(tables, limits)
         self._traces = Traces(tables)
         self._clock = clock
-        self._lock = CellLock(self._journal, _LOCK, LOCK_MS, clock)
+        self._leases = CellLeases(self._journal, _LOCK, LOCK_MS, clock)
 
     def compact(self, limit: int) -> CompactionReport:
         """
@@ -134,8 +134,8 @@ class Compactor:
         Raises:
             StoreUnavailable: run it again; nothing is lost or counted twice.
         """
-        lock = self.acquire()
-        if lock is None:
+        lease = self.acquire()
+        if lease is None:
             return CompactionReport(left=True)
         try:
             report = CompactionReport()
@@ -146,11 +146,11 @@ class Compactor:
                 report = self._execute(plan)
             return report
         finally:
-            self._lock.release(_STATE, lock)
+            self._leases.release(_STATE, lease)
 
-    def acquire(self) -> bytes | None:
-        """Keep other processes from compacting until the lock expires; None: another one has it."""
-        return self._lock.acquire(_STATE)
+    def acquire(self) -> Lease | None:
+        """Keep other processes from compacting until the lease expires; None: one has it."""
+        return self._leases.acquire(_STATE)
 
     def lag_ms(self) -> int:
         """Age of the oldest journal row; 0 if there is none. One short scan a bucket."""
@@ -160,7 +160,7 @@ class Compactor:
     def repair_lists(self, step: Callable[[], None]) -> Iterator[str]:
         """Walk all posting lists and correct counts and rows; yields each problem found."""
         for key, problem in self._lists.problems(step):
-            if lock := self.acquire():
+            if lease := self.acquire():
                 try:
                     plan = self._plan()
                     if plan:
@@ -168,7 +168,7 @@ class Compactor:
                         self._execute(plan)
                     self._lists.repair(key, plan.number, self._clock.now_ms())
                 finally:
-                    self._lock.release(_STATE, lock)
+                    self._leases.release(_STATE, lease)
                 yield problem
 
     def purge(self, pages: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ class Compactor:
         while (report := self.compact(_PURGED_AT_ONCE)).left:
             if not report.journal_rows:
                 self._clock.sleep_s(_LOCK_PAUSE_S)
-        while (lock := self.acquire()) is None:
+        while (lease := self.acquire()) is None:
             self._clock.sleep_s(_LOCK_PAUSE_S)
         try:
             if plan := self._plan():
@@ -189,10 +189,15 @@ class Compactor:
             last = self._plan()
             lists = sorted(self._traces.targets([node_id(page) for page in pages]))
             plan = CompactionPlan(last.number + 1, lists=tuple(lists), left=True)
+            renewed = self._leases.renew(_STATE, lease)
+            if renewed is None:  # the plan before took longer than the lease
+                self.purge(pages)
+                return
+            lease = renewed
             if lists and self._replace_plan(last, plan):
                 self._execute(plan)
         finally:
-            self._lock.release(_STATE, lock)
+            self._leases.release(_STATE, lease)
 
     def _plan(self) -> CompactionPlan:
         cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)

@@ -17,7 +17,6 @@ from aragog.errors import NotUnique
 from aragog.urls.domain import host
 from aragog.zen.codec import (
     BUCKETS,
-    ID_BYTES,
     SENDERS,
     after,
     due_key,
@@ -28,6 +27,7 @@ from aragog.zen.codec import (
     sender_prefix,
     unique_key,
 )
+from aragog.zen.leases import CellLeases, Lease, take_many
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 from aragog.zen.tables import CellTable, Put, Tables, newest_ms
@@ -39,6 +39,8 @@ _YOUNG_MS = 600_000
 """A row is written before its property; one younger than this may still become true."""
 
 _ID = b"i:id"
+_OWNER = b"i:owner"
+_CLAIM = b"i:c"
 CANONICAL_URL = "canonical_url"
 """The property of an alias that names the URL of the node that stands for it."""
 CANONICAL_COLUMN = b"s:canonical_url"
@@ -75,6 +77,7 @@ class PropertyIndexes:
         self._tables = tables
         self._schema = schema
         self._clock = clock
+        self._owners = CellLeases(tables["u"], _OWNER, _CLAIM_MS, clock)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,9 +102,8 @@ class PropertyIndexes:
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """The node that has the value of a unique property; two reads."""
-        cell = self._tables["u"].get(unique_key(name, value), [_ID]).get(_ID)
-        holder = cell.value[:ID_BYTES] if cell else None
-        return holder if holder and self._has(holder, name, value) else None
+        owner = self._owners.read(unique_key(name, value))
+        return owner.holder if owner and self._has(owner.holder, name, value) else None
 
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
@@ -134,19 +136,16 @@ class PropertyIndexes:
 
     def _claim(self, name: str, value: bytes, node_id: bytes) -> None:
         """Enter the node as the value's owner in the unique index, or report the present owner."""
-        index, key = self._tables["u"], unique_key(name, value)
+        key = unique_key(name, value)
         for _ in range(3):
-            cell = index.get(key, [_ID]).get(_ID)
-            current = cell.value if cell else None
-            now_ms = self._clock.now_ms()
-            if current is not None:
-                holder, since_ms = current[:ID_BYTES], int.from_bytes(current[ID_BYTES:])
-                if holder == node_id:
+            owner = self._owners.read(key)
+            if owner is not None:
+                if owner.holder == node_id:
                     return
-                if since_ms > now_ms - _CLAIM_MS or self._has(holder, name, value):
-                    raise NotUnique(name, holder.hex())
+                if owner.is_live(self._clock.now_ms()) or self._has(owner.holder, name, value):
+                    raise NotUnique(name, owner.holder.hex())
             # Free, or left by a writer that crashed before it set the property.
-            if index.check_and_put(key, _ID, current, node_id + now_ms.to_bytes(8)):
+            if self._owners.take(key, owner, node_id):
                 return
         raise NotUnique(name, "that is being written")
 
@@ -155,7 +154,8 @@ class PropertyIndexes:
         table = "u" if name in self._schema.unique else "i"
         key = unique_key(name, value) if table == "u" else index_key(node_id, name, value)
         row = self._tables[table].get(key)
-        if row and row[_ID].value[:ID_BYTES] == node_id:
+        owner = Lease.of(row, _OWNER)
+        if row and (owner is None or owner.holder == node_id):
             self._tables[table].delete(key, at_ms=newest_ms(row))
 
 
@@ -287,6 +287,13 @@ class DueEntry(NamedTuple):
     due_at_ms: int
     node_id: bytes
     kept: Row
+    """The values that were put with it."""
+    lease: Lease | None
+    """Of the caller that claimed it."""
+
+    def is_claimed(self, now_ms: int) -> bool:
+        """True while another caller has claimed it."""
+        return self.lease is not None and self.lease.is_live(now_ms)
 
 
 class DueTimes(Bucketed):
@@ -304,24 +311,19 @@ class DueTimes(Bucketed):
         with closing(self._table.scan(bytes([bucket]), stop)) as rows:
             for key, row in rows:
                 due_at_ms, of = read_due_key(key)
-                yield DueEntry(due_at_ms, of, row)
+                yield DueEntry(due_at_ms, of, row, Lease.of(row, _CLAIM))
 
     def walk(self) -> Generator[DueEntry, None, None]:
         """Every entry."""
         for key, row in self._table.scan(b"", None):
             due_at_ms, of = read_due_key(key)
-            yield DueEntry(due_at_ms, of, row)
+            yield DueEntry(due_at_ms, of, row, Lease.of(row, _CLAIM))
 
     def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
         """Delete the entries (node id, due_at_ms), if not newer than at_ms, each."""
         self._table.delete_many([(due_key(of, due), None, at_ms) for of, due, at_ms in items])
 
-    def check_and_put_many(
-        self, items: Sequence[tuple[DueEntry, bytes, bytes | None, bytes]]
-    ) -> list[bool]:
-        """Compare-and-set values stored with entries: (entry, name, expected, value) each."""
-        checks = [
-            (due_key(entry.node_id, entry.due_at_ms), name, expected, value)
-            for entry, name, expected, value in items
-        ]
-        return self._table.check_and_put_many(checks)
+    def claim(self, entries: Sequence[DueEntry], lease: Lease) -> list[bool]:
+        """Claim entries, as they were read; False for one that another caller has claimed."""
+        rows = [(due_key(entry.node_id, entry.due_at_ms), entry.lease) for entry in entries]
+        return take_many(self._table, _CLAIM, rows, lease)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from aragog.clock import Clock
-from aragog.zen.cell_lock import CellLock
+from aragog.zen.leases import CellLeases
 from aragog.zen.tables import Cell, Row, Salvaged, Tables, newest_ms
 
 __all__ = ["Cell", "Row", "Salvaged", "newest_ms"]
@@ -58,6 +58,6 @@ class NodeStore:
         """Every node; close it if you leave it early."""
         return self.scan()
 
-    def lock(self, name: bytes, lease_ms: int, clock: Clock) -> CellLock:
-        """A lock in a property of each node; only the lock writes that property."""
-        return CellLock(self._table, name, lease_ms, clock)
+    def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:
+        """Leases in a property of each node; only they write that property."""
+        return CellLeases(self._table, name, lease_ms, clock)

@@ -1,10 +1,10 @@
 -- robots_put: store the result of a request for robots.txt.
 --
--- keys: record claim due domain
--- args: packed is_error ttl_ms min_fetched_at_ms due_at_ms origin forget_before_ms record_prefix overhead_bytes domain_max_bytes domain_ttl_ms
+-- keys: record claims due domain
+-- args: packed is_error ttl_ms min_fetched_at_ms due_at_ms origin claim forget_before_ms record_prefix overhead_bytes domain_max_bytes domain_ttl_ms
 --
 -- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_records.py
--- KEYS[2]  {prefix}robots.claim:<origin>  string   present while a worker refreshes it
+-- KEYS[2]  {prefix}robots.claims          hash     leases of origins while a worker refreshes them
 -- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)
 -- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was put (s) and its size,
 --                                                  packed in one number; '' -> bytes of all
@@ -14,17 +14,18 @@
 -- ARGV[4]  older good rules are kept unless they were fetched before this instant (ms)
 -- ARGV[5]  when the rules want a refresh (ms)
 -- ARGV[6]  the origin
--- ARGV[7]  origins that wanted a refresh before this instant (ms) leave KEYS[3]
--- ARGV[8]  the prefix of KEYS[1]
--- ARGV[9]  how many bytes a record takes besides its own
--- ARGV[10] how many bytes the records of a domain may take
--- ARGV[11] after how long KEYS[4] expires (ms); no record expires later
+-- ARGV[7]  the origin's name in KEYS[2]
+-- ARGV[8]  origins that wanted a refresh before this instant (ms) leave KEYS[3]
+-- ARGV[9]  the prefix of KEYS[1]
+-- ARGV[10] how many bytes a record takes besides its own
+-- ARGV[11] how many bytes the records of a domain may take
+-- ARGV[12] after how long KEYS[4] expires (ms); no record expires later
 --
 -- Returns 1 if older good rules stay in use in place of the error, else 0.
--- After it the records of the domain take at most ARGV[10], unless a single one takes more; the oldest
+-- After it the records of the domain take at most ARGV[11], unless a single one takes more; the oldest
 -- ones are deleted. The claim is released. An older result never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
-redis.call('DEL', KEYS[2])
+redis.call('HDEL', KEYS[2], ARGV[7])
 local used, version, status, fetched, tried_status, tried, failing =
   struct.unpack(HEAD, ARGV[1])
 local body, kept = string.sub(ARGV[1], SIZE + 1), 0
@@ -46,7 +47,7 @@ local life = kept == 1 and math.max(1, redis.call('PTTL', KEYS[1])) or ARGV[3]
 local record = struct.pack(HEAD, used, version, status, fetched, tried_status, tried, failing)
 redis.call('SET', KEYS[1], record .. body, 'PX', life)
 redis.call('ZADD', KEYS[3], ARGV[5], ARGV[6])
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[7])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[8])
 
 -- Put at (s) * 2^20 + size: both fit into the 53 bits of a score, and the oldest comes first.
 local SIZES, REAL = 1048576, 1099511627776
@@ -58,17 +59,17 @@ local function forget(origin, score)
 end
 local mine = redis.call('ZSCORE', KEYS[4], ARGV[6])
 if mine then forget(ARGV[6], tonumber(mine)) end
-local gone = (time[1] - ARGV[11] / 1000) * SIZES
+local gone = (time[1] - ARGV[12] / 1000) * SIZES
 local over = redis.call('ZRANGEBYSCORE', KEYS[4], REAL, gone, 'WITHSCORES', 'LIMIT', 0, 100)
 for n = 1, #over, 2 do forget(over[n], tonumber(over[n + 1])) end
-local size = math.min(#record + #body + tonumber(ARGV[9]), SIZES - 1)
-while total > 0 and total + size > tonumber(ARGV[10]) do
+local size = math.min(#record + #body + tonumber(ARGV[10]), SIZES - 1)
+while total > 0 and total + size > tonumber(ARGV[11]) do
   local first = redis.call('ZRANGEBYSCORE', KEYS[4], REAL, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if #first == 0 then total = 0 break end
-  redis.call('DEL', ARGV[8] .. first[1])
+  redis.call('DEL', ARGV[9] .. first[1])
   redis.call('ZREM', KEYS[3], first[1])
   forget(first[1], tonumber(first[2]))
 end
 redis.call('ZADD', KEYS[4], time[1] * SIZES + size, ARGV[6], total + size, '')
-redis.call('PEXPIRE', KEYS[4], ARGV[11])
+redis.call('PEXPIRE', KEYS[4], ARGV[12])
 return kept

@@ -51,4 +51,6 @@ def test_a_missing_or_unknown_name_is_refused_before_anything_is_sent(values):
 
 
 def test_a_script_file_is_read_once():
-    assert load_script("aragog.pipeline", "mark") is load_script("aragog.pipeline", "mark")
+    assert load_script("aragog.redis_kit", "lease_renew") is load_script(
+        "aragog.redis_kit", "lease_renew"
+    )

@@ -1,0 +1,26 @@
+-- lease_renew: let leases expire later.
+--
+-- keys: leases
+-- args: lease_s whole names
+--
+-- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch), and its fence
+-- ARGV[1]  they expire so many seconds from now
+-- ARGV[2]  1 if instants are whole seconds
+-- ARGV[3]  names, 16 bytes each, concatenated
+--
+-- Returns how many were renewed. A lease that was released stays free.
+
+local time = redis.call('TIME')
+local whole = ARGV[2] == '1'
+local now = tonumber(time[1]) + (whole and 0 or tonumber(time[2]) / 1000000)
+local until_s = string.format(whole and '%.0f' or '%.3f', now + tonumber(ARGV[1]))
+local renewed, names = 0, ARGV[3]
+for at = 1, #names, 16 do
+  local name = names:sub(at, at + 15)
+  local held = redis.call('HGET', KEYS[1], name)
+  if held then
+    redis.call('HSET', KEYS[1], name, until_s .. (held:match(':%d$') or ''))
+    renewed = renewed + 1
+  end
+end
+return renewed
