@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from aragog.pipeline.fetch_messages import read_fetch
+from aragog.pipeline.producer_messages import read_fetch
 from aragog.pipeline.routing import FETCH_BY_MODULE
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import FETCH

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.fetch_messages import read_robots
+from aragog.pipeline.producer_messages import read_robots
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import ROBOTS, ROBOTS_EXPIRING
 from aragog.workers.services import pipeline, send_all

@@ -79,6 +79,13 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
     assert sorted(documented) == sorted(folders)
 
 
+def test_the_tree_in_the_readme_has_every_package():
+    tree = (ROOT / "README.md").read_text().partition("## Where things are")[2].partition("## ")[0]
+    packages = {path.parent.name for path in (ROOT / "aragog").glob("*/__init__.py")}
+
+    assert packages - set(re.findall(r"(\w+)/", tree)) == set()
+
+
 def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
     from aragog.pipeline.routing import Queue
     from aragog.workers.roles import ROLES

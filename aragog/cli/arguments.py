@@ -109,7 +109,7 @@ class Owner(Utf8Text):
     name = "owner"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from aragog.urlstore.watches import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
+        from aragog.urlstore.watchers import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
 
         value = super().convert(value, param, ctx)
         if len(value.strip().encode()) > MAX_OWNER_BYTES:

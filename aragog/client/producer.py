@@ -36,7 +36,7 @@ from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer, EnqueueResult
-from aragog.stages.watches import WatchBatch
+from aragog.stages.watch import WatchBatch
 from aragog.urls import normalize
 
 

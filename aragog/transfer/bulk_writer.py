@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput, InvalidUrl
 from aragog.settings import StoreSettings
-from aragog.transfer.records import UrlRecord
+from aragog.transfer.json_lines import UrlRecord
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
-from aragog.transfer.records import BadRecord, Read, UrlRecord
+from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.urlstore.nodes import (
     CANONICAL,
     PROVISIONAL,

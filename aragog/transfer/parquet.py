@@ -16,7 +16,7 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.extras import require
-from aragog.transfer.records import BadRecord, Read, UrlRecord, from_mapping
+from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
 
 BATCH_ROWS = 500
 GROUP_ROWS = 5000

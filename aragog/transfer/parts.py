@@ -19,8 +19,8 @@ from pathlib import Path
 
 from aragog.errors import BadInput, ConfigError
 from aragog.transfer.import_export import NodeSelection, NodeSource, Sink, export_urls
+from aragog.transfer.json_lines import JsonLinesSink, open_to_write
 from aragog.transfer.parquet import ParquetSink
-from aragog.transfer.records import JsonLinesSink, open_to_write
 from aragog.transfer.warc import COLUMNS, export_warc
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore

@@ -14,7 +14,7 @@ from contextlib import closing
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
-from aragog.urlstore.writing.next_fetch import state_of
+from aragog.urlstore.writing.next_due import state_of
 from aragog.zen.graph import Zen
 from aragog.zen.indexes import DueEntry
 from aragog.zen.leases import Lease

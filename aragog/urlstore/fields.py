@@ -25,7 +25,7 @@ from aragog.urlstore.nodes import Nodes, from_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
-from aragog.urlstore.writing.next_fetch import renewed
+from aragog.urlstore.writing.next_due import renewed
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.refresh_policy import RefreshState
-from aragog.urlstore.writing.next_fetch import state_of
+from aragog.urlstore.writing.next_due import state_of
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row

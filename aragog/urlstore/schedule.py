@@ -15,9 +15,9 @@ from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
-from aragog.urlstore.watches import MAX_OWNER_BYTES, Watch, Watches
+from aragog.urlstore.watchers import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
-from aragog.urlstore.writing.next_fetch import state_of
+from aragog.urlstore.writing.next_due import state_of
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 

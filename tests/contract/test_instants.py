@@ -7,7 +7,7 @@ import pytest
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
-from aragog.transfer.records import UrlRecord
+from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
 from tests.support.stores import NOW_MS

@@ -8,7 +8,7 @@ import pytest
 from aragog.errors import BadInput, TakenDown
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
-from aragog.transfer.records import UrlRecord
+from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen

@@ -9,7 +9,7 @@ from aragog.fetcher.outcome import FetchRecord
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import export_urls
-from aragog.transfer.records import UrlRecord
+from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from tests.contract.test_takedown import SECRET, rows_with, secret_page

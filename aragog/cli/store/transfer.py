@@ -17,7 +17,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.errors import BadInput
 from aragog.terminal import echo, echo_json, note, one_line
-from aragog.transfer import import_export, records
+from aragog.transfer import import_export, json_lines
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import NodeSelection
 from aragog.transfer.parquet import ParquetSink, read_parquet
@@ -106,7 +106,7 @@ def export(
 def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
     if kind == "parquet":
         return ParquetSink(file)
-    return records.JsonLinesSink(records.open_to_write(file, append=append))
+    return json_lines.JsonLinesSink(json_lines.open_to_write(file, append=append))
 
 
 @click.command("export-parts")
@@ -193,7 +193,7 @@ def import_(file: Path, after: int) -> None:
     source = (
         read_parquet(file, after=after)
         if _kind(file) == "parquet"
-        else records.read_json_lines(records.open_to_read(file), after=after)
+        else json_lines.read_json_lines(json_lines.open_to_read(file), after=after)
     )
     with (
         closing(url_store(settings)) as opened,

@@ -23,8 +23,8 @@ from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, is_kept_apart, leads_to, text
 from aragog.urlstore.records import Fact
-from aragog.urlstore.watches import Watches
-from aragog.urlstore.writing.next_fetch import is_wanted
+from aragog.urlstore.watchers import Watches
+from aragog.urlstore.writing.next_due import is_wanted
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_edge_end, put_properties

@@ -25,7 +25,7 @@ from aragog.urlstore.feed import Changes
 from aragog.urlstore.hosts import Hosts, SentPage
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
-from aragog.urlstore.watches import Watches
+from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
 from aragog.zen.codec import IN
 from aragog.zen.compaction import Compactor

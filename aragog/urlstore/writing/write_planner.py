@@ -12,10 +12,10 @@ from functools import partial
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.records import PageWrite
-from aragog.urlstore.writing import page_updates
+from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.alias_merger import AliasMerger
-from aragog.urlstore.writing.next_fetch import vanished_fields
-from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
+from aragog.urlstore.writing.next_due import vanished_fields
+from aragog.urlstore.writing.page_plan import PageWritePlan, is_failed_fetch
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -68,17 +68,17 @@ class WritePlanner:
                 self._know(page.fields)
         urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
-        while missing := page_updates.targets_of(rows):
+        while missing := page_plan.targets_of(rows):
             rows |= self._nodes.read(missing, self._columns)
         plans = []
         later = []
         touched: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
-            canonical = page_updates.canonical_of(page, rows)
+            canonical = page_plan.canonical_of(page, rows)
             page_urls = {
                 canonical,
                 *page.urls,
-                *page_updates.canonicals_of(page, rows),
+                *page_plan.canonicals_of(page, rows),
             }
             waits = not touched.isdisjoint(page_urls)
             touched |= (
@@ -89,13 +89,11 @@ class WritePlanner:
                 continue
             row = rows.get(canonical, {})
             nodes.check_url(row, canonical)
-            before = page_updates.seen_at_ms(row, failed=is_failed_fetch(page))
+            before = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
             refused = any(
-                page_updates.refuses(rows[url], page)
-                for url in {page.url, canonical}
-                if url in rows
-            ) or any(map(partial(self._taken_down, rows), page_updates.identity_of(page)))
-            stale, copy = page.fetched_at_ms < before, page_updates.is_copy(page, canonical, row)
+                page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
+            ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
+            stale, copy = page.fetched_at_ms < before, page_plan.is_copy(page, canonical, row)
             plans.append(PageWritePlan(page, canonical, row, stale, refused, copy))
         for plan in plans:
             self._point(plan, rows)
@@ -109,7 +107,7 @@ class WritePlanner:
         Only if the canonical URL was never fetched itself: its page then consists of what these
         URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
         """
-        left = page_updates.leaving(page, canonical, rows)
+        left = page_plan.leaving(page, canonical, rows)
         for url in left:
             self._aliases.undo(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
         return bool(left)
@@ -151,7 +149,7 @@ class WritePlanner:
             plan.aliases = [
                 url
                 for url in members
-                if not page_updates.has_newer_pointer(rows[url], page)
+                if not page_plan.has_newer_pointer(rows[url], page)
                 and not self._taken_down(rows, url)
             ]
 

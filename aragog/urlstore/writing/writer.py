@@ -25,11 +25,11 @@ from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
-from aragog.urlstore.watches import Watches
+from aragog.urlstore.watchers import Watches
 from aragog.urlstore.write_clock import WriteClock
-from aragog.urlstore.writing import page_updates
+from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
-from aragog.urlstore.writing.page_updates import PageWritePlan
+from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
@@ -118,21 +118,21 @@ class PageWriter:
         self._remove_outdated(current, rows, now_ms)
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
-        return {id(plan.page): page_updates.written(plan) for plan in plans}, left
+        return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan) -> None:
         """What the page changes; of an older fetch only what the store lacks."""
         page = plan.page
-        if page_updates.is_failed_fetch(page) and plan.canonical != page.url:
+        if page_plan.is_failed_fetch(page) and plan.canonical != page.url:
             return
-        page_updates.fill_page(plan)
-        if not plan.stale and (following := page_updates.fill_next_fetch(plan, self._refresh)):
-            watched = page_updates.is_watched(plan)
+        page_plan.fill_page(plan)
+        if not plan.stale and (following := page_plan.fill_next_fetch(plan, self._refresh)):
+            watched = page_plan.is_watched(plan)
             owners = self._watches.owners(plan.canonical) if watched else ()
-            plan.change = page_updates.change_of(plan, following, owners)
-        page_updates.fill_histories(plan, self._settings.history, self._settings.history_length)
+            plan.change = page_plan.change_of(plan, following, owners)
+        page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
-            page_updates.fill_content(plan, page.content)
+            page_plan.fill_content(plan, page.content)
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
@@ -207,7 +207,7 @@ class PageWriter:
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
         """Undo aliases that trusted a URL which turned out to have no page."""
-        if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
+        if trusted := [url for plan in newest for url in page_plan.refuted(plan)]:
             self._aliases.disappoint(trusted, now_ms)
 
     def _settle_aliases(
@@ -216,7 +216,7 @@ class PageWriter:
         """Move the data of new aliases to their canonical URLs."""
         for plan in plans:
             for alias in plan.aliases:
-                if page_updates.has_own(rows.get(alias, {})):
+                if page_plan.has_own(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
 
 
@@ -226,9 +226,7 @@ def _index_rows(plan: PageWritePlan, now_ms: int) -> list[Mutation]:
     rows = [host_put(alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
         rows.append(host_put(plan.canonical, now_ms))
-    rows += [
-        sender_put(url, page.final_url, page.fetched_at_ms) for url in page_updates.sent_to(plan)
-    ]
+    rows += [sender_put(url, page.final_url, page.fetched_at_ms) for url in page_plan.sent_to(plan)]
     return rows
 
 
@@ -236,7 +234,7 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
     """The page's node, the pointers of its aliases, and the report of the URL that was fetched."""
     page, at_ms = plan.page, plan.page.fetched_at_ms
     rows = [
-        put_properties(node_id(alias), page_updates.pointer_cells(plan, alias), at_ms)
+        put_properties(node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
         for alias in plan.aliases
     ]
     if plan.cells:

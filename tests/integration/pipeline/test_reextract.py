@@ -6,7 +6,7 @@ import pytest
 from aragog.errors import InvalidMessage
 from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.stages.reextract import ReextractBatch, reextract_batch, walk
-from aragog.stages.watches import WatchBatch, apply_watches
+from aragog.stages.watch import WatchBatch, apply_watches
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from aragog.urlstore.refresh_policy import Seen

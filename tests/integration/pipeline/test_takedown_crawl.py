@@ -25,7 +25,7 @@ from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from aragog.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.stages.reextract import ReextractBatch
-from aragog.stages.watches import WatchBatch
+from aragog.stages.watch import WatchBatch
 from aragog.stages.webhooks import Delivery
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent

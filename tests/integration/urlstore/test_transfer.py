@@ -29,8 +29,7 @@ from aragog.transfer.import_export import (
     import_urls,
     nodes_of,
 )
-from aragog.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
-from aragog.transfer.records import (
+from aragog.transfer.json_lines import (
     BadRecord,
     JsonLinesSink,
     UrlRecord,
@@ -39,6 +38,7 @@ from aragog.transfer.records import (
     open_to_write,
     read_json_lines,
 )
+from aragog.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
 from aragog.transfer.warc import export_warc
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent

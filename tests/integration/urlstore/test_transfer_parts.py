@@ -15,9 +15,9 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.errors import BadInput, StoreUnavailable
 from aragog.settings import load_settings
+from aragog.transfer.json_lines import open_to_read
 from aragog.transfer.parquet import read_parquet
 from aragog.transfer.parts import Part, PartOptions, export_part, prepare_folder
-from aragog.transfer.records import open_to_read
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidMessage
-from aragog.pipeline.fetch_messages import read_fetch, read_robots
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.pipeline.producer_messages import read_fetch, read_robots
 
 GOOD = "http://a.test/"
 JUNK = st.recursive(

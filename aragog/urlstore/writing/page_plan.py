@@ -1,5 +1,5 @@
 """
-Page updates: what one fetched page changes in the store.
+Page write plans: what one fetched page changes in the store.
 
 Pure functions: the input is the nodes that were read, the output is the cells to write. A plan is
 made (`PageWritePlan`), then filled: facts, fields, next fetch, histories, content.
@@ -21,7 +21,7 @@ from aragog.urlstore.feed import Change, ChangeKind, shown
 from aragog.urlstore.nodes import alias_of, end_of, facts_of, is_kept_apart
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
-from aragog.urlstore.writing.next_fetch import WATCHED, Next, planned
+from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.zen.properties import Cell, Row
 
 _OF_AN_ATTEMPT = ("outcome", "status", "reason", "latency_ms", "address", "attempts")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import text
-from aragog.urlstore.writing.next_fetch import UNWATCHED, WATCHED
+from aragog.urlstore.writing.next_due import UNWATCHED, WATCHED
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_edge_end

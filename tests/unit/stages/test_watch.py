@@ -1,6 +1,6 @@
 """Requests to watch and unwatch URLs, over ports in memory."""
 
-from aragog.stages.watches import WatchBatch, apply_watches
+from aragog.stages.watch import WatchBatch, apply_watches
 from tests.support.stores import NOW_MS
 
 URLS = [f"http://h{n}.example/" for n in range(5)]

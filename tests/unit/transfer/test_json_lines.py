@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.transfer.records import MAX_AT_MS, BadRecord, UrlRecord, from_json, to_json
+from aragog.transfer.json_lines import MAX_AT_MS, BadRecord, UrlRecord, from_json, to_json
 from aragog.urlstore.records import OutLink
 
 # JSON has no half surrogate pairs.
