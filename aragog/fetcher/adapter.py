@@ -158,13 +158,15 @@ class PinnedAdapter(BaseAdapter):
         deadline = request.deadline
         try:
             connection.set_deadline(deadline)
+            message = self._bytes(request, target)
             waiting_since_s = deadline.now_s()
             later = request.acquire_permit()
             sent_s = deadline.now_s()
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
                 raise Deferred(later.retry_at_ms, later.reason)
-            connection.send(self._bytes(request, target))
+            # Nothing between the permit and this may wait, release the GIL, or take long.
+            connection.send(message)
             request.release_permit()
             head = connection.reader.head(self._settings.max_header_bytes)
         except TransportError as error:

@@ -9,7 +9,8 @@ the permit of the domain, which is granted an interval after the previous reques
     pre-granted  the domain was idle when the slot was reserved: the slot includes the permit
     queued       other slots precede it: one request for the permit, one report after sending
 
-The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: `slot_window_ms`).
+The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: a quarter of a
+second after `slot_window_ms`).
 Instants are microseconds by the server's clock internally, and `…_ms` in the interface.
 """
 
@@ -80,12 +81,14 @@ class Limiter:
         self._settings = settings
         self.rates = Rates(settings, overrides or Overrides())
         self._clock = clock or SystemClock()
-        self._hold_us = settings.slot_window_ms * 1000
-        self._nodes = NodeRing([reveal(url) for url in nodes], prefix, self._hold_us)
+        self._window_us = settings.slot_window_ms * 1000
+        # Both kinds of permits expire as long after the last instant at which they may be used.
+        hold_us = self._window_us + scripts.PERMIT_TTL_US - 2 * ALLOWANCE_US
+        self._nodes = NodeRing([reveal(url) for url in nodes], prefix, hold_us)
         self._backoff = Backoff(self._nodes)
         self.lines = lines
         self._backlogs = Backlogs(self._nodes, self.rates, lines)
-        self.permits = Permits(self._nodes, self.rates, self._clock, self._hold_us)
+        self.permits = Permits(self._nodes, self.rates, self._clock, self._window_us)
 
     def key_for(self, url: str) -> str:
         """Return the limiter key of a normalized URL; see `Rates.key_for`."""
@@ -157,7 +160,7 @@ class Limiter:
         wait_ms = ceil_ms(reserved.at_us - now_us)
         until = 0.0
         if reserved.pre_granted:
-            until = reserved.at_us + self._hold_us - ALLOWANCE_US
+            until = reserved.at_us + self._window_us - ALLOWANCE_US
             self.permits.hold(token)
         return Slot(key, reserved.at_us, wait_ms, interval_us, token, until, ask.urgent)
 

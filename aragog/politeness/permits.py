@@ -31,8 +31,8 @@ LOOK_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 # A sender that could not write within this long after the grant requests the permit again. It is
-# far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
-# promise.
+# far below PERMIT_TTL_US: only a pause as long as the difference, between the last clock check and
+# the write, breaks the promise.
 ALLOWANCE_US = 250_000
 # Intervals this short are within the tolerance: they are planned but not enforced.
 NO_PERMIT_US = 2_000

@@ -10,7 +10,7 @@ from aragog.politeness.nodes.node import LimiterNode
 from aragog.politeness.slots import VERDICTS, PermitDecision, Slot
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
-PERMIT_TTL_US = 500_000
+PERMIT_TTL_US = 750_000
 # A permit is granted for an instant up to this far ahead.
 BOOK_AHEAD_US = 8_000
 # A concurrency slot (`max_concurrent`) of a killed sender expires after this.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass, field
 
@@ -204,6 +205,38 @@ def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_w
     outcome = fetcher.fetch(origin.url("/"), gate=Slow(origin))
 
     assert isinstance(outcome, o.Fetched)
+
+
+def test_the_first_call_after_the_permit_is_the_write(origin, fetcher):
+    """Others release the GIL, so that on a busy machine the bytes would leave much later."""
+    calls: list[str] = []
+
+    def note(_frame: object, event: str, called: object) -> None:
+        if event == "c_call" and type(getattr(called, "__self__", None)).__name__ == "socket":
+            calls.append(called.__name__)
+
+    class Profiled(Recorder):
+        def acquire_permit(self, url: str) -> None:
+            super().acquire_permit(url)
+            calls.clear()
+            sys.setprofile(note)
+
+        def release_permit(self, url: str) -> None:
+            sys.setprofile(None)
+            super().release_permit(url)
+
+    outcome = fetcher.fetch(origin.url("/kept"), gate=Profiled(origin))
+
+    assert isinstance(outcome, o.Fetched)
+    assert calls == ["send"]
+
+
+def test_a_request_that_the_kernel_accepts_in_pieces_arrives_whole(origin, fetcher_with):
+    large = "x" * 12_000_000
+    fetcher = fetcher_with(headers={"X-Large": large})
+
+    assert isinstance(fetcher.fetch(origin.url("/")), o.Fetched)
+    assert origin.seen[-1].header("x-large") == large
 
 
 def test_a_hop_that_the_ssrf_filter_refuses_is_forbidden(origin, fetcher):
