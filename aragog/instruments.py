@@ -32,7 +32,7 @@ class Measurement(NamedTuple):
     label: str
     """The label's value; "" for an instrument without a label."""
     part: str
-    """Of a histogram the number of a bucket, from 0, or `SUM`; "" of a counter."""
+    """The number of a histogram's bucket, from 0, or `SUM`; "" for a counter."""
 
 
 class Observations:

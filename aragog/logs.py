@@ -74,6 +74,6 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
 
 
 def _plain(value: object) -> str:
-    """As text; what could end the line or steer a terminal becomes an escape."""
+    """The value as text; what could end the line or steer a terminal becomes an escape."""
     text = str(value)
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -255,3 +255,32 @@ def test_a_unit_test_is_named_after_the_module_that_it_tests():
             strangers.append(place)
 
     assert strangers == []
+
+
+def parameters(node):
+    """The names that the `Args` of a function's or class's docstring may describe."""
+    if isinstance(node, ast.ClassDef):
+        own = {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)}
+        made_by = [f for f in node.body if getattr(f, "name", "") in ("__init__", "__new__")]
+        return own.union(*map(parameters, made_by))
+    listed = node.args
+    named = [*listed.posonlyargs, *listed.args, *listed.kwonlyargs, listed.vararg, listed.kwarg]
+    return {argument.arg for argument in named if argument}
+
+
+def described(docstring):
+    """The names that the section `Args` of a docstring describes."""
+    section = re.search(r"^Args:\n((?: .*\n?|\n)+)", docstring, re.MULTILINE)
+    lines = re.findall(r"^    (\w+(?:, \w+)*):", section[1] if section else "", re.MULTILINE)
+    return {name for line in lines for name in line.split(", ")}
+
+
+def test_a_docstring_describes_parameters_that_exist():
+    leftovers = []
+    for source in (ROOT / "aragog").rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names = described(ast.get_docstring(node) or "") - parameters(node)
+                leftovers += [f"{source.name}: {node.name}: {name}" for name in sorted(names)]
+
+    assert leftovers == []

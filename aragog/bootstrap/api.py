@@ -108,7 +108,7 @@ class ThriftServices:
             services(parts), settings.serving, embedded=embedded, tokens=tokens
         )
         self.metrics: Collector = ThriftMetrics(self._server)
-        """For Prometheus; not registered yet."""
+        """What Prometheus reads; not registered yet."""
 
     async def start(self) -> None:
         """Serve from now on."""

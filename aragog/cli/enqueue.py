@@ -122,7 +122,7 @@ class Where(NamedTuple):
 
     source: str
     number: int
-    """From 1; 0 for a URL that was an argument."""
+    """The number of the line, from 1; 0 for a URL that was an argument."""
     reason: str | None = None
     """What is wrong with it before anything reads it as a URL."""
 

@@ -95,7 +95,7 @@ _mine: list[tuple[UrlStore, Settings]] = []
 
 
 def _read_here(urls: tuple[str, ...]) -> Counter[str]:
-    """In a process of the pool, which opens the store once."""
+    """Read a batch in a process of the pool, which opens the store once."""
     if not _mine:
         settings = command_settings()
         _mine.append((url_store(settings), settings))

@@ -177,7 +177,7 @@ class Crawl:
     settings: Settings
     urls: Iterable[str]
     places: Iterable[Where]
-    """Of each URL, for reports about those that are not URLs."""
+    """Where each URL came from, for reports about those that are not URLs."""
     options: RunOptions
     console: Console
 
@@ -268,7 +268,7 @@ class Crawl:
 
 
 def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """On a terminal, one of the pages as a card; returns its URL, None where none is shown."""
+    """Show one of the pages as a card, on a terminal. Returns its URL; None if none is shown."""
     if not console.is_terminal or console.quiet:
         return None
     record = best_of(store, urls)
@@ -279,7 +279,7 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
 
 
 def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Before each wait. Raises the refusal once the run is stopped."""
+    """Wait before the next attempt. Raises the refusal once the run is stopped."""
     if not tick():
         raise refusal
     warn(console, f"waiting: {refusal}")

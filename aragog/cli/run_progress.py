@@ -35,7 +35,7 @@ from aragog.politeness.lines import Lines
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100
-"""Of each queue; a message has up to `pipeline.batch_size` URLs."""
+"""How many messages of each queue are read; a message has up to `pipeline.batch_size` URLs."""
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
 # Sampling the waiting messages reads a few hundred of them.

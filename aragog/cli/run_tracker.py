@@ -49,7 +49,7 @@ class NotStored(NamedTuple):
 
     url: str
     outcome: str
-    """As the store has it; "" without a record."""
+    """The outcome in the store; "" without a record."""
     reason: str
 
 
@@ -73,7 +73,7 @@ class RunTracker:
         self._ended: list[str] = []
         """URLs whose outcome was not read yet."""
         self.request_id = self._followed.begin()
-        """For the calls that enqueue the URLs of the run."""
+        """The request id of the calls that enqueue the URLs of the run."""
         self.total = 0
         """URLs that were added."""
         self.not_accepted = 0

@@ -40,9 +40,9 @@ class Hop:
     target: str
     """The redirect target, normalized."""
     latency_ms: float | None = None
-    """From sending the request to the end of the response's head."""
+    """The time from sending the request to the end of the response's head."""
     headers: Headers = ()
-    """Of the response that redirected, in order, names as sent."""
+    """The headers of the response that redirected, in order, with the names as sent."""
 
     @property
     def permanent(self) -> bool:
@@ -100,23 +100,23 @@ class FetchRecord:
     fetched_at_ms: int = 0
     """When it began, by the worker's clock."""
     status: int | None = None
-    """Of the last response; None without a usable response."""
+    """The status of the last response; None without a usable response."""
     reason: str | None = None
     """Why there is no page."""
     attempts: int = 1
     """Fetches that it took; all but the last failed for a passing reason."""
     headers: Headers = ()
-    """Of the last response, in order, names as sent."""
+    """The headers of the last response, in order, with the names as sent."""
     hops: tuple[Hop, ...] = ()
     """The redirects, in order."""
     dns_ms: float | None = None
-    """Of the last request, like `connect_ms`: None on a reused connection."""
+    """The name look-up of the last request; like `connect_ms`, None on a reused connection."""
     connect_ms: float | None = None
     first_byte_ms: float | None = None
-    """From sending the last request to the end of the response's head."""
+    """The time from sending the last request to the end of the response's head."""
     total_ms: float = 0.0
     """
-    Of the fetch, with its redirects and the waits for their slots.
+    The time of the whole fetch, with its redirects and the waits for their slots.
 
     A redirect whose slot is more than a second away ends the measurement: the fetch continues as a
     later job, and it begins again there. Hops that came before it keep their own latencies.
@@ -128,7 +128,7 @@ class FetchRecord:
     content_type: str | None = None
     """The header as sent."""
     body_bytes: int = 0
-    """Of the decoded body."""
+    """The size of the decoded body."""
     truncated: bool = False
     """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
     rendering: str | None = None
@@ -171,7 +171,7 @@ class SingleValue(NamedTuple):
 
 
 def _single_values() -> dict[str, SingleValue]:
-    """By name, in order."""
+    """The facts with a single value by name, in order."""
     result = {}
     for name, hint in get_type_hints(FetchRecord).items():
         parts = get_args(hint) or (hint,)
@@ -256,7 +256,7 @@ class Busy(FetchRecord):
 
     outcome: OutcomeKind = OutcomeKind.BUSY
     retry_at_ms: int | None = None
-    """From Retry-After, in either form; None without a usable value."""
+    """The instant that Retry-After names, in either form; None without a usable value."""
     reason: str = ""
 
 

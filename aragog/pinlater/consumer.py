@@ -33,7 +33,7 @@ LOOK_EVERY_S = 1.0
 WAIT_S = 1
 """Timeout of one blocking pop."""
 OVERDUE_S = 5.0
-"""After this time without an answer, the connection of a blocking pop is considered dead."""
+"""How long a blocking pop may be overdue before its connection is considered dead."""
 
 Deliver = Callable[[RedisShard, str, Claimed], None]
 

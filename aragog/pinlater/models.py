@@ -62,7 +62,7 @@ class JobFrame:
     name: str = ""
     key: str = ""
     even_when_full: bool = False
-    """These five as of a `NewJob`; a job has those of its first item."""
+    """This and the next four are those of a `NewJob`; a job has those of its first item."""
 
 
 class JobItem(NamedTuple):

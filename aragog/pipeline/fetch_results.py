@@ -38,9 +38,9 @@ class PackedBody:
     blob: bytes
     """Compressed."""
     sha256: str
-    """Of the body before compression, hex."""
+    """The SHA-256 of the body before compression, in hex."""
     length_bytes: int
-    """Before compression."""
+    """The size of the body before compression."""
 
 
 def pack(body: bytes) -> PackedBody:

@@ -63,7 +63,7 @@ class InFlightSet:
 
     def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
         """
-        For each normalized URL: True if the caller must send it, False if it is already in flight.
+        Mark the URLs. Returns True for each that the caller must send, False if it is in flight.
 
         With `insist` the caller must also send a URL that has been in flight for `INSIST_AFTER_S`.
 
@@ -119,7 +119,7 @@ class InFlightSet:
         return bool(self.among([url]))
 
     def among(self, urls: Sequence[str]) -> set[str]:
-        """Those of these normalized URLs that are in flight; a round trip per server."""
+        """The normalized URLs among these that are in flight. Costs one round trip a server."""
         found: set[str] = set()
         with _our_errors():
             for client, mine in self._by_server(urls):

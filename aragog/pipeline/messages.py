@@ -176,7 +176,7 @@ class FetchResult:
     job: UrlJob
     fetch: FetchRecord
     token: str | None = None
-    """Of the compressed body in the spool."""
+    """The token of the compressed body in the spool."""
     body_hash: str | None = None
     """SHA-256 of the body before compression, hex."""
     taken_down: bool = False

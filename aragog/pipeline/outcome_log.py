@@ -40,7 +40,7 @@ class LastOutcomes:
     at_ms: int
     """When the latest was recorded, by the server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """At most `KEPT`, oldest first."""
+    """The last outcomes, at most `KEPT`, oldest first."""
 
 
 class OutcomeLog:

@@ -101,13 +101,13 @@ class OutgoingMessage:
     destination: Destination | OwnTask
     message: Message
     delay_ms: int | None = None
-    """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
+    """How long it waits for a worker; not an instant, because clocks differ. None: no wait."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
     """On pinlater instead of `delay_ms`: each URL has its own delay, and URLs that are due at about
     the same time share a message, also with URLs of other tasks."""
     even_when_full: bool = False
-    """On pinlater: taken although the server's memory is full. For what a stage hands on."""
+    """Let pinlater take it although the server's memory is full, as what a stage hands on."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:

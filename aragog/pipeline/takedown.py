@@ -80,7 +80,7 @@ def _entries(name: str) -> set[str]:
 
 
 Refused = Callable[[Iterable[str]], set[str]]
-"""Those of the normalized URLs that were taken down: `UrlStore.takedowns.refused`."""
+"""Returns which of the normalized URLs were taken down (`UrlStore.takedowns.refused`)."""
 
 PAGE = 200
 PASSES = 3

@@ -26,7 +26,8 @@ from aragog.urls import url_key
 MOST_CALLS = 100
 """Calls that add to one batch, of up to 1,000 URLs each, which are 32 KB in Redis."""
 KEPT_S = COUNTS_FOR_S + 86_400
-"""After the last call that added to it; its URLs are no longer in flight by then."""
+"""How long a batch is kept after the last call that added to it. By then its URLs are no longer in
+flight."""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _SLICE = 5000
@@ -41,7 +42,7 @@ class BatchState:
     in_flight: Mapping[str, int]
     """URLs that are left, by rate-limit key."""
     not_before_ms: Mapping[str, int]
-    """Before when the last of them are not fetched, by rate-limit key; absent: no such instant."""
+    """The instants before which the last of them are not fetched, by rate-limit key."""
 
 
 class UrlBatches:

@@ -36,13 +36,13 @@ class LineEntry:
     """A request that waits in the line of its domain."""
 
     key: str
-    """From `Limiter.key_for`."""
+    """The key of the domain, from `Limiter.key_for`."""
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
     """What the caller needs to send it on."""
     crawl_delay_s: float | None = None
-    """From robots.txt, in seconds."""
+    """The Crawl-delay of robots.txt, in seconds."""
     look_after_ms: int = 0
     """The line is looked at after this time at the latest."""
     front: bool = False

@@ -23,7 +23,7 @@ class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
-    """By the server's clock."""
+    """The instant by the server's clock."""
     who: str
     """The operator: a login of Flower, or a user of the machine."""
     domain: str

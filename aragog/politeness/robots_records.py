@@ -118,11 +118,11 @@ class RobotsRecord(NamedTuple):
     version: bytes
     """8-byte hash of status and rules: equal versions mean equal rules."""
     status: int
-    """Of the response that the rules come from; -1: there was none."""
+    """The status of the response that the rules come from; -1: there was no response."""
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
-    """Of the last response, which may be an error that kept the older rules."""
+    """The status of the last response, which may be an error that kept the older rules."""
     tried_at_ms: float
     """When the last response arrived."""
     failing_since_ms: float

@@ -38,7 +38,7 @@ class RobotsRefreshes:
         self._redis = client
         self._shared = shared
         self.claims = Leases(client, f"{prefix}robots.claims", CLAIM_S)
-        """Those of origins; `RobotsCache.put` releases them."""
+        """The leases of origins; `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
         """The key of the sorted set of origins, by the time at which to refresh their rules."""

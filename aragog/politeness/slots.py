@@ -24,9 +24,9 @@ class SlotRequest:
     """A request to reserve one slot."""
 
     key: str
-    """From `Limiter.key_for`."""
+    """The key of the domain, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """From robots.txt, in seconds; applied up to the configured cap."""
+    """The Crawl-delay of robots.txt in seconds; it is applied up to the configured cap."""
     within_ms: int | None = None
     """The longest wait for the slot; None: `politeness.horizon_s`."""
     urgent: bool = False
@@ -41,11 +41,11 @@ class Slot:
 
     key: str
     at_us: float
-    """Since the epoch."""
+    """The instant of the slot, in µs since the epoch."""
     wait_ms: int
-    """From the response of the limiter to the slot, rounded up; 0: now."""
+    """The time from the response of the limiter to the slot, rounded up; 0: now."""
     interval_us: float
-    """Between two requests, without the backoff factor."""
+    """The time between two requests, without the backoff factor."""
     token: int
     """Identifies the owner of this slot in permit requests."""
     pre_granted_until_us: float = 0.0

@@ -24,7 +24,7 @@ class ResourceRequest:
     """A GET that a page's script asks for: a script, or data."""
 
     url: str
-    """As the page spelled it, absolute, without a fragment."""
+    """The URL as the page spelled it: absolute, without a fragment."""
     accept: str
     """The value of Accept."""
     origin: str | None

@@ -57,7 +57,7 @@ class SettingsInUse:
     """The settings that hold in a data folder, and whose they are."""
 
     settings: Settings
-    """Of the running system; without one, this process's own."""
+    """The settings of the running system; without one, this process's own."""
     running: int | None = None
     """The process id of the running system; None if there is none, or it recorded no settings."""
     differing: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ class JobVerdicts:
     """Jobs grouped by verdict: allowed, denied, or without rules of their origin yet."""
 
     allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
-    """With their Crawl-delay (s)."""
+    """The jobs that may be sent, each with its Crawl-delay (s)."""
     denied: list[Denial] = field(default_factory=list)
     robots_first: list[UrlJob] = field(default_factory=list)
     """The rules of their origins are not known yet."""

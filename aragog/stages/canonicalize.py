@@ -4,8 +4,8 @@ Read the pages of a batch and decide what each is: canonical URL, links, fields,
 Safe to run twice: it writes nothing but a new blob in the spool, and links that are followed are
 coalesced with those of the first run.
 
-A batch that has lost a run (`pages.run_marks`) is divided into its pages. A page that has lost two
-more runs on its own is stored as Unreadable without being read.
+A batch that has lost a run (`page_limits.RunMarks`) is divided into its pages. A page that has lost
+two more runs on its own is stored as Unreadable without being read.
 """
 
 from __future__ import annotations

@@ -324,7 +324,7 @@ def _spelled(url: str) -> str | InvalidUrl:
 
 
 def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
-    """For each normalized URL, the first other spelling to check against robots.txt as well."""
+    """The first other spelling of each normalized URL, to check against robots.txt as well."""
     others: dict[str, str] = {}
     for url, to in zip(inputs, spelled, strict=True):
         if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):

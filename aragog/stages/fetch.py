@@ -50,7 +50,7 @@ _COUNTED_AS = {
     OutcomeKind.BLOCKED: counters.REFUSED,
     OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
 }
-"""Of results without a body; all others are counted as failed."""
+"""The counters of results without a body; all other results are counted as failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Run:
         self.stale_origins: list[str] = []
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[OutcomeKind]] = defaultdict(list)
-        """By limiter key."""
+        """The outcomes of this run by limiter key."""
 
     def vetted(
         self, jobs: Sequence[UrlJob]
@@ -133,7 +133,7 @@ class _Run:
         return self.stage.rendering.usable(selected.validators), vetted.allowed
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
-        """Bring jobs back so long from now."""
+        """Send the jobs again after their delays."""
         passed_ms = self._passed_ms()
         self.later += [(job, passed_ms + wait_ms) for job, wait_ms in delayed]
 

@@ -29,7 +29,7 @@ from aragog.redis_kit.leases import Leases
 _ALWAYS_S = 1e9
 """More seconds than any lease has left: each run takes over."""
 MAX_RUNS_LOST = 2
-"""Of a page on its own. One may be lost to a restart or a full machine, hardly two."""
+"""How many runs of a page on its own may be lost: a restart may cost one, hardly two."""
 
 
 class RunMarks:

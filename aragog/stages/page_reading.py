@@ -2,8 +2,8 @@
 The pages of a batch read within their limits; a page that kills its process is found afterwards.
 
 A page may kill the process that reads it: by a crash in a parser's C code, or because the kernel
-enforced the page's limits (`limits`). The broker then delivers the batch again, and its mark
-(`run_marks`) shows that a run was lost.
+enforced the limits of the page. The broker then delivers the batch again, and its mark
+(`page_limits.RunMarks`) shows that a run was lost.
 """
 
 from __future__ import annotations

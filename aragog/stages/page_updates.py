@@ -76,9 +76,9 @@ class PageUpdate:
     """A write whose body is still in the spool."""
 
     write: PageWrite
-    """Without content."""
+    """What the store writes, without the content."""
     token: str | None = None
-    """Of the body; None: there is none to keep."""
+    """The token of the body in the spool; None if no body is kept."""
     length_bytes: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
 

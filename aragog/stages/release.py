@@ -99,7 +99,7 @@ class ReleaseStage:
         return look.sent, look.unfinished
 
     def _look_at_changed(self) -> None:
-        """After a change of the overrides, look at the lines whose rate may be another one now."""
+        """Look at the lines whose rate may have changed with the overrides."""
         table = self.overrides.table()
         if table is self._known:
             return
@@ -181,7 +181,7 @@ class _Look:
         self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
 
     def _next_looks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
-        """After how long to look at each line again (ms)."""
+        """How long to wait before looking at each line again (ms)."""
         looks: dict[str, int] = {}
         for key in self.due:
             if not self.wanted[key]:

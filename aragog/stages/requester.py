@@ -91,7 +91,7 @@ class Fetch(NamedTuple):
     outcome: Outcome
     """A Fetched has no body here."""
     body: PackedBody | None
-    """Of a Fetched."""
+    """The body of a page that was fetched; None for any other outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Requester:
     fetcher: PageFetcher
     sitemap_fetcher: PageFetcher
     pool: GreenPool
-    """For single fetches; each is bounded by the fetch deadline."""
+    """Runs single fetches; each is bounded by the fetch deadline."""
     access: Access
     clock: Clock
 

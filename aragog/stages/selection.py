@@ -33,10 +33,10 @@ class Selection:
     """The jobs of a batch that continue."""
 
     jobs: list[UrlJob]
-    """To be fetched."""
+    """The jobs to fetch."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
-    """By URL, for conditional requests."""
+    """What conditional requests need, by URL."""
 
 
 @dataclass(frozen=True, slots=True)

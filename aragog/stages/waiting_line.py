@@ -25,7 +25,7 @@ class InLine(NamedTuple):
     """The limiter's name of its domain."""
     crawl_delay_s: float | None
     wait_ms: int
-    """Until the next slot of its domain."""
+    """How long it is until the next slot of its domain."""
     front: bool = False
     """It had a slot, and goes back to the front of the line."""
 

@@ -57,7 +57,7 @@ class AllowedHosts:
     An SSRF filter that lets the hosts of `webhooks.allowed_hosts` pass.
 
     Args:
-        guard: the filter for all others.
+        ssrf_filter: the filter for all others.
         hosts: names or IP addresses.
         timeout_s: of one question to DNS.
     """
@@ -65,7 +65,7 @@ class AllowedHosts:
     def __init__(
         self, ssrf_filter: AddressPolicy, hosts: tuple[str, ...], timeout_s: float
     ) -> None:
-        self._guard = ssrf_filter
+        self._ssrf_filter = ssrf_filter
         self._hosts = frozenset(host.lower() for host in hosts)
         self._resolver = Resolver(system_lookup, SystemClock(), timeout_s=timeout_s)
 
@@ -75,12 +75,12 @@ class AllowedHosts:
             host = urlsplit(url).hostname
         except ValueError:
             host = None
-        return None if host in self._hosts else self._guard.vet_url(url)
+        return None if host in self._hosts else self._ssrf_filter.vet_url(url)
 
     def resolve(self, host: str, port: int) -> Resolution:
         """Where a connection to `host` may go."""
         if host.lower().strip("[]") not in self._hosts:
-            return self._guard.resolve(host, port)
+            return self._ssrf_filter.resolve(host, port)
         resolved = self._resolver.find(host.strip("[]"))
         if not resolved.addresses:
             return Unresolved(f"{host}: {resolved.reason}")

@@ -51,7 +51,7 @@ class StoredJob:
     at_ms: int
     state: JobState = JobState.PENDING
     token: int = 0
-    """Of its claim, or of the last one; 0: none since it became PENDING."""
+    """The token of its claim, or of the last one; 0: it was not claimed since it became PENDING."""
     attempts: int = 0
     since_ms: int = 0
     """When it was claimed last; 0: never."""
@@ -89,10 +89,10 @@ class MemoryQueue:
     last: int = 0
     """The last number that a job or a claim got."""
     tokens: float | None = None
-    """In the bucket of its rate limit; None: it was not used yet."""
+    """The tokens in the bucket of its rate limit; None: the bucket was not used yet."""
     filled_at_ms: int = 0
     collecting: dict[tuple[int, str, int], Collected] = field(default_factory=dict)
-    """By priority, group and span: what takes its items."""
+    """What takes the items of a priority, a group and a span."""
 
     def of(self, state: JobState) -> list[StoredJob]:
         """Return the jobs of a state, soonest first."""

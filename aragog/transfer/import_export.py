@@ -49,7 +49,7 @@ class NodeSelection:
     urls: Iterable[str] | None = None
     """Normalized URLs, such as those of a host; excludes `cursor`."""
     cursor: str | None = None
-    """Of the report of an earlier export, which this one continues."""
+    """The cursor in the report of an earlier export, which this one continues."""
     limit: int | None = None
     """Maximum number of records."""
     nodes: NodeSource | None = None

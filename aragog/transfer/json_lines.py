@@ -53,7 +53,7 @@ class UrlRecord:
     url: str
     fields: Mapping[str, bytes] = field(default_factory=dict)
     at_ms: Mapping[str, int] = field(default_factory=dict)
-    """Of each field; a field that is missing here has the time of the import."""
+    """The time of each field; a field that is missing here gets the time of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
     """The URL of which this one is an alias; None: it stands for itself."""

@@ -240,7 +240,7 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
 
 
 def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
-    """Only headers, and the location of the body; warcio's profile: identical-payload-digest."""
+    """A record of headers and the location of the body (warcio's identical-payload-digest)."""
     return writer.create_revisit_record(
         page.target,
         page.digest,

@@ -64,7 +64,7 @@ class Budget(NamedTuple):
 
     @property
     def hopeless_s(self) -> float:
-        """At this age a page is fetched regardless of its gain."""
+        """The age at which a page is fetched regardless of its gain."""
         return min(_HOPELESS_PRICES * self.price_s, HOPELESS_AGES * self.age_s or math.inf)
 
 

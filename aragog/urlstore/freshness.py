@@ -38,10 +38,10 @@ class Freshness:
 
     pages: int
     age_p50_s: float
-    """Since a fetch or a 304 last confirmed the page."""
+    """The median time since a fetch or a 304 last confirmed a page."""
     age_p95_s: float
     on_time: float
-    """Of the pages that are refreshed, the share whose refresh is not overdue; 1.0 if none is."""
+    """The share of refreshed pages whose refresh is not overdue; 1.0 if no page is refreshed."""
 
 
 def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:

@@ -39,7 +39,7 @@ class LinkReader:
         self._aliases = aliases
 
     def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
-        """In page order; the cursor is a position, invalid once the page's links change."""
+        """The links in page order. A cursor is invalid once the page's links change."""
         cell = self._outlinks.read([url])[url]
         start = _position(cursor) if cursor else 0
         links = list(from_lines(cell.lines))

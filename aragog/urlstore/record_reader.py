@@ -82,7 +82,7 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
 
 
 FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
-"""In the order of `FieldValues`."""
+"""The columns of the facts, in the order of `FieldValues`."""
 BEFORE_VALUES = 4
 """How many of `value_columns` are not fields: the sentinel, the URL, the canonical URL, version."""
 

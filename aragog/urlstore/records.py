@@ -36,10 +36,10 @@ class ContentWrite:
     """A page's compressed body and its metadata."""
 
     body: bytes
-    """As `compression.compress` made it."""
+    """The body as `compression.compress` returned it."""
     encoding: str = "zstd"
     length_bytes: int = 0
-    """Of the body before compression."""
+    """The size of the body before compression."""
     meta: Mapping[str, str] = field(default_factory=dict)
     """Facts of the fetch; its headers are in the report."""
 
@@ -80,7 +80,7 @@ class PageWrite:
     due_at_ms: int | None = None
     """When to fetch again; None: never. `seen`, if given, decides instead."""
     seen: Seen | None = None
-    """For the refresh schedule, which compares it with what is stored."""
+    """What the refresh schedule compares with the stored state."""
     gone: bool = False
     """The origin reports that the page does not exist: aliases that trusted it are undone."""
     leads_to_taken_down: bool = False
@@ -123,15 +123,15 @@ class Record:
     facts: dict[str, Fact]
     """When the last fetch with evidence about the page happened."""
     version: str
-    """For `put(if_version=…)`."""
+    """The version to pass to `put(if_version=…)`."""
     content_key: str | None = None
     """The key in the content store; None: no content."""
     content_hash: str | None = None
     content_bytes: int | None = None
-    """Before compression."""
+    """The size of the content before compression."""
     due_at_ms: int | None = None
     info: dict[str, FieldInfo] = field(default_factory=dict)
-    """Of each field, if requested."""
+    """What is known of each field, if it was requested."""
     provisional: bool = False
     """True for an alias whose canonical URL was not fetched yet."""
     from_standby: bool = False
@@ -146,12 +146,12 @@ class FieldValues(NamedTuple):
     canonical_url: str
     version: bytes
     values: tuple[bytes | None, ...]
-    """In the order of the requested fields; None: the page does not have the field."""
+    """The values in the order of the requested fields; None: the page has no such field."""
     facts: bytes | None = None
     """JSON; like those below None if it was not asked for, or there is none."""
     content_hash: bytes | None = None
     content_bytes: bytes | None = None
-    """Before compression; decimal digits."""
+    """The size of the content before compression, as decimal digits."""
     due_at_ms: bytes | None = None
     """Decimal digits, or empty."""
 

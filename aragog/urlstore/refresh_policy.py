@@ -201,11 +201,11 @@ def change_weight(
 
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
-"""After the first, second, and each further 404 or 410, until the page is given up."""
+"""The waits after the first, the second and each further 404 or 410, until the page is given up."""
 GONE_SPACING_S = 0.5 * DAY_S
 """Responses closer than this, or than half of `refresh.max_interval_s`, count once."""
 FAILED_WAIT_S = DAY_S
-"""After a failed fetch; doubled each further time, up to `LONGEST_FAILED_WAIT_S`."""
+"""The wait after a failed fetch; it doubles each further time, up to `LONGEST_FAILED_WAIT_S`."""
 LONGEST_FAILED_WAIT_S = 30 * DAY_S
 
 JITTER = 0.1
@@ -225,7 +225,7 @@ class Seen:
     page_type: str | None = None
     """The type of a Rich Pin; None: no page was read."""
     body_hash: str | None = None
-    """Of the body before compression."""
+    """The hash of the body before compression."""
     fresh_s: float | None = None
     """Remaining freshness by Cache-Control or Expires; None: not given."""
     modified_at_ms: int | None = None
@@ -248,7 +248,7 @@ class RefreshState(NamedTuple):
     checks: int = 0
     """Fetches that could be compared with an earlier one."""
     changes: float = 0.0
-    """Those of them that observed a change; a slow field's counts less than one."""
+    """How many of them observed a change; a change of a slow field counts less than one."""
     checked_at_ms: int = 0
     """The last fetch of any outcome."""
     compared_at_ms: int = 0

@@ -16,12 +16,12 @@ from aragog.urls.domain import reversed_host
 
 ID_BYTES = 16
 BUCKETS = 16
-"""Of the tables `d`, `h` and `j`; part of the stored form, never changed."""
+"""The buckets of the tables `d`, `h` and `j`. They are part of the stored form and never change."""
 
 OUT, IN = b"o", b"i"
 
 SENDERS = b"\xff"
-"""After the bucket: the part of the index of hosts with pages by the host that sent them."""
+"""The byte after the bucket where the index of hosts has pages by the host that sent them."""
 
 # A score is signed; shifted so that bytes sort like numbers.
 _SCORE_SHIFT = 1 << 63

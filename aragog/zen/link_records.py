@@ -12,7 +12,7 @@ class OutLink(NamedTuple):
     url: str
     text: str = ""
     rel: str = ""
-    """Of `nofollow`, `ugc` and `sponsored`, separated by spaces; empty for none."""
+    """Which of `nofollow`, `ugc` and `sponsored` it has, separated by spaces."""
 
 
 class LinkRecord(NamedTuple):
@@ -25,7 +25,7 @@ class LinkRecord(NamedTuple):
     at_ms: int
     """When the page that holds the link was fetched."""
     target: str = ""
-    """Of an inlink: the URL that is linked, which may be an alias."""
+    """The URL that an inlink names, which may be an alias."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ListLimits:
     chunk_lines: int = 512
     """Lines in one row of a segment."""
     large_lines: int = 256
-    """After a larger delta the size of its group is looked at."""
+    """The lines of a delta; after a larger one the size of its group is looked at."""
     many_deltas: int = 8
     """So many deltas of a group or list are merged. They are counted every so many compactions."""
 

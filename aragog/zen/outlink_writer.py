@@ -140,7 +140,7 @@ class OutlinkWriter:
             self._journal.delete(key, at_ms=row_ms)
 
     def _pruned(self, source: str, links: Outlinks) -> Outlinks:
-        """Without the names that no journal row has anymore; sixteen short scans, rarely needed."""
+        """The outlinks without names that no journal row has. Costs sixteen short scans; rare."""
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links

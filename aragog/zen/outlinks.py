@@ -27,7 +27,7 @@ from aragog.zen.link_records import OutLink
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
-"""From this number on, names are checked for whether they can be removed."""
+"""The number of changes from which on names are checked for removal."""
 MAX_CHANGES = 4096
 """Maximum number of changes of one page that can wait for a compaction."""
 CHANGE_BYTES = 12

@@ -40,12 +40,12 @@ class CheckedSystem:
 
     @property
     def settings(self) -> Settings:
-        """As they were given."""
+        """The settings as they were given."""
         return self.in_use.settings
 
     @cached_property
     def resolved(self) -> Settings:
-        """With everything that was left empty filled in."""
+        """The settings with everything that was left empty filled in."""
         return self.settings.resolved()
 
     @property

@@ -38,9 +38,9 @@ class Bounds:
     """Size limits of one body."""
 
     max_wire_bytes: int
-    """As sent: with chunk lines and their extensions."""
+    """The limit of the body as sent, with chunk lines and their extensions."""
     max_body_bytes: int
-    """After decompression."""
+    """The limit of the body after decompression."""
 
 
 def collect(

@@ -40,7 +40,7 @@ class Decoder(Protocol):
         """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
 
     def missing(self) -> str | None:
-        """At the end of the input: return what is missing; None when the stream is complete."""
+        """Return what is missing when the input has ended; None if the stream is complete."""
 
 
 class _Coding(ABC):

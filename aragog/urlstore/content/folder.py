@@ -100,7 +100,7 @@ class FolderContent:
             self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """In key order; memory for the names of one two-digit folder at a time."""
+        """The keys in order. Takes memory for the names of one two-digit folder at a time."""
         check_prefix(prefix)
         for number in range(256):
             shard = f"{number:02x}"

@@ -130,7 +130,7 @@ class S3Content:
             self._client().delete_object(Bucket=self._bucket, Key=name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """In key order, 1,000 a request."""
+        """The keys in order; a request returns 1,000."""
         check_prefix(prefix)
         start = self._settings.s3_prefix + (f"{prefix[:2]}/{prefix}" if len(prefix) > 1 else prefix)
         token: dict[str, str] = {}

@@ -44,7 +44,7 @@ class PageWritePlan:
     copy: bool = False
     """A copy on another host of a page that was fetched itself: it only becomes an alias."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
-    """For the canonical URL's node, at the time of the fetch."""
+    """The cells of the canonical URL's node, with the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
     """URLs that will point to the canonical URL."""
     changed: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class PageWritePlan:
     """Written before anything points to it."""
     due_at_ms: int | None = None
     change: Change | None = None
-    """For the change feed."""
+    """The entry for the change feed."""
 
     @property
     def complete(self) -> bool:

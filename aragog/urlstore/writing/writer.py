@@ -150,7 +150,7 @@ class PageWriter:
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link.url))
 
     def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
-        """Before the nodes: a change may be reported twice, but is never lost."""
+        """Write the changes before the nodes: a change may be reported twice, but is never lost."""
         if changes := [plan.change for plan in current if plan.change]:
             publish(self._zen, changes, self._clock)
 

@@ -36,7 +36,7 @@ from aragog.zen.node_ids import list_id
 from aragog.zen.tables import Row, Tables, newest_ms
 
 HOST_BYTES = 4
-"""Of a list id, and the length of the key of a host's first group."""
+"""The bytes of a list id that name the host; also the length of the key of a host's first group."""
 MAX_DEPTH = 8
 """Divisions; 16^8 groups of a thousand lines are more links than a host can have."""
 
@@ -155,7 +155,7 @@ class _Change:
     group: ListGroup
     header: GroupHeader
     passed_on: Mapping[bytes, list_block.Lists] = field(default_factory=dict)
-    """By the key of the group that gets them."""
+    """The lists that move to another group, by its key."""
     long: dict[bytes, postings.Delta] = field(default_factory=dict)
     """Lists that are too long for the group, by list id."""
     removed: list[tuple[bytes, bytes]] = field(default_factory=list)

@@ -45,7 +45,7 @@ class LinkChanges(NamedTuple):
     """The links that one compaction adds to posting lists; adding them twice changes nothing."""
 
     number: int
-    """Of the compaction; each has the next one."""
+    """The number of the compaction; each has the next one."""
     at_ms: int
     """The timestamp of what it writes."""
     lines: Mapping[bytes, bytes]

@@ -33,7 +33,7 @@ CellPut = tuple[Mapping[bytes, bytes], int]
 
 
 MAX_CELLS = 65_535
-"""Of a row; a field with its source takes two."""
+"""The most cells of a row; a field with its source takes two."""
 
 
 def pack(row: Row) -> bytes:

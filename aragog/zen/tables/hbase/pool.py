@@ -276,7 +276,7 @@ class HBasePool:
             connection.close()
 
     def _reset_after_fork(self) -> None:
-        """After a fork: the parent keeps the connections that it opened."""
+        """Forget the connections after a fork: the parent keeps those that it opened."""
         inherited = self._all
         self._start()
         for gateway in self._gateways:

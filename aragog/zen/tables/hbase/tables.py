@@ -122,7 +122,7 @@ class HBaseTables(Tables):
 
     def create(self) -> None:
         """
-        Create missing tables, one region each (see `schema.shell_commands`); drops nothing.
+        Create missing tables, one region each (see `shell_commands`); drops nothing.
 
         Raises:
             ConfigError: HBase does not support that compression.

@@ -27,7 +27,8 @@ from aragog.zen.tables.sqlite.layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
 _CACHE_KIB = 1024
-"""For one connection: eight threads of a worker hold 128, so 8 MiB each took a gigabyte."""
+"""The cache of one connection. Eight threads of a worker hold 128 of them, so 8 MiB each took a
+gigabyte."""
 
 
 class Connections(threading.local):
@@ -36,7 +37,7 @@ class Connections(threading.local):
     def __init__(self) -> None:
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
-        """With the round and generation that each was opened at."""
+        """The open connections, with the round and generation that each was opened at."""
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
     def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
