@@ -61,8 +61,8 @@ from aragog.stages.render import PageRenderer, RenderStage
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.stages.requester import Requester
 from aragog.stages.rescheduling import Rescheduling
+from aragog.stages.revalidation import JobSelection
 from aragog.stages.robots import RobotsStage
-from aragog.stages.selection import JobSelection
 from aragog.stages.store import StoreStage
 from aragog.stages.waiting_line import WaitingLine
 from aragog.stages.webhooks import WebhookStage

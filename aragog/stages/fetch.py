@@ -36,7 +36,7 @@ from aragog.stages.access import Access
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.stages.requester import Requester
 from aragog.stages.rescheduling import Delayed, Rescheduling
-from aragog.stages.selection import JobSelection, StoredValidators
+from aragog.stages.revalidation import JobSelection, StoredValidators
 from aragog.stages.waiting_line import InLine
 from aragog.urls.domain import origin
 

@@ -10,7 +10,7 @@ from aragog.pipeline.messages import FetchResult, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
-from aragog.stages.selection import StoredValidators
+from aragog.stages.revalidation import StoredValidators
 from aragog.urls.domain import host
 
 

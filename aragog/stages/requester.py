@@ -32,7 +32,7 @@ from aragog.pipeline.messages import UrlJob
 from aragog.politeness.slots import Slot
 from aragog.stages.access import HEAD_START_MS, Access
 from aragog.stages.polite_gate import PoliteGate
-from aragog.stages.selection import StoredValidators
+from aragog.stages.revalidation import StoredValidators
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from aragog.extras import require
 from aragog.settings import ContentSettings
+from aragog.urlstore.content.checksums import StoredContent, check_key
 from aragog.urlstore.content.folder import FolderContent
-from aragog.urlstore.content.framing import StoredContent, check_key
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.content_port import ContentStore
 

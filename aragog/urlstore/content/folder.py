@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aragog.errors import ConfigError, ContentUnavailable
-from aragog.urlstore.content.framing import (
+from aragog.urlstore.content.checksums import (
     KEY,
     StoredContent,
     check_key,

@@ -26,7 +26,7 @@ from botocore.exceptions import ClientError
 
 from aragog.errors import CorruptContent
 from aragog.settings import ContentSettings
-from aragog.urlstore.content.framing import (
+from aragog.urlstore.content.checksums import (
     KEY,
     StoredContent,
     check_body,

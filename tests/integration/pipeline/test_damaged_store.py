@@ -9,7 +9,7 @@ from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.stages.damaged import WAIT_MS
 from aragog.stages.page_updates import PageUpdate, to_blob
-from aragog.stages.selection import JobSelection
+from aragog.stages.revalidation import JobSelection
 from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

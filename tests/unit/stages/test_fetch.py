@@ -25,7 +25,7 @@ from aragog.stages.access import Access
 from aragog.stages.fetch import ROOM_AGAIN_MS, FetchStage
 from aragog.stages.polite_gate import GateRules
 from aragog.stages.requester import Requester
-from aragog.stages.selection import JobSelection
+from aragog.stages.revalidation import JobSelection
 from aragog.urlstore.compression import decompress
 from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page

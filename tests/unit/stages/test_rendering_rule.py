@@ -8,7 +8,7 @@ from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.settings import RenderingSettings
 from aragog.stages.rendering_rule import RenderingRule
-from aragog.stages.selection import StoredValidators
+from aragog.stages.revalidation import StoredValidators
 from tests.support.fetch_results import fetch_result
 
 

@@ -1,5 +1,5 @@
 r"""
-The file format of an object: a line of JSON with its meta, then the body. Pure.
+Objects with their checksum, and their file format: a line of JSON with meta, then the body. Pure.
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 

@@ -1,5 +1,5 @@
 """
-Select the jobs of a batch to fetch, and their validators, by the stored data of their URLs.
+Revalidation: select the jobs of a batch to fetch, and their validators, by what is stored of them.
 
 Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
 down; postponed are those whose rows lie in a damaged file.
