@@ -1,5 +1,5 @@
 """
-Find all words that the readers of a page look for, in one pass over its bytes.
+Find the words that the readers of a page look for, a group of them in one pass over its bytes.
 
 A query of the tree or a search for one word costs 20 to 200 µs for a page of 57 KB, and most pages
 have none of these words. Readers therefore ask here first whether a query can find anything.
@@ -8,9 +8,8 @@ have none of these words. Readers therefore ask here first whether a query can f
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 MARKUP = ("itemscope", "itemprop", "typeof")
 AUTHORS = ("author", "byline")
@@ -47,41 +46,76 @@ CARTS = (
 MAX_PLACES = 300
 """Maximum number of places of one word that are examined."""
 
-_RECIPES = chain(UNITS, *INGREDIENTS.values())
-_WORDS = list(dict.fromkeys((*MARKUP, *AUTHORS, *DATES, TIME, HEADING, *_RECIPES, *PRICES, *CARTS)))
-_AUTOMATON = BytesAhoCorasick(
-    [word.encode() for word in _WORDS], implementation=Implementation.DFA
-)  # fmt: skip
+_GROUPS = (
+    (*MARKUP, *AUTHORS, *DATES, TIME, HEADING, *UNITS, *INGREDIENTS[""]),
+    tuple(dict.fromkeys(word for words in list(INGREDIENTS.values())[1:] for word in words)),
+    PRICES,
+    CARTS,
+)
+"""
+Words that are searched for together, when one of them is first asked for. Up to 64 words are found
+with vector instructions: five times as fast as by a table of states. Of words of a group that
+overlap in a text, only the first is found.
+"""
+_AUTOMATA = [
+    BytesAhoCorasick(
+        [word.encode() for word in group],
+        matchkind=MatchKind.LeftmostFirst,
+        implementation=Implementation.DFA,
+    )
+    for group in _GROUPS
+]
+_GROUP_OF = {word: number for number, group in enumerate(_GROUPS) for word in group}
 _PIECE_BYTES = 262_144
 """Bodies are searched in pieces, so that the list of matches stays small, whatever they contain."""
-_LONGEST = max(len(word.encode()) for word in _WORDS)
+_LONGEST = max(len(word.encode()) for word in _GROUP_OF)
 _MAX_ATTRIBUTES_BYTES = 2_000
 _MAX_CLASS_BYTES = 300
 
 
 class Words:
-    """The words that occur in a page. Costs 0.1 ms for 57 KB."""
+    """The words that occur in a page. Each group costs 0.02 ms for 57 KB."""
 
     def __init__(self, body: bytes) -> None:
-        self.lowered = lowered = body.lower()
-        self._places: dict[str, list[int]] = {}
+        self.lowered = body.lower()
+        self._groups: list[dict[str, list[int]] | None] = [None] * len(_GROUPS)
+
+    def places(self, word: str) -> list[int]:
+        """Return the first offsets of a word in ascending order, at most MAX_PLACES."""
+        return self._found(_GROUP_OF[word]).get(word, [])
+
+    def _found(self, number: int) -> dict[str, list[int]]:
+        found = self._groups[number]
+        if found is None:
+            found = self._groups[number] = self._searched(number)
+        return found
+
+    def _searched(self, number: int) -> dict[str, list[int]]:
+        group, lowered = _GROUPS[number], self.lowered
+        found: dict[str, list[int]] = {}
         for start in range(0, len(lowered), _PIECE_BYTES):
             piece = lowered[start : start + _PIECE_BYTES + _LONGEST]
-            for number, at, _ in _AUTOMATON.find_matches_as_indexes(piece, overlapping=True):
-                places = self._places.setdefault(_WORDS[number], [])
+            for index, at, _ in _AUTOMATA[number].find_matches_as_indexes(piece):
+                places = found.setdefault(group[index], [])
                 if len(places) < MAX_PLACES:
                     places.append(start + at)
+        return found
 
     def __contains__(self, word: str) -> bool:
-        return word in self._places
+        return bool(self.places(word))
+
+    def any(self, words: tuple[str, ...]) -> bool:
+        """Return True if one of `words`, which are of one group, occurs."""
+        found = self._found(_GROUP_OF[words[0]])
+        return not found.keys().isdisjoint(words)
 
     def first(self, word: str) -> int:
         """Return the offset of the first occurrence of a word, or -1."""
-        return next(iter(self._places.get(word, ())), -1)
+        return next(iter(self.places(word)), -1)
 
     def in_class(self, *words: str) -> bool:
         """Return True if a class attribute contains one of `words`, or may do so."""
-        return any(self._any_place(word, self._is_in_class) for word in words)
+        return self.any(words) and any(self._any_place(word, self._is_in_class) for word in words)
 
     def in_tag(self, word: str) -> bool:
         """Return True if a tag other than link and meta contains `word`, or may do so."""
@@ -89,11 +123,11 @@ class Words:
 
     def stands_alone(self, word: str) -> bool:
         """Return True if `word` or its plural is a whole word somewhere: `tsp` in `2 tsps`."""
-        return any(self._is_whole(at, at + len(word)) for at in self._places.get(word, ()))
+        return any(self._is_whole(at, at + len(word)) for at in self.places(word))
 
     def _any_place(self, word: str, test: Callable[[int], bool]) -> bool:
         """Return True if a place passes `test`, or if there are too many to examine."""
-        places = self._places.get(word, ())
+        places = self.places(word)
         return any(map(test, places)) or len(places) >= MAX_PLACES
 
     def _is_in_class(self, at: int) -> bool:

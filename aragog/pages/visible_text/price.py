@@ -51,7 +51,7 @@ def shown_price(
     """
     if not sources.words.in_class(*PRICES) and not sources.words.in_tag("price"):
         return None
-    if not is_product and not any(word in sources.words for word in CARTS):
+    if not is_product and not sources.words.any(CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)

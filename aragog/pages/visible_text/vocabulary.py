@@ -101,10 +101,11 @@ def is_mentioned(words: Words, language: str | None) -> bool:
         return True
     code = (language or "").lower()[:2]
     if not code:
-        return any(word in words for names in INGREDIENTS.values() for word in names)
+        return words.any(_IN_OTHER_LANGUAGES)
     if code == "en":  # a template default, whatever the language
-        return any(word in words for word in _FOREIGN_WORDS)
-    return any(word in words for word in INGREDIENTS.get(code, ()))
+        return words.any(_FOREIGN_WORDS)
+    return code in INGREDIENTS and words.any(INGREDIENTS[code])
 
 
-_FOREIGN_WORDS = [w for names in INGREDIENTS.values() for w in names if not w.isascii()]
+_IN_OTHER_LANGUAGES = tuple(w for code, names in INGREDIENTS.items() if code for w in names)
+_FOREIGN_WORDS = tuple(w for w in _IN_OTHER_LANGUAGES if not w.isascii())
