@@ -20,11 +20,13 @@ _CACHED_BASES = 64
 _MAX_CACHED_CHARS = 2_048
 
 _PLAIN_HOST = re.compile(
-    r"https?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # a host without anything to decode
+    r"[hH][tT][tT][pP][sS]?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # nothing to decode
     r"|[.?#]|/(?![/\\\t\n\r])"  # the host of the base
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
-    re.IGNORECASE,
 )
+"""
+Not IGNORECASE: letters outside ASCII, which no host here may have, are then equal to `i`, `k`, `s`.
+"""
 
 _fast = can_ada.parse
 
