@@ -45,18 +45,21 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     their URLs have more than MAX_TOTAL_CHARS, the first ones in the page are kept.
     """
     links: dict[str, Link] = {}
+    settled: set[str] = set()
     room = MAX_TOTAL_CHARS
     resolve = document.resolver.resolve
     own = document.resolve(document.url) or document.url
-    has_base = document.base_url != document.url
-    unread = len(document.body) * _MAX_READS
-    for node in document.tree.css("a[href],area[href]"):
+    body_bytes = len(document.body)
+    unread = body_bytes * _MAX_READS
+    has_images: bool | None = None
+    for node in document.tree.css(_selector(document)):
         attributes = node.attributes
         href = attributes.get("href") or attributes.get("xlink:href") or ""
-        if href.startswith("#") and not has_base:
+        if href in settled:
             continue
         url = resolve(href)
         if url is None or (url == own and "#" in href):
+            settled.add(href)
             continue
         link = links.get(url)
         if link is None:
@@ -64,15 +67,28 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             if len(links) >= limit or room < 0:
                 break
         elif link.text and not (link.nofollow or link.ugc or link.sponsored):
+            settled.add(href)
             continue
         text = ""
         if unread > 0 and not (link and link.text):
             shown = node.text()
-            unread -= len(shown) or len(document.body) // limit
-            text = _text(shown, node, attributes)
-        new = _link(url, text, attributes)
+            unread -= len(shown) or body_bytes // limit
+            text = normalize_space(shown) or _title(attributes)
+            if not text:
+                if has_images is None:
+                    has_images = document.tree.css_first("img[alt]") is not None
+                text = _alt(node) if has_images else ""
+        text = text[:MAX_TEXT_CHARS]
+        new = _link(url, text, attributes) if "rel" in attributes else Link(url, text)
         links[url] = _merged(link, new) if link else new
     return tuple(links.values())
+
+
+def _selector(document: Document) -> str:
+    """Anchors and areas, without those that lead to a place in the page itself."""
+    if document.base_url != document.url:
+        return "a[href],area[href]"
+    return 'a[href]:not([href^="#"]),area[href]:not([href^="#"])'
 
 
 def _link(url: str, text: str, attributes: dict[str, str | None]) -> Link:
@@ -93,11 +109,10 @@ def _merged(link: Link, other: Link) -> Link:
     )
 
 
-def _text(shown: str, node: LexborNode, attributes: dict[str, str | None]) -> str:
-    text = normalize_space(shown)
-    if not text:
-        text = normalize_space(attributes.get("title") or attributes.get("aria-label") or "")
-    if not text:
-        image = node.css_first("img[alt]")
-        text = normalize_space(image.attributes.get("alt") or "") if image is not None else ""
-    return text[:MAX_TEXT_CHARS]
+def _title(attributes: dict[str, str | None]) -> str:
+    return normalize_space(attributes.get("title") or attributes.get("aria-label") or "")
+
+
+def _alt(node: LexborNode) -> str:
+    image = node.css_first("img[alt]")
+    return normalize_space(image.attributes.get("alt") or "") if image is not None else ""
