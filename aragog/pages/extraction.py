@@ -78,8 +78,7 @@ def extract_from(document: Document) -> RichPin:
         app_links=app.links(sources, []),
         details=details,
         provenance=ledger.provenance,
-        conflicts=tuple(ledger.conflicts),
-        dropped=tuple(ledger.dropped),
+        alternatives=ledger.alternatives(),
         problems=(*document.problems, *sources.graph.problems)[:MAX_PROBLEMS],
     )
 

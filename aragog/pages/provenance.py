@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 MAX_CONFLICTS = 3
@@ -53,13 +54,77 @@ class Dropped:
     reason: str
 
 
+class _Rest(NamedTuple):
+    """The candidates of a field after the chosen one."""
+
+    field: str
+    read: Callable[[Any], Any]
+    candidates: Iterator[Candidate]
+    expected: str
+    chosen: Any
+
+    def read_on(self, conflicts: list[Conflict], dropped: list[Dropped]) -> None:
+        room = MAX_CONFLICTS
+        for candidate in self.candidates:
+            value = self.read(candidate.value)
+            if value is None:
+                if len(dropped) < MAX_DROPPED and not _is_empty(candidate.value):
+                    dropped.append(_dropped(self.field, candidate, self.expected))
+            elif value != self.chosen:
+                conflicts.append(Conflict(self.field, value, candidate.syntax, candidate.where))
+                room -= 1
+                if not room:
+                    break
+
+
+def _is_empty(value: Any) -> bool:
+    return value in ("", [], None)
+
+
+def _dropped(field: str, candidate: Candidate, expected: str) -> Dropped:
+    value = candidate.value
+    text = value if isinstance(value, str) else type(value).__name__
+    if isinstance(value, int | float):
+        text = repr(value)
+    return Dropped(field, text[:_SHOWN_CHARS], candidate.syntax, candidate.where, f"not {expected}")
+
+
+class Alternatives:
+    """The values of an extraction that were not chosen. They are computed when first asked for."""
+
+    def __init__(self, events: Iterable[Dropped | _Rest] = ()) -> None:
+        self._events = list(events)
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Other valid values, at most MAX_CONFLICTS of one choice."""
+        return self._both[0]
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """Invalid values, at most MAX_DROPPED."""
+        return self._both[1]
+
+    @cached_property
+    def _both(self) -> tuple[tuple[Conflict, ...], tuple[Dropped, ...]]:
+        conflicts: list[Conflict] = []
+        dropped: list[Dropped] = []
+        for event in self._events:
+            if isinstance(event, Dropped):
+                dropped.append(event)
+            else:
+                event.read_on(conflicts, dropped)
+        self._events = []  # it refers to the page
+        return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
+
+
 class Ledger:
     """Records the provenance, conflicts and dropped values of one extraction."""
 
     def __init__(self) -> None:
         self.provenance: dict[str, Provenance] = {}
-        self.conflicts: list[Conflict] = []
-        self.dropped: list[Dropped] = []
+        self._events: list[Dropped | _Rest] = []
+        self._room = MAX_DROPPED
 
     def pick(
         self,
@@ -76,47 +141,30 @@ class Ledger:
 
         `read` returns None for a value that is not `expected`, and that candidate is dropped.
         `otherwise` provides candidates that are expensive to find: they are read only if there are
-        no others.
+        no others. The candidates after the chosen one are read when `Alternatives` is.
         """
-        chosen = self._first(field, read, candidates, expected)
-        return self._first(field, read, otherwise, expected) if chosen is None else chosen
+        for some in (candidates, otherwise):
+            rest = iter(some)
+            for candidate in rest:
+                value = read(candidate.value)
+                if value is not None:
+                    self.provenance[field] = Provenance(candidate.syntax, candidate.where)
+                    self._events.append(_Rest(field, read, rest, expected, value))
+                    return value
+                if self._room and not _is_empty(candidate.value):
+                    self._events.append(_dropped(field, candidate, expected))
+                    self._room -= 1
+        return None
 
-    def _first(
-        self,
-        field: str,
-        read: Callable[[Any], T | None],
-        candidates: Iterable[Candidate],
-        expected: str,
-    ) -> T | None:
-        chosen: T | None = None
-        conflicts = 0
-        for candidate in candidates:
-            if chosen is not None and conflicts >= MAX_CONFLICTS:
-                break
-            value = read(candidate.value)
-            if value is None:
-                self._drop(field, candidate, expected)
-            elif chosen is None:
-                chosen = value
-                self.provenance[field] = Provenance(candidate.syntax, candidate.where)
-            elif value != chosen:
-                conflicts += 1
-                self.conflicts.append(Conflict(field, value, candidate.syntax, candidate.where))
-        return chosen
+    def alternatives(self) -> Alternatives:
+        """
+        Return the values that were not chosen up to now, and forget them.
+
+        They refer to the page, which refers to this ledger: whoever holds them, holds the page.
+        """
+        events, self._events = self._events, []
+        return Alternatives(events)
 
     def note(self, field: str, candidate: Candidate) -> None:
         """Record the source of a value that was chosen elsewhere."""
         self.provenance[field] = Provenance(candidate.syntax, candidate.where)
-
-    def _drop(self, field: str, candidate: Candidate, expected: str) -> None:
-        value = candidate.value
-        if value in ("", [], None) or len(self.dropped) >= MAX_DROPPED:
-            return
-        text = value if isinstance(value, str) else type(value).__name__
-        if isinstance(value, int | float):
-            text = repr(value)
-        self.dropped.append(
-            Dropped(
-                field, text[:_SHOWN_CHARS], candidate.syntax, candidate.where, f"not {expected}"
-            )
-        )

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from aragog.pages import page_types
-from aragog.pages.provenance import Conflict, Dropped, Provenance
+from aragog.pages.provenance import Alternatives, Conflict, Dropped, Provenance
 from aragog.pages.values.dates import AnyDate, Moment, PartialDate
 from aragog.pages.values.images import Image
 from aragog.pages.values.yields import Yield
@@ -62,11 +62,20 @@ class RichPin:
     """The record of its type, such as `page_types.recipe.Recipe`; None for the type `page`."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     """By field name, such as `recipe.yields`."""
-    conflicts: tuple[Conflict, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
     problems: tuple[str, ...] = ()
     """Descriptions of the parts of the page that could not be read."""
     extractor_version: int = EXTRACTOR_VERSION
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Return valid values of fields from less trusted sources; computed when first read."""
+        return self.alternatives.conflicts
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """Return values that are not valid for their field; computed when first read."""
+        return self.alternatives.dropped
 
     @property
     def author(self) -> str | None:

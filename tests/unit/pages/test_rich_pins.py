@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages.extraction import extract
+from aragog.pages.provenance import Candidate, Ledger
 from aragog.pages.rich_pins import EXTRACTOR_VERSION, to_fields
 from tests.support.rich_pins import ld, pin
 
@@ -212,6 +213,26 @@ def test_every_value_has_its_source_and_every_other_value_is_kept():
     assert [(each.value, each.syntax) for each in rich_pin.conflicts if each.field == "page.title"] == [
         ("Another soup", "opengraph"), ("Third", "html"),
     ]  # fmt: skip
+
+
+def test_values_after_the_chosen_one_are_found_when_they_are_asked_for():
+    ledger, read = Ledger(), []
+
+    def candidates():
+        for text in ("", "first", "bad", "other"):
+            read.append(text)
+            yield Candidate(text, "html", "h1")
+
+    chosen = ledger.pick(
+        "page.title", lambda text: None if text == "bad" else text or None, candidates()
+    )
+    read_before = list(read)
+    alternatives = ledger.alternatives()
+
+    assert (chosen, read_before) == ("first", ["", "first"])
+    assert [each.value for each in alternatives.conflicts] == ["other"]
+    assert [each.text for each in alternatives.dropped] == ["bad"]
+    assert ledger.alternatives().conflicts == ()
 
 
 def test_invalid_values_are_dropped_and_the_next_source_is_asked():
