@@ -21,7 +21,7 @@ from aragog.pages import document, extraction
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.stages.page_analysis import PageAnalysis, read_page
 
-TIMES = 3
+TIMES = 5
 _OWN_URL = re.compile(
     rb"<(?:link[^<>]{1,99}canonical[^<>]{1,99}href|meta[^<>]{1,99}og:url[^<>]{1,99}content)="
     rb"[\"']?(https?://[!-~]{4,500}?)[\"'\s>]"

@@ -55,7 +55,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
     """Return the type of the page and the items that describe its subject, most trusted first."""
     og_type = (sources.metas.first("og:type") or "").strip().lower()
     best: tuple[float, PageType, list[Node]] | None = None
-    for page_type in page_types():
+    for page_type in page_types() if sources.graph.nodes else ():
         nodes = [n for n in sources.graph.of_types(page_type.schema_types) if n.properties]
         chosen = chosen_of(sources, page_type, nodes) if nodes else None
         if chosen is None or _is_listed(sources, page_type, chosen, nodes):
@@ -65,7 +65,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
             best = (weight, page_type, _behind(chosen, nodes))
     if best is not None and best[0] > _LEAST_WEIGHT:
         return best[1], best[2]
-    declared = next((t for t in page_types() if og_type in t.og_types), None)
+    declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
     return declared if declared is not None else _declared_by_tags(sources, og_type), []
 
 

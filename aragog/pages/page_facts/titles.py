@@ -30,6 +30,7 @@ TITLE_CUTS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
 """Separators in a title; scripts without spaces have none around the separator."""
+_NO_CUT = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
 _SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
 _SECTION_AND_SITE = re.compile(
     r"(?<=[^\x00-\x7f]{6})_(?:(?![\x00-\x7f])\w){2,6}_(?:(?![\x00-\x7f])\w){2,10}\Z"
@@ -43,7 +44,7 @@ def without_site(title: str, site_names: set[str]) -> str:
 
     Chinese and Korean sites put the section between both: `title_section_site`.
     """
-    cuts = list(TITLE_CUTS.finditer(title))
+    cuts = [] if _NO_CUT.fullmatch(title) else list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
         sites = {bare(name) for name in site_names}
         first, last = cuts[0], cuts[-1]
@@ -51,7 +52,7 @@ def without_site(title: str, site_names: set[str]) -> str:
             return _SECTION.sub("", title[: last.start()].strip())
         if bare(title[: first.start()]) in sites and first.end() < len(title):
             return title[first.end() :].strip()
-    return _SECTION_AND_SITE.sub("", title)
+    return _SECTION_AND_SITE.sub("", title) if "_" in title else title
 
 
 def own_names(sources: Sources) -> tuple[str, ...]:
@@ -146,10 +147,11 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
-    body, lowered = _ends(sources.document.body), _ends(sources.words.lowered)
+    lowered = _ends(sources.words.lowered)
     host, bare_body = letters.encode(), lowered.translate(None, b" '.&-\t\n")
     if host not in bare_body or not any(mark + host in bare_body for mark in (b">", b'"')):
         return
+    body = _ends(sources.document.body)
     spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     match = Counter(
         name
@@ -209,14 +211,7 @@ def title_of(
     """Return the title of a page about `nodes`; values of these properties come first."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
     shown = [candidate for candidate in _shown(sources, sites) if scalars.text(candidate.value)]
-    witnesses = [
-        without_site(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
-        for candidate in shown[:_MAX_WITNESSES]
-    ]
-    marked = _by_agreement(_marked(nodes, properties), witnesses, sources.document.url)
-    overruled = _agree_among_themselves(shown, witnesses)
-    confirmed = [candidate for agreed, candidate in marked if agreed or not overruled]
-    doubtful = [candidate for agreed, candidate in marked if overruled and not agreed]
+    confirmed, doubtful = _marked_by_trust(sources, list(_marked(nodes, properties)), shown, sites)
     title = sources.ledger.pick(
         "page.title", scalars.text, [*confirmed, *shown, *doubtful], expected="a title"
     )
@@ -226,10 +221,31 @@ def title_of(
     title = without_site(title, sites)
     if where.syntax in _MARKUP:
         return title
+    if len(title) > _MAX_COMPARED_CHARS or not _MARKS.search(title):
+        return title
     others = [
         scalars.text(candidate.value) or "" for candidate in (*confirmed, *shown[:_MAX_WITNESSES])
     ]
     return _without_section(title, others, {bare(name) for name in sites})
+
+
+def _marked_by_trust(
+    sources: Sources, marked: list[Candidate], shown: list[Candidate], sites: set[str]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the names from the markup that may be the title, and those that the page refutes."""
+    if not marked:
+        return [], []
+    witnesses = [
+        without_site(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
+        for candidate in shown[:_MAX_WITNESSES]
+    ]
+    ranked = _by_agreement(marked, witnesses, sources.document.url)
+    if all(agreed for agreed, _ in ranked) or not _agree_among_themselves(shown, witnesses):
+        return [candidate for _, candidate in ranked], []
+    return (
+        [candidate for agreed, candidate in ranked if agreed],
+        [candidate for agreed, candidate in ranked if not agreed],
+    )
 
 
 def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
@@ -240,7 +256,7 @@ def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidat
 
 
 def _by_agreement(
-    marked: Iterator[Candidate], witnesses: list[str], url: str
+    marked: list[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
     """Return names from the markup; exact repetitions in the page come before similar names."""
     ranked = []
@@ -340,8 +356,6 @@ def _grams(plain: str) -> set[str]:
 
 def _without_section(title: str, others: list[str], sites: set[str]) -> str:
     """Return a title cut to the part in another source: `Leek soup` of `Leek soup - Recipes`."""
-    if len(title) > _MAX_COMPARED_CHARS:
-        return title
     alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
     for cut in _MARKS.finditer(title):
         for part in (title[: cut.start()], title[cut.end() :]):

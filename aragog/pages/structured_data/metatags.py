@@ -91,6 +91,10 @@ class MetaTags:
         """Return all contents of all `names`, name by name."""
         return [content for name in names for content, _ in self._contents.get(name, ())]
 
+    def lack(self, names: Iterable[str]) -> bool:
+        """Return True if the page has no meta element of one of `names`."""
+        return self._contents.keys().isdisjoint(names)
+
     def placed(self, name: str) -> list[tuple[str, int]]:
         """Return the contents of a name, each with the number of its meta element."""
         return self._contents.get(name, [])

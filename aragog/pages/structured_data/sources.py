@@ -41,6 +41,7 @@ class Sources:
         if "typeof" in words:
             microdata_rdfa.read_rdfa(document.tree, graph)
         _name_recipes(graph)
+        self._fronts: list[str | None] = [None, None]
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
@@ -73,6 +74,11 @@ class Sources:
 
     def meta(self, *names: str) -> Iterator[Candidate]:
         """Yield the contents of meta elements, name by name."""
+        if self.metas.lack(names):
+            return iter(())
+        return self._meta(names)
+
+    def _meta(self, names: tuple[str, ...]) -> Iterator[Candidate]:
         for name in names:
             for content, number in self.metas.placed(name):
                 yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
@@ -93,7 +99,7 @@ class Sources:
             return None
         if not text.startswith(("http://", "https://")):
             try:
-                text = urljoin(self.document.base_url, text)
+                text = self._joined(text)
             except ValueError:
                 return None
             if not text.startswith(("http://", "https://")):
@@ -103,6 +109,18 @@ class Sources:
             text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
+
+    def _joined(self, text: str) -> str:
+        """Join a reference to the base; of plain paths, only one goes through `urljoin`."""
+        if not _PLAIN_PATH.fullmatch(text) or "/." in text or "//" in text:
+            return urljoin(self.document.base_url, text)
+        front = text[0] == "/"
+        if self._fronts[front] is None:
+            self._fronts[front] = urljoin(self.document.base_url, "/x" if front else "x")[:-1]
+        return f"{self._fronts[front]}{text.removeprefix('/')}"
+
+
+_PLAIN_PATH = re.compile(r"/?[A-Za-z0-9_-][A-Za-z0-9_./-]*+")
 
 
 def _name_recipes(graph: Graph) -> None:

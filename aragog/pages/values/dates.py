@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, cast
 
 from aragog.pages.provenance import Candidate, Ledger
@@ -96,7 +97,12 @@ def moment(value: Any) -> Moment | None:
         return _from_epoch(value)
     if not isinstance(value, str) or len(value) > 120:
         return None
-    text = value.strip()
+    return _moment(value.strip())
+
+
+@lru_cache(256)
+def _moment(text: str) -> Moment | None:
+    """Parse a text; cached because each date of a page is compared, ranked and then read."""
     try:
         return (
             _iso(text)

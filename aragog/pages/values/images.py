@@ -118,6 +118,8 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
 
     For pages that offer no image in any other way.
     """
+    if b"<im" not in sources.words.lowered:  # the parser takes an `image` for an `img`
+        return
     words = _words(sources.document.heading or sources.document.title)
     large: Image | None = None
     for node in sources.document.tree.css("img")[:MAX_SHOWN]:

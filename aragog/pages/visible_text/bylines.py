@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.document import normalize_space
@@ -51,6 +52,8 @@ def _behind_heading(
 
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:
     """Yield names after a `by` shortly after the first h1, in any elements."""
+    if not _may_say_by(sources):
+        return
     for match in _behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
@@ -59,6 +62,27 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
             yield Candidate([name], "html", "behind a by")
 
 
+def _may_say_by(sources: Sources) -> bool:
+    """Return True if one of the words that `_SAID_BY` looks for may begin a text there."""
+    start = sources.document.body.find(b"</h1")
+    behind = sources.words.lowered[start : start + _MAX_BYTES_BEHIND_HEADING] if start >= 0 else b""
+    return any(
+        behind[max(0, at - _MAX_BYTES_BEFORE_BY) : at].rstrip().endswith(_BEFORE_BY)
+        for _, at, _ in _BY_WORDS.find_matches_as_indexes(behind)
+    )
+
+
+_BY_WORDS = BytesAhoCorasick(
+    [
+        word + end
+        for word in (b"by", b"von", b"par", b"por", b"door")
+        for end in (b":", b"<", b" ", b"\t", b"\n", b"\r", b"\f", b"\v")
+    ],
+    matchkind=MatchKind.LeftmostFirst,
+    implementation=Implementation.DFA,
+)
+_BEFORE_BY = (b">", b"written", b"posted", b"published", b"words", b"story")
+_MAX_BYTES_BEFORE_BY = 40
 _SAID_BY = re.compile(
     rb">\s{0,20}+(?=[BbDPpSVvW])(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
     rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
