@@ -23,12 +23,13 @@ from bench.crawl.page_sets import ROOT, PageSet
 SCRAPY = ROOT / ".venv-bench" / "bin" / "python"
 ROLES = ("fetch", "robots", "canonicalize", "store")
 SIGNS = {
-    "origin": "nginx",
-    "redis": "redis-server",
-    "beat": " beat ",
-    **{role: f"workers {role}" for role in ROLES},
+    "nginx": "origin",
+    "redis-server": "redis",
+    "valkey-server": "redis",
+    " beat ": "beat",
+    **{f"workers {role}": role for role in ROLES},
 }
-"""What tells a process in its command line."""
+"""The kind of a process whose command line has these words."""
 WARM_UP_HOSTS = 120
 MAX_LINKS = 1_000
 """aragog keeps so many links of a page."""
@@ -65,7 +66,7 @@ def cpu_s_by_role(*, origin: bool = False) -> Counter[str]:
             times, command = child.cpu_times(), " ".join(child.cmdline())
         except psutil.NoSuchProcess:
             continue
-        role = next((role for role, sign in SIGNS.items() if sign in command), "other")
+        role = next((role for sign, role in SIGNS.items() if sign in command), "other")
         total[role] += times.user + times.system + times.children_user + times.children_system
     if not origin:
         del total["origin"]
