@@ -16,10 +16,10 @@ from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.writing.next_due import state_of
 from aragog.zen.graph import Zen
-from aragog.zen.indexes import DueEntry
 from aragog.zen.leases import Lease
 from aragog.zen.mutations import Mutation, put_due, put_properties
 from aragog.zen.node_ids import node_id
+from aragog.zen.ordered_indexes import DueEntry
 from aragog.zen.properties import newest_ms
 
 _URL = b"i:u"

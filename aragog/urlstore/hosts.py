@@ -14,9 +14,9 @@ from aragog.urls.domain import host, reversed_host
 from aragog.urlstore.nodes import URL
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
-from aragog.zen.indexes import HostWalk
 from aragog.zen.mutations import Mutation, put_host, put_sender
 from aragog.zen.node_ids import node_id
+from aragog.zen.ordered_indexes import HostWalk
 
 HOST_URL = b"i:u"
 SENDER = b"i:f"

@@ -26,8 +26,8 @@ from aragog.urlstore.record_reader import (
 )
 from aragog.urlstore.records import FieldValues, ListPage, Record
 from aragog.zen.graph import Zen
-from aragog.zen.indexes import HostWalk
 from aragog.zen.node_ids import node_id
+from aragog.zen.ordered_indexes import HostWalk
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)

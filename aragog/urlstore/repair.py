@@ -26,10 +26,11 @@ from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from aragog.zen.codec import ID_BYTES, IN
 from aragog.zen.compaction import Compactor
-from aragog.zen.graph import COUNTS, Zen, count_column
-from aragog.zen.indexes import DueEntry
+from aragog.zen.edges import COUNTS, Edge, count_column
+from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation
 from aragog.zen.node_ids import node_id
+from aragog.zen.ordered_indexes import DueEntry
 from aragog.zen.properties import Row, Salvaged, newest_ms
 
 GRACE_S = 600.0
@@ -95,8 +96,8 @@ class Repair:
         for position, row in self.zen.hosts.walk():
             self._host_row(position, row)
             self._step("h", progress)
-        for end in self.zen.edge_ends.walk():
-            self._edge(*end)
+        for row_of_edge in self.zen.walk_all_edges():
+            self._edge(*row_of_edge)
             self._step("e", progress)
         self._objects(progress, report)
         self._lists(progress)
@@ -133,16 +134,17 @@ class Repair:
         if canonical is not None:
             self._alias(url, canonical, row)
             return
-        if missing := self.zen.index(key, row):
-            self._repaired["value of an indexed field missing"] += missing
+        entered, _ = self.zen.index(key, row)
+        if entered:
+            self._repaired["value of an indexed field missing"] += entered
         due = text(row, nodes.DUE)
         if due and not self.zen.due_times.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
 
     def _alias(self, url: str, canonical: str, row: Row) -> None:
-        edge, mark = alias_puts(url, canonical, self._now_ms())
-        if not self.zen.edge_ends.has(node_id(canonical), IN, ALIAS, node_id(url)):
+        edge, mark = alias_puts(self.zen, url, canonical, self._now_ms())
+        if self.zen.get_edge(node_id(url), ALIAS, node_id(canonical)) is None:
             self._put(edge, "alias edge missing")
         if not self.zen.nodes.get(node_id(canonical), [nodes.ALIASED]):
             self._put(mark, "alias mark missing")
@@ -192,28 +194,26 @@ class Repair:
             self._due.schedule(url, self._now_ms(), self._now_ms())
             self._repaired["page lost with a damaged file, due again"] += 1
 
-    def _edge(
-        self, home_id: bytes, direction: bytes, edge_type: int, alias_id: bytes, row: Row
-    ) -> None:
+    def _edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
         # A type is counted if any node has a count of it.
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
             if not self.zen.nodes.get(home_id, [count_column(direction, edge_type)]):
                 self._count(*group)
-        if direction != IN or edge_type != ALIAS or self._young(row):
+        if direction != IN or edge_type != ALIAS or self._is_young(edge.at_ms):
             return
-        node = self.zen.nodes.get(alias_id, [nodes.URL, nodes.CANONICAL])
+        node = self.zen.nodes.get(edge.other, [nodes.URL, nodes.CANONICAL])
         url = text(node, nodes.URL)
         canonical = alias_of(node, url) if url else None
         if canonical is None or node_id(canonical) != home_id:
-            self.zen.edge_ends.delete(home_id, IN, ALIAS, alias_id, at_ms=newest_ms(row))
+            self.zen.remove_edge(edge.other, ALIAS, home_id)
             self._repaired["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
         """Correct a node's edge count, unless edges are so recent that it may still come."""
-        with closing(self.zen.edge_ends.of(key, direction, edge_type)) as ends:
-            if any(self._young(row) for _, row in ends):
+        with closing(self.zen.walk_edges(key, direction, edge_type)) as edges:
+            if any(self._is_young(edge.at_ms) for edge in edges):
                 return
         if self.zen.counting(edge_type).recount(key, direction, edge_type):
             self._repaired["edges counted wrongly"] += 1
@@ -250,8 +250,10 @@ class Repair:
             self._repaired[problem] += 1
 
     def _young(self, row: Row) -> bool:
-        limit_ms = self._now_ms() - self.grace_s * 1000
-        return any(cell.at_ms > limit_ms for cell in row.values())
+        return any(self._is_young(cell.at_ms) for cell in row.values())
+
+    def _is_young(self, at_ms: int) -> bool:
+        return at_ms > self._now_ms() - self.grace_s * 1000
 
     def _put(self, put: Mutation, problem: str) -> None:
         self.zen.mutate([put])

@@ -29,8 +29,9 @@ from aragog.urlstore.records import Content, PageWrite, Record, Written
 from aragog.urlstore.schedule import Schedule
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
+from aragog.urlstore.watchers import WATCH
 from aragog.urlstore.write_clock import WriteClock
-from aragog.urlstore.writing.alias_merger import AliasMerger
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
 from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.zen.compaction import Compactor
@@ -76,7 +77,8 @@ class UrlStore:
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
-        self.zen = zen = Zen(tables, Schema(indexed=settings.indexed), write_clock.clock)
+        schema = Schema(indexed=settings.indexed, one_ended=frozenset({ALIAS, WATCH}))
+        self.zen = zen = Zen(tables, schema, write_clock.clock)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
         outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)

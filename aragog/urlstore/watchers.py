@@ -1,7 +1,7 @@
 """
 Watches: the owners that want a URL's page kept fresh.
 
-A watch is an edge from the page to its owner, with the time of the request; an unwatch overwrites
+A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
 it. Of a watch and an unwatch the one requested later counts, in any order of arrival, and each may
 arrive twice. The node's `s:watched` is the sum: `1` the URL is watched, `0` the last watch ended.
 """
@@ -9,6 +9,7 @@ arrive twice. The node's `s:watched` is the sum: `1` the URL is watched, `0` the
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -16,19 +17,17 @@ from aragog.urlstore import nodes
 from aragog.urlstore.nodes import text
 from aragog.urlstore.writing.next_due import UNWATCHED, WATCHED
 from aragog.zen.codec import IN
+from aragog.zen.edges import Edge
 from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_edge_end
+from aragog.zen.mutations import Mutation
 from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
 
 WATCH = 2
 """The edge type; a watch's score is always 0, so that watching twice makes one edge."""
 
 MAX_OWNER_BYTES = 200
 
-_OWNER = b"p:o"
-_AS = b"p:u"
-_ACTIVE = b"p:h"
+_OWNER, _AS, _ACTIVE = "o", "u", "h"
 
 
 class Watch(NamedTuple):
@@ -47,7 +46,6 @@ class Watches:
     def __init__(self, zen: Zen) -> None:
         self._zen = zen
         self._properties = zen.nodes
-        self._edges = zen.edge_ends
 
     def write(self, canonical: str, watch: Watch, now_ms: int) -> bool | None:
         """
@@ -57,7 +55,7 @@ class Watches:
         edge is written, and computed again if it is 0. An unwatch alone does not mark a page as
         unwatched; if an earlier-requested watch arrives after it, that watch does.
         """
-        self._zen.mutate([_edge(canonical, watch)])
+        self._zen.mutate(self._edge(canonical, watch))
         if not watch.active and not text(
             self._properties.get(node_id(canonical), [nodes.WATCHED]), nodes.WATCHED
         ):
@@ -71,8 +69,8 @@ class Watches:
 
     def all(self, canonical: str) -> list[Watch]:
         """Every watch, including those that ended."""
-        with closing(self._edges.of(node_id(canonical), IN, WATCH)) as ends:
-            return [_watch_of(row) for _, row in ends if _ACTIVE in row]
+        with closing(self._zen.walk_edges(node_id(canonical), IN, WATCH)) as edges:
+            return [_watch_of(edge) for edge in edges if _ACTIVE in edge.properties]
 
     def move(
         self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
@@ -89,16 +87,17 @@ class Watches:
         ]
         if mine:
             # The new watch gets a later time than the end of the old one, so that it can move back.
-            self._zen.mutate([_edge(canonical, h._replace(at_ms=h.at_ms + 2)) for h in mine])
+            here = [watch._replace(at_ms=watch.at_ms + 2) for watch in mine]
+            self._zen.mutate([row for watch in here for row in self._edge(canonical, watch)])
             self._sum_up(canonical, now_ms)
             ended = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
-            self._zen.mutate([_edge(source, watch) for watch in ended])
+            self._zen.mutate([row for watch in ended for row in self._edge(source, watch)])
             self._sum_up(source, now_ms)
         return bool(mine)
 
     def purge(self, canonical: str, now_ms: int) -> None:
         """Delete every watch of the page, including those that ended."""
-        self._edges.purge(node_id(canonical), IN, WATCH, at_ms=now_ms)
+        self._zen.purge_edges(node_id(canonical), WATCH, at_ms=now_ms)
 
     def _sum_up(self, canonical: str, now_ms: int) -> bool:
         watched = any(watch.active for watch in self.all(canonical))
@@ -106,19 +105,19 @@ class Watches:
         self._properties.put(node_id(canonical), cells, at_ms=now_ms)
         return watched
 
+    def _edge(self, canonical: str, watch: Watch) -> Sequence[Mutation]:
+        """The edge from an owner to the page."""
+        owner_id = hashlib.sha256(watch.owner.encode()).digest()[:16]
+        properties = {
+            _OWNER: watch.owner.encode(),
+            _AS: watch.watched_as.encode(),
+            _ACTIVE: WATCHED if watch.active else UNWATCHED,
+        }
+        return self._zen.edge_rows(owner_id, WATCH, node_id(canonical), properties, watch.at_ms)
 
-def _edge(canonical: str, watch: Watch) -> Mutation:
-    owner_id = hashlib.sha256(watch.owner.encode()).digest()[:16]
-    cells = {
-        _OWNER: watch.owner.encode(),
-        _AS: watch.watched_as.encode(),
-        _ACTIVE: WATCHED if watch.active else UNWATCHED,
-    }
-    return put_edge_end(node_id(canonical), IN, WATCH, owner_id, cells, watch.at_ms)
 
-
-def _watch_of(row: Row) -> Watch:
-    active = row[_ACTIVE]
+def _watch_of(edge: Edge) -> Watch:
+    values = edge.properties
     return Watch(
-        row[_OWNER].value.decode(), row[_AS].value.decode(), active[0] == WATCHED, active[1]
+        values[_OWNER].decode(), values[_AS].decode(), values[_ACTIVE] == WATCHED, edge.at_ms
     )

@@ -1,26 +1,34 @@
 """
-Edges: their values, the single ends that the UrlStore lists, and page links as edges.
+Edges with a type, a direction, a score and properties; page links are read as edges, too.
 
-A single end has the score 0, and is listed from one side, with its properties and times.
+An edge has a row at each of its nodes, so that it is listed from both; the one at its source is
+authoritative. An edge of a one-ended type (aliases and watches of the UrlStore) has one row, at its
+target: its source has a property that says as much, or is no node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
+from aragog.clock import Clock
+from aragog.errors import BadInput
 from aragog.urls.keys import url_key
-from aragog.zen.codec import OUT, after, edge_key, edge_prefix, read_edge_key
+from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key
+from aragog.zen.indexes import MAX_LIMIT, Schema
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.link_records import OutLink
 from aragog.zen.node_ids import list_id
 from aragog.zen.outlink_writer import CELL
 from aragog.zen.outlinks import from_lines, unpack
 from aragog.zen.properties import Row, newest_ms
-from aragog.zen.tables import Tables
+from aragog.zen.tables import Put, Tables
 
 _URL = b"s:url"
+_EDGE = b"p:_"
+COUNTS = b"c:"
+"""The column family of counts."""
 LINK = 0
 """The type of page links; they are packed (`outlinks`, `inlinks/`), and written with their page."""
 
@@ -32,6 +40,8 @@ class Edge(NamedTuple):
     """The node at the other end."""
     score: int
     properties: dict[str, bytes]
+    at_ms: int = 0
+    """When it was put; 0 for outgoing page links, whose page knows."""
 
 
 class Edges(NamedTuple):
@@ -41,44 +51,221 @@ class Edges(NamedTuple):
     cursor: bytes | None
 
 
-class EdgeEnds:
-    """Reads and deletes edge ends; `mutations.put_edge_end` writes them."""
+class EdgeStore:
+    """Writes and reads edges; `Zen` has its methods."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
+        self._tables = tables
         self._table = tables["e"]
+        self._schema = schema
+        self._clock = clock
+        self._links = LinkEdges(tables, PostingLists(tables))
 
-    def of(
-        self, node_id: bytes, direction: bytes, edge_type: int
-    ) -> Generator[tuple[bytes, Row], None, None]:
-        """(other node id, properties) of each edge, in order; close it if you leave it early."""
-        prefix = edge_prefix(node_id, direction, edge_type)
-        with closing(self._table.scan(prefix, after(prefix))) as rows:
-            for key, row in rows:
-                yield read_edge_key(key)[4], row
+    def edge_rows(
+        self,
+        source: bytes,
+        edge_type: int,
+        target: bytes,
+        properties: Mapping[str, bytes],
+        at_ms: int,
+        *,
+        score: int = 0,
+    ) -> list[Put]:
+        """
+        The mutations that set an edge, for a batch; none of them counts it.
 
-    def walk(self) -> Generator[tuple[bytes, bytes, int, bytes, Row], None, None]:
-        """(node, direction, type, other node, properties) of every edge end, of any score."""
-        for key, row in self._table.scan(b"", None):
-            node_id, direction, edge_type, _, other = read_edge_key(key)
-            yield node_id, direction, edge_type, other, row
+        The row at its source is written last, and is authoritative. An edge of a one-ended type has
+        a row at its target only.
+        """
+        cells = {b"p:" + name.encode(): value for name, value in properties.items()}
+        into = edge_key(target, IN, edge_type, score, source)
+        if edge_type in self._schema.one_ended:
+            return [("e", into, cells, at_ms)]
+        cells[_EDGE] = b"1"
+        out = edge_key(source, OUT, edge_type, score, target)
+        return [("e", into, cells, at_ms), ("e", out, cells, at_ms)]
 
-    def has(self, node_id: bytes, direction: bytes, edge_type: int, other: bytes) -> bool:
-        """Whether there is such an end."""
-        return bool(self._table.get(edge_key(node_id, direction, edge_type, 0, other)))
-
-    def delete(
-        self, node_id: bytes, direction: bytes, edge_type: int, other: bytes, *, at_ms: int
+    def put_edge(
+        self,
+        source: bytes,
+        edge_type: int,
+        target: bytes,
+        *,
+        score: int = 0,
+        properties: Mapping[str, bytes] | None = None,
+        at_ms: int | None = None,
     ) -> None:
-        """Delete an end that is not newer than `at_ms`."""
-        self._table.delete(edge_key(node_id, direction, edge_type, 0, other), at_ms=at_ms)
+        """
+        Set an edge; edges of one (source, type, target) with different scores are different edges.
 
-    def purge(self, node_id: bytes, direction: bytes, edge_type: int, *, at_ms: int) -> None:
-        """Delete all ends of a type, those with a later time than `at_ms` too."""
-        prefix = edge_prefix(node_id, direction, edge_type)
+        Safe to repeat. Counts increase if it is new. A writer that crashes in between, or two that
+        write the same new edge at once, leave the counts wrong until `recount` or a repair of the
+        store.
+        """
+        if edge_type == LINK:
+            raise BadInput("put_edge: page links are written with their page, by OutlinkWriter")
+        at_ms = self._clock.now_ms() if at_ms is None else at_ms
+        is_new = edge_type in self._schema.counted and not self.get_edge(
+            source, edge_type, target, score=score
+        )
+        rows = self.edge_rows(source, edge_type, target, properties or {}, at_ms, score=score)
+        for _, key, cells, _ in rows:
+            self._table.put(key, cells, at_ms=at_ms)
+        if is_new:
+            self._count_both(source, edge_type, target, 1)
+
+    def get_edge(
+        self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
+    ) -> Edge | None:
+        """The edge; None if there is none."""
+        row = self._table.get(self._true_key(source, edge_type, target, score))
+        return _edge(target, score, row) if row else None
+
+    def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
+        """Remove an edge; does nothing if there is none."""
+        out = edge_key(source, OUT, edge_type, score, target)
+        into = edge_key(target, IN, edge_type, score, source)
+        rows = self._table.get_many([out, into])
+        for key in (out, into):
+            if key in rows:
+                self._table.delete(key, at_ms=newest_ms(rows[key]))
+        is_true = self._true_key(source, edge_type, target, score) in rows
+        if is_true and edge_type in self._schema.counted:
+            self._count_both(source, edge_type, target, -1)
+
+    def remove_edges(self, node_id: bytes) -> None:
+        """Remove every edge of a node, in both directions, with its other end."""
+        for direction in (OUT, IN):
+            prefix = edge_prefix(node_id, direction)
+            with closing(self._table.scan(prefix, after(prefix))) as rows:
+                for key, _ in rows:
+                    _, _, edge_type, score, other = read_edge_key(key)
+                    ends = (node_id, other) if direction == OUT else (other, node_id)
+                    self.remove_edge(ends[0], edge_type, ends[1], score=score)
+
+    def purge_edges(self, target: bytes, edge_type: int, *, at_ms: int) -> None:
+        """Delete all edges of a one-ended type to a node, also those newer than `at_ms`."""
+        prefix = edge_prefix(target, IN, edge_type)
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             deletes = [(key, None, max(at_ms, newest_ms(row))) for key, row in rows]
         if deletes:
             self._table.delete_many(deletes)
+
+    def edges(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        limit: int = 100,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Edges:
+        """
+        Edges of a node by score, then by the other node; `reverse`: the highest score first.
+
+        One range scan, for any number of edges. `direction` is `OUT` or `IN` of `aragog.zen.codec`.
+        Page links are edges of type `LINK`: outgoing ones in the order of the page, with its
+        position as score, incoming ones by source; `reverse` has no effect on them. One-ended types
+        have no outgoing edges.
+        """
+        limit = min(limit, MAX_LIMIT)
+        if edge_type == LINK:
+            return self._links.edges(node_id, direction, limit, cursor)
+        items: list[Edge] = []
+        last = None
+        with closing(self._scan(node_id, direction, edge_type, cursor, reverse=reverse)) as rows:
+            for key, edge in rows:
+                if len(items) == limit:
+                    return Edges(items, last)
+                items.append(edge)
+                last = key
+        return Edges(items, None)
+
+    def walk_edges(
+        self, node_id: bytes, direction: bytes, edge_type: int
+    ) -> Generator[Edge, None, None]:
+        """`edges`, all of them in one scan; close it if you leave it early. Not of links."""
+        with closing(self._scan(node_id, direction, edge_type)) as rows:
+            for _, edge in rows:
+                yield edge
+
+    def walk_all_edges(self) -> Generator[tuple[bytes, bytes, int, Edge], None, None]:
+        """(node, direction, type, edge) of every row of every node, for repairs."""
+        for key, row in self._table.scan(b"", None):
+            node_id, direction, edge_type, score, other = read_edge_key(key)
+            yield node_id, direction, edge_type, _edge(other, score, row)
+
+    def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """
+        The number of edges: the stored count of a counted type, otherwise counted by a scan.
+
+        Raises:
+            StoreUnavailable: the tables did not answer.
+        """
+        if edge_type == LINK:
+            return self._links.count(node_id, direction)
+        if edge_type in self._schema.counted:
+            column = count_column(direction, edge_type)
+            cell = self._tables["n"].get(node_id, [column]).get(column)
+            return int.from_bytes(cell.value, signed=True) if cell else 0
+        return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
+
+    def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """Set the stored count of a type to that of a scan; returns by how much it was too high."""
+        column = count_column(direction, edge_type)
+        cell = self._tables["n"].get(node_id, [column]).get(column)
+        stored = int.from_bytes(cell.value, signed=True) if cell else 0
+        true = sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
+        if true != stored:
+            self._tables["n"].incr(node_id, column, true - stored)
+        return stored - true
+
+    def _scan(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Generator[tuple[bytes, Edge], None, None]:
+        """(key, edge) of the edges that are true."""
+        prefix = edge_prefix(node_id, direction, edge_type)
+        start, stop = prefix, after(prefix)
+        if cursor is not None:
+            start, stop = (start, cursor) if reverse else (cursor + b"\0", stop)
+        checked = direction == IN and edge_type not in self._schema.one_ended
+        with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
+            for key, row in rows:
+                _, _, _, score, other = read_edge_key(key)
+                if checked and not self._table.get(
+                    edge_key(other, OUT, edge_type, score, node_id), [_EDGE]
+                ):
+                    continue
+                yield key, _edge(other, score, row)
+
+    def _true_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
+        """The key of the row without which there is no edge."""
+        if edge_type in self._schema.one_ended:
+            return edge_key(target, IN, edge_type, score, source)
+        return edge_key(source, OUT, edge_type, score, target)
+
+    def _count_both(self, source: bytes, edge_type: int, target: bytes, delta: int) -> None:
+        for node_id, direction in ((source, OUT), (target, IN)):
+            self._tables["n"].incr(node_id, count_column(direction, edge_type), delta)
+
+
+def count_column(direction: bytes, edge_type: int) -> bytes:
+    """The cell of a node that stores its number of edges of a type."""
+    return COUNTS + b"%d%s" % (edge_type, direction)
+
+
+def _edge(other: bytes, score: int, row: Row) -> Edge:
+    properties = {
+        column[2:].decode(): cell.value for column, cell in row.items() if column != _EDGE
+    }
+    return Edge(other, score, properties, newest_ms(row))
 
 
 class LinkEdges:

@@ -1,51 +1,42 @@
 """
-Indexes of nodes: by the value of a property, by host, and by due time.
+Indexes of nodes by the values of their properties, kept by every write of such a property.
 
-A row is written before the property that makes it true, and deleted after it; every hit is checked
-at its node, so a writer that crashes leaves only rows that no lookup returns.
+A row is written before the property that makes it true, and removed after it, and every hit is
+checked at its node. So a writer that crashes leaves only rows that no lookup returns; lookups and
+repairs delete them.
+
+A unique value has an owner: a lease (`aragog.zen.leases`) that is acquired before the property is
+written and ended after it. Of two writers that both saw the value free, one acquires it. A writer
+that was stopped for longer than the lease finds at the end that another one has it, and takes its
+property back. An ended lease names the owner as long as its node has the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from aragog.clock import Clock
 from aragog.errors import NotUnique
-from aragog.urls.domain import host
-from aragog.zen.codec import (
-    BUCKETS,
-    SENDERS,
-    after,
-    due_key,
-    host_key,
-    index_key,
-    index_prefix,
-    read_due_key,
-    sender_prefix,
-    unique_key,
-)
-from aragog.zen.leases import CellLeases, Lease, take_many
-from aragog.zen.node_ids import node_id
+from aragog.zen.codec import BUCKETS, after, index_key, index_prefix, unique_key
+from aragog.zen.leases import CellLeases, Lease
 from aragog.zen.properties import Row
-from aragog.zen.tables import CellTable, Put, Tables, newest_ms
+from aragog.zen.tables import Put, Tables, newest_ms
 
-_CLAIM_MS = 10_000
-"""How long a claimed value waits for its property to be set."""
-
-_YOUNG_MS = 600_000
-"""A row is written before its property; one younger than this may still become true."""
-
-_ID = b"i:id"
-_OWNER = b"i:owner"
-_CLAIM = b"i:c"
 CANONICAL_URL = "canonical_url"
 """The property of an alias that names the URL of the node that stands for it."""
 CANONICAL_COLUMN = b"s:canonical_url"
 MAX_LIMIT = 6000
 """Maximum number of edges or nodes that one call returns."""
+
+_ACQUIRED_MS = 10_000
+"""How long an acquired value waits for its property to be set."""
+_YOUNG_MS = 600_000
+"""A row is written before its property; one younger than this may still become true."""
+_ID = b"i:id"
+_OWNER = b"i:owner"
 
 
 def property_column(name: str) -> bytes:
@@ -55,7 +46,7 @@ def property_column(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The properties that are indexed, and the edge types that are counted."""
+    """The properties that are indexed, and the edge types that are not stored as any other."""
 
     unique: tuple[str, ...] = ()
     """Properties whose values belong to one node at most."""
@@ -63,267 +54,191 @@ class Schema:
     """Properties by whose values nodes can be found."""
     counted: tuple[int, ...] = ()
     """Edge types whose number is stored with the node, in both directions."""
+    one_ended: frozenset[int] = frozenset()
+    """Edge types that are listed at their target only, and stored there only."""
+
+
+class _IndexedValue(NamedTuple):
+    """A value that a write gives to an indexed property."""
+
+    node_id: bytes
+    name: str
+    value: bytes
+    at_ms: int
 
 
 class PropertyIndexes:
-    """
-    Writes and reads index rows.
-
-    A row is written before the property that makes it true, and deleted after it; a hit counts only
-    if the node still has the value.
-    """
+    """The indexes of one schema over the nodes of some tables."""
 
     def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
         self._tables = tables
-        self._schema = schema
+        self._nodes = tables["n"]
+        self._rows = tables["i"]
         self._clock = clock
-        self._owners = CellLeases(tables["u"], _OWNER, _CLAIM_MS, clock)
+        self._owners = CellLeases(tables["u"], _OWNER, _ACQUIRED_MS, clock)
+        self._unique = frozenset(schema.unique)
+        self._names = {property_column(name): name for name in (*schema.unique, *schema.indexed)}
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The indexed properties."""
-        return (*self._schema.unique, *self._schema.indexed)
+    def __bool__(self) -> bool:
+        """True if the schema names a property."""
+        return bool(self._names)
 
-    def add(self, node_id: bytes, name: str, value: bytes, at_ms: int) -> None:
-        """Enter a value. Raises NotUnique."""
-        if name in self._schema.unique:
-            self._claim(name, value, node_id)
-        else:
-            key = index_key(node_id, name, value)
-            self._tables["i"].put(key, {_ID: node_id}, at_ms=at_ms)
+    def write(self, puts: Sequence[Put]) -> None:
+        """
+        Write mutations, and the index rows of the properties in them; one multi-get more.
 
-    def row(self, node_id: bytes, name: str, value: bytes, at_ms: int) -> Put:
-        """The row of an indexed value, to be written before the property."""
-        return ("i", index_key(node_id, name, value), {_ID: node_id}, at_ms)
-
-    def has_row(self, node_id: bytes, name: str, value: bytes) -> bool:
-        """Whether the value is entered for the node."""
-        return bool(self._tables["i"].get(index_key(node_id, name, value)))
-
-    def lookup_unique(self, name: str, value: bytes) -> bytes | None:
-        """The node that has the value of a unique property; two reads."""
-        owner = self._owners.read(unique_key(name, value))
-        return owner.holder if owner and self._has(owner.holder, name, value) else None
+        Raises:
+            NotUnique: another node has one of the values; nothing was written. If it acquired the
+                value while this writer was stopped, the other mutations were.
+        """
+        changes = list(self._changes(puts))
+        if not changes:
+            self._tables.write(puts)
+            return
+        ids = list(dict.fromkeys(change.node_id for change in changes))
+        before = self._nodes.get_many(ids, list(self._names))
+        owned = self._acquire_all(changes, before)
+        self._tables.write([*map(_row, filter(self._is_listed, changes)), *puts])
+        self._confirm(owned)
+        for change in changes:
+            old = before.get(change.node_id, {}).get(property_column(change.name))
+            if old is not None and old.value != change.value and old.at_ms <= change.at_ms:
+                self._remove(change.node_id, change.name, old.value)
 
     def lookup(
-        self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
+        self, name: str, value: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[bytes], bytes | None]:
-        """
-        (nodes that have the value of an indexed property, cursor or None at the end).
-
-        One range scan a bucket, and one multi-get a call that checks the hits.
-        """
+        """`Zen.lookup`: of a unique property two reads, otherwise a range scan a bucket."""
+        if name in self._unique:
+            owner = self._owners.read(unique_key(name, value))
+            holders = [owner.holder] if owner and self._has(owner.holder, name, value) else []
+            return holders, None
         result: list[bytes] = []
         last = cursor or b""
         for bucket in range(last[0] if last else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
             start = last + b"\0" if last.startswith(prefix) else prefix
-            with closing(self._tables["i"].scan(start, after(prefix))) as rows:
+            with closing(self._rows.scan(start, after(prefix))) as rows:
                 for key, row in rows:
                     if len(result) == min(limit, MAX_LIMIT):
                         return result, last
                     last = key
                     if self._has(row[_ID].value, name, value):
                         result.append(row[_ID].value)
-                    elif newest_ms(row) < self._clock.now_ms() - _YOUNG_MS:
-                        self._tables["i"].delete(key, at_ms=newest_ms(row))
+                    else:
+                        self._delete_old(key, row)
         return result, None
 
+    def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
+        """
+        Enter what is missing of a node, as read: for a backfill.
+
+        Returns how many values were entered, and how many unique ones another node has: they stay
+        with this node as well, and lookups return the other one.
+        """
+        entered = taken = 0
+        for change in self._values(node_id, row):
+            if self._is_listed(change):
+                if not self._rows.get(index_key(node_id, change.name, change.value)):
+                    self._tables.write([_row(change)])
+                    entered += 1
+                continue
+            owner = self._owners.read(unique_key(change.name, change.value))
+            if owner is None or owner.holder != node_id:
+                try:
+                    self._acquire(change)
+                    entered += 1
+                except NotUnique:
+                    taken += 1
+        return entered, taken
+
+    def forget(self, node_id: bytes, row: Row) -> None:
+        """Remove the entries of a node that was deleted, as it was read before."""
+        for change in self._values(node_id, row):
+            self._remove(node_id, change.name, change.value)
+
+    def _changes(self, puts: Sequence[Put]) -> Iterable[_IndexedValue]:
+        for table, node_id, cells, at_ms in puts:
+            if table == "n":
+                for column in cells.keys() & self._names.keys():
+                    yield _IndexedValue(node_id, self._names[column], cells[column], at_ms)
+
+    def _values(self, node_id: bytes, row: Row) -> Iterable[_IndexedValue]:
+        for column, name in self._names.items():
+            if column in row:
+                yield _IndexedValue(node_id, name, *row[column])
+
+    def _is_listed(self, change: _IndexedValue) -> bool:
+        return change.name not in self._unique
+
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
-        row = self._tables["n"].get(node_id, [property_column(name)])
-        cell = row.get(property_column(name))
+        column = property_column(name)
+        cell = self._nodes.get(node_id, [column]).get(column)
         return cell is not None and cell.value == value
 
-    def _claim(self, name: str, value: bytes, node_id: bytes) -> None:
-        """Enter the node as the value's owner in the unique index, or report the present owner."""
-        key = unique_key(name, value)
+    def _delete_old(self, key: bytes, row: Row) -> None:
+        """Delete a row that is not true, unless its property may still be written."""
+        if newest_ms(row) < self._clock.now_ms() - _YOUNG_MS:
+            self._rows.delete(key, at_ms=newest_ms(row))
+
+    def _acquire_all(
+        self, changes: Sequence[_IndexedValue], before: dict[bytes, Row]
+    ) -> list[tuple[_IndexedValue, Lease]]:
+        """Acquire the unique values that come true; on a refusal none stays acquired."""
+        owned: list[tuple[_IndexedValue, Lease]] = []
+        for change in changes:
+            stored = before.get(change.node_id, {}).get(property_column(change.name))
+            is_late = stored is not None and stored.at_ms > change.at_ms
+            if self._is_listed(change) or is_late:
+                continue
+            try:
+                owned.append((change, self._acquire(change)))
+            except NotUnique:
+                for mine, _ in owned:
+                    self._remove(mine.node_id, mine.name, mine.value)
+                raise
+        return owned
+
+    def _acquire(self, change: _IndexedValue) -> Lease:
+        """The lease of a value; raises `NotUnique` if another node has it, or is acquiring it."""
+        key = unique_key(change.name, change.value)
         for _ in range(3):
             owner = self._owners.read(key)
-            if owner is not None:
-                if owner.holder == node_id:
-                    return
-                if owner.is_live(self._clock.now_ms()) or self._has(owner.holder, name, value):
-                    raise NotUnique(name, owner.holder.hex())
-            # Free, or left by a writer that crashed before it set the property.
-            if self._owners.take(key, owner, node_id):
-                return
-        raise NotUnique(name, "that is being written")
+            if owner is not None and owner.holder != change.node_id:
+                lives = owner.is_live(self._clock.now_ms())
+                if lives or self._has(owner.holder, change.name, change.value):
+                    raise NotUnique(change.name, owner.holder.hex())
+            if lease := self._owners.take(key, owner, change.node_id):
+                return lease
+        raise NotUnique(change.name, "that is being written")
 
-    def remove(self, node_id: bytes, name: str, value: bytes) -> None:
-        """Delete the row of a value that the node no longer has."""
-        table = "u" if name in self._schema.unique else "i"
-        key = unique_key(name, value) if table == "u" else index_key(node_id, name, value)
-        row = self._tables[table].get(key)
-        owner = Lease.of(row, _OWNER)
-        if row and (owner is None or owner.holder == node_id):
-            self._tables[table].delete(key, at_ms=newest_ms(row))
+    def _confirm(self, owned: Sequence[tuple[_IndexedValue, Lease]]) -> None:
+        """End the leases of values that were written; take a value back that was lost."""
+        for change, lease in owned:
+            key = unique_key(change.name, change.value)
+            if self._owners.end(key, lease) is None:
+                owner = self._owners.read(key)
+                if owner is None or owner.holder != change.node_id:
+                    column = property_column(change.name)
+                    self._nodes.delete(change.node_id, [column], at_ms=change.at_ms)
+                    raise NotUnique(change.name, owner.holder.hex() if owner else "of nobody")
 
-
-class HostIndex:
-    """
-    The nodes of a host's URLs; hosts of one domain are adjacent.
-
-    A second part lists the nodes with data that URLs of a host sent, under whatever URL they are.
-    """
-
-    def __init__(self, tables: Tables) -> None:
-        self._table = tables["h"]
-
-    def has(self, url: str) -> bool:
-        """True if the node of a normalized URL has an entry."""
-        return bool(self._table.get(host_key(node_id(url), host(url))))
-
-    def delete(self, url: str, *, at_ms: int) -> None:
-        """Delete the entry of a normalized URL."""
-        self._table.delete(host_key(node_id(url), host(url)), at_ms=at_ms)
-
-    def delete_at(self, position: bytes, *, at_ms: int) -> None:
-        """Delete the entry at a position."""
-        self._table.delete(position, at_ms=at_ms)
-
-    def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """(position, stored values) of every entry."""
-        return self._table.scan(b"", None)
-
-    def rows(
-        self, prefixes: Sequence[bytes], beyond: bytes
-    ) -> Generator[tuple[bytes, Row], None, None]:
-        """
-        (position, stored values) of entries whose reversed host has a prefix, after a position.
-
-        A position is opaque and continues the list; it ends with the node's id.
-        """
-        for bucket in range(BUCKETS):
-            for prefix in prefixes:
-                yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
-
-    def sent_by(
-        self, host_name: str, endings: Sequence[bytes]
-    ) -> Generator[tuple[bytes, Row], None, None]:
-        """
-        (position, stored values) of nodes with data of senders; each value has the fetch's time.
-
-        `endings` follow the reversed host: zero for the host itself, zero and an id for one URL.
-        """
-        for bucket in range(BUCKETS):
-            for ending in endings:
-                yield from self._beginning_with(sender_prefix(bucket, host_name) + ending, b"")
-
-    def _beginning_with(
-        self, prefix: bytes, beyond: bytes
-    ) -> Generator[tuple[bytes, Row], None, None]:
-        stop = after(prefix)
-        if stop is not None and beyond >= stop:
+    def _remove(self, node_id: bytes, name: str, value: bytes) -> None:
+        """Remove the entry of a value that the node no longer has."""
+        if name not in self._unique:
+            key = index_key(node_id, name, value)
+            if row := self._rows.get(key):
+                self._rows.delete(key, at_ms=newest_ms(row))
             return
-        first = max(prefix, beyond + b"\0") if beyond else prefix
-        with closing(self._table.scan(first, stop)) as rows:
-            yield from rows
-
-    def hosts(self, beyond: str = "") -> HostWalk:
-        """Walk over the hosts whose reversed labels come after a text."""
-        return HostWalk(self._table, beyond)
-
-
-class HostWalk:
-    """
-    The distinct hosts of the index, in the order of their reversed labels, in all buckets at once.
-
-    A host costs one small read in each bucket that holds many of its URLs, however many those are.
-    """
-
-    _AHEAD = 20
-
-    def __init__(self, table: CellTable, beyond: str) -> None:
-        self._table = table
-        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
-        self._ended: set[int] = set()
-        self.skip_to(beyond)
-
-    def skip_to(self, beyond: str) -> None:
-        """Continue with the first host whose reversed labels come after a text."""
-        label = beyond.encode()
-        for bucket, ahead in self._ahead.items():
-            start = bytes([bucket]) + label
-            while ahead and ahead[-1] < start:
-                ahead.pop()
-            if not ahead and bucket not in self._ended:
-                self._read(bucket, start)
-
-    def _read(self, bucket: int, start: bytes) -> None:
-        stop = bytes([bucket]) + SENDERS
-        with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
-            keys = [key for key, _ in rows]
-        self._ahead[bucket][:] = reversed(keys)
-        if len(keys) < self._AHEAD:
-            self._ended.add(bucket)
-
-    def first(self) -> str | None:
-        """The next host, with its labels reversed; None at the end."""
-        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
-        if not heads:
-            return None
-        return min(head[1:].partition(b"\0")[0] for head in heads).decode()
+        key = unique_key(name, value)
+        row = self._tables["u"].get(key, [_OWNER])
+        owner = Lease.of(row, _OWNER)
+        if owner and owner.holder == node_id and not self._has(node_id, name, value):
+            # If another node acquires it in this very millisecond, its confirmation fails.
+            self._tables["u"].delete(key, at_ms=newest_ms(row))
 
 
-class Bucketed:
-    """The common part of the time log and the index of due times."""
-
-    name: ClassVar[str]
-    """Of the table."""
-    buckets = range(BUCKETS)
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables[self.name]
-
-    def serves(self, bucket: int) -> bool:
-        """False while the file that holds the bucket is damaged."""
-        return self._tables.serves(bucket)
-
-
-class DueEntry(NamedTuple):
-    """A node in the index of due times."""
-
-    due_at_ms: int
-    node_id: bytes
-    kept: Row
-    """The values that were put with it."""
-    lease: Lease | None
-    """Of the caller that claimed it."""
-
-    def is_claimed(self, now_ms: int) -> bool:
-        """True while another caller has claimed it."""
-        return self.lease is not None and self.lease.is_live(now_ms)
-
-
-class DueTimes(Bucketed):
-    """Nodes ordered by due time, in buckets that can be written in parallel."""
-
-    name = "d"
-
-    def has(self, of: bytes, due_at_ms: int) -> bool:
-        """True if the node has an entry at that time."""
-        return bool(self._table.get(due_key(of, due_at_ms)))
-
-    def until(self, bucket: int, until_ms: int) -> Generator[DueEntry, None, None]:
-        """Entries before `until_ms`, soonest first; close it if you leave it early."""
-        stop = bytes([bucket]) + until_ms.to_bytes(8)
-        with closing(self._table.scan(bytes([bucket]), stop)) as rows:
-            for key, row in rows:
-                due_at_ms, of = read_due_key(key)
-                yield DueEntry(due_at_ms, of, row, Lease.of(row, _CLAIM))
-
-    def walk(self) -> Generator[DueEntry, None, None]:
-        """Every entry."""
-        for key, row in self._table.scan(b"", None):
-            due_at_ms, of = read_due_key(key)
-            yield DueEntry(due_at_ms, of, row, Lease.of(row, _CLAIM))
-
-    def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
-        """Delete the entries (node id, due_at_ms), if not newer than at_ms, each."""
-        self._table.delete_many([(due_key(of, due), None, at_ms) for of, due, at_ms in items])
-
-    def claim(self, entries: Sequence[DueEntry], lease: Lease) -> list[bool]:
-        """Claim entries, as they were read; False for one that another caller has claimed."""
-        rows = [(due_key(entry.node_id, entry.due_at_ms), entry.lease) for entry in entries]
-        return take_many(self._table, _CLAIM, rows, lease)
+def _row(change: _IndexedValue) -> Put:
+    """The row of a value that may belong to many nodes."""
+    key = index_key(change.node_id, change.name, change.value)
+    return ("i", key, {_ID: change.node_id}, change.at_ms)

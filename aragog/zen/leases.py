@@ -87,6 +87,12 @@ class CellLeases:
         """The same lease from now on; None if another process has taken it over."""
         return self.take(row, lease, lease.holder)
 
+    def end(self, row: bytes, lease: Lease) -> Lease | None:
+        """Let the lease expire now; its holder stays named. None: it was taken over."""
+        ended = Lease.until(0, lease.holder)
+        done = self._table.check_and_put(row, self._column, lease.cell, ended.cell)
+        return ended if done else None
+
     def release(self, row: bytes, lease: Lease) -> bool:
         """Release the lease; False if another process has taken it over: it keeps it."""
         return self._table.check_and_put(row, self._column, lease.cell, _FREE)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 
 from aragog.zen.codec import BUCKETS
-from aragog.zen.indexes import Bucketed
+from aragog.zen.ordered_indexes import Bucketed
 from aragog.zen.properties import Row
 from aragog.zen.tables import open_bucket
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aragog.urls.domain import host
-from aragog.zen.codec import due_key, edge_key, host_key, journal_key, sender_key
+from aragog.zen.codec import due_key, host_key, journal_key, sender_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put
 
@@ -16,18 +16,6 @@ Mutation = Put
 def put_properties(of: bytes, properties: Mapping[bytes, bytes], at_ms: int) -> Mutation:
     """Set properties of the node with the id `of`, as of `at_ms`; newer values stay."""
     return ("n", of, properties, at_ms)
-
-
-def put_edge_end(
-    of: bytes,
-    direction: bytes,
-    edge_type: int,
-    other: bytes,
-    properties: Mapping[bytes, bytes],
-    at_ms: int,
-) -> Mutation:
-    """Set one end of an edge of score 0; for edges that are only ever listed from that end."""
-    return ("e", edge_key(of, direction, edge_type, 0, other), properties, at_ms)
 
 
 def put_due(of: bytes, due_at_ms: int, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:

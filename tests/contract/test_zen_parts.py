@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.zen.codec import ID_BYTES, IN
+from aragog.zen.codec import ID_BYTES, IN, OUT
+from aragog.zen.edges import Edge
 from aragog.zen.graph import Zen
-from aragog.zen.mutations import append_log, put_due, put_edge_end, put_host, put_properties
+from aragog.zen.indexes import Schema
+from aragog.zen.leases import Lease
+from aragog.zen.mutations import append_log, put_due, put_host, put_properties
 from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS
 
@@ -25,13 +28,13 @@ def test_a_batch_of_mutations_writes_nodes_edges_and_indexes(zen):
         [
             put_due(a, NOW_MS, {b"i:u": A.encode()}, NOW_MS),
             put_host(A, {b"i:u": A.encode()}, NOW_MS),
-            put_edge_end(a, IN, LIKES, b, {b"p:u": B.encode()}, NOW_MS),
+            *zen.edge_rows(b, LIKES, a, {"u": B.encode()}, NOW_MS),
             put_properties(a, {b"m:title": b"x"}, NOW_MS),
         ]
     )
     assert zen.due_times.has(a, NOW_MS)
     assert zen.hosts.has(A)
-    assert zen.edge_ends.has(a, IN, LIKES, b)
+    assert zen.get_edge(b, LIKES, a).properties == {"u": B.encode()}
     assert zen.nodes.get(a)[b"m:title"] == (b"x", NOW_MS)
 
 
@@ -44,11 +47,28 @@ def test_due_times_are_listed_soonest_first_and_before_an_instant(zen):
     assert [entry.due_at_ms for entry in zen.due_times.until(bucket, 100)] == [20, 30]
 
 
-def test_what_an_entry_keeps_is_set_by_one_of_two_callers(zen):
+def test_an_entry_is_claimed_by_one_of_two_callers_until_the_claim_expires(zen):
     zen.mutate([put_due(node_id(A), 10, {b"i:u": b"u"}, NOW_MS)])
     (entry,) = zen.due_times.walk()
-    assert zen.due_times.check_and_put_many([(entry, b"i:c", None, b"one")]) == [True]
-    assert zen.due_times.check_and_put_many([(entry, b"i:c", None, b"two")]) == [False]
+    assert zen.due_times.claim([entry], Lease.until(NOW_MS, b"one")) == [True]
+    assert zen.due_times.claim([entry], Lease.until(NOW_MS, b"two")) == [False]
+    (claimed,) = zen.due_times.walk()
+    assert claimed.is_claimed(NOW_MS - 1)
+    assert not claimed.is_claimed(NOW_MS)
+    assert zen.due_times.claim([claimed], Lease.until(NOW_MS, b"two")) == [True]
+
+
+def test_an_edge_of_a_one_ended_type_is_listed_at_its_target_alone(tables):
+    zen = Zen(tables, Schema(one_ended=frozenset({LIKES})))
+    a, b = node_id(A), node_id(B)
+    zen.put_edge(b, LIKES, a, properties={"u": b"1"}, at_ms=NOW_MS)
+
+    assert zen.edges(a, IN, LIKES).items == [Edge(b, 0, {"u": b"1"}, NOW_MS)]
+    assert zen.edges(b, OUT, LIKES).items == []
+    assert zen.get_edge(b, LIKES, a) == Edge(a, 0, {"u": b"1"}, NOW_MS)
+    assert zen.count_edges(a, IN, LIKES) == 1
+    zen.remove_edge(b, LIKES, a)
+    assert list(zen.walk_all_edges()) == []
 
 
 def test_hosts_of_a_domain_stand_together(zen):
@@ -58,14 +78,15 @@ def test_hosts_of_a_domain_stand_together(zen):
     assert len(list(zen.hosts.rows([b"example.a\0"], b""))) == 1
 
 
-def test_edge_ends_are_listed_and_purged_by_type(zen):
+def test_edges_of_one_ended_types_are_purged_by_type(tables):
+    zen = Zen(tables, Schema(one_ended=frozenset({LIKES, LIKES + 1})))
     a = node_id(A)
     for edge_type, other in ((LIKES, B), (LIKES + 1, A)):
-        zen.mutate([put_edge_end(a, IN, edge_type, node_id(other), {b"p:u": b"x"}, NOW_MS)])
-    assert [other for other, _ in zen.edge_ends.of(a, IN, LIKES)] == [node_id(B)]
-    zen.edge_ends.purge(a, IN, LIKES, at_ms=NOW_MS + 1)
-    assert list(zen.edge_ends.of(a, IN, LIKES)) == []
-    assert len(list(zen.edge_ends.walk())) == 1
+        zen.mutate(zen.edge_rows(node_id(other), edge_type, a, {"u": b"x"}, NOW_MS))
+    assert [edge.other for edge in zen.walk_edges(a, IN, LIKES)] == [node_id(B)]
+    zen.purge_edges(a, LIKES, at_ms=NOW_MS + 1)
+    assert list(zen.walk_edges(a, IN, LIKES)) == []
+    assert len(list(zen.walk_edges(a, IN, LIKES + 1))) == 1
 
 
 def test_log_entries_are_read_in_the_order_of_time(zen):

@@ -21,15 +21,17 @@ local whole = ARGV[5] == '1'
 local now = tonumber(time[1]) + (whole and 0 or tonumber(time[2]) / 1000000)
 local lease_s, patience_s = tonumber(ARGV[1]), tonumber(ARGV[2])
 local renewed_s, fenced = tonumber(ARGV[3]), ARGV[4] == '1'
+-- An instant is rounded to a millisecond, maybe upward.
+local fresh_s = lease_s + 0.001
 local until_s = string.format(whole and '%.0f' or '%.3f', now + lease_s)
 local out, names = {}, ARGV[6]
 for at = 1, #names, 16 do
   local name = names:sub(at, at + 15)
   local held = redis.call('HGET', KEYS[1], name)
   local left_s = held and tonumber(held:match('^[^:]+')) - now or 0
-  if left_s > lease_s and left_s > renewed_s then
+  if left_s > fresh_s and left_s > renewed_s then
     out[#out + 1] = '0'
-  elseif left_s <= lease_s and left_s > lease_s - patience_s then
+  elseif left_s <= fresh_s and left_s > fresh_s - patience_s then
     out[#out + 1] = '?'
   else
     local fence = 1

@@ -27,7 +27,7 @@ from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_edge_end, put_properties
+from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.outlinks import PackedLinks
@@ -39,19 +39,19 @@ ALIAS = 1
 SOON_MS = 600_000
 """An undone alias is fetched after this delay; conflicting pages may undo it each time."""
 
-_URL = b"p:u"
+_URL = "u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
 _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 
-def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Mutation]:
+def alias_puts(zen: Zen, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
-    canonical_id, cells = node_id(canonical), {_URL: alias.encode()}
+    canonical_id, properties = node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
-        put_edge_end(canonical_id, IN, ALIAS, node_id(alias), cells, now_ms),
+        *zen.edge_rows(node_id(alias), ALIAS, canonical_id, properties, now_ms),
         put_properties(canonical_id, marked, now_ms),
     ]
 
@@ -70,7 +70,6 @@ class AliasMerger:
         self._refresh = refresh or RefreshSettings()
         self._due = DueIndex(zen)
         self._properties = zen.nodes
-        self._edges = zen.edge_ends
         self._nodes = Nodes(zen)
         self._watches = Watches(zen)
         self._content = content
@@ -99,7 +98,9 @@ class AliasMerger:
             nodes.PROVISIONAL: b"1" if provisional else b"",
             nodes.REASONS: orjson.dumps(reasons),
         }
-        self._zen.mutate([host_put(alias, now_ms), *alias_puts(alias, canonical, now_ms)])
+        self._zen.mutate(
+            [host_put(alias, now_ms), *alias_puts(self._zen, alias, canonical, now_ms)]
+        )
         self._zen.mutate([put_properties(node_id(alias), pointer, at_ms)])
         self.settle(alias, now_ms, trusted=True)
 
@@ -173,7 +174,7 @@ class AliasMerger:
         self._properties.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, canonical, now_ms)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
-        self._edges.delete(node_id(canonical), IN, ALIAS, node_id(alias), at_ms=now_ms)
+        self._zen.remove_edge(node_id(alias), ALIAS, node_id(canonical))
         begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
         self._properties.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
@@ -243,9 +244,9 @@ class AliasMerger:
 
     def _edges_of(self, canonical: str) -> Iterator[str]:
         """The aliases that the edges list, unchecked."""
-        with closing(self._edges.of(node_id(canonical), IN, ALIAS)) as ends:
-            for _, row in ends:
-                yield row[_URL].value.decode()
+        with closing(self._zen.walk_edges(node_id(canonical), IN, ALIAS)) as edges:
+            for edge in edges:
+                yield edge.properties[_URL].decode()
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move cells of one node to another: first put there, then deleted here."""

@@ -27,7 +27,6 @@ from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
-from aragog.zen.codec import IN
 from aragog.zen.compaction import Compactor
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import put_properties
@@ -235,11 +234,11 @@ class Takedown:
     def _leave_host(self, url: str, now_ms: int) -> None:
         self.zen.hosts.delete(url, at_ms=now_ms)
 
-    def _leave_page(self, url: str, now_ms: int) -> None:
+    def _leave_page(self, url: str, _now_ms: int) -> None:
         """If the URL is an alias, its canonical URL no longer lists it."""
         canonical = alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
-            self.zen.edge_ends.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
+            self.zen.remove_edge(node_id(url), ALIAS, node_id(canonical))
 
 
 def _last_ms(row: Row, column: bytes, now_ms: int) -> int:

@@ -167,7 +167,7 @@ class PageWriter:
             put
             for plan in plans
             for alias in plan.aliases
-            for put in alias_puts(alias, plan.canonical, now_ms)
+            for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
         if edges:
             self._zen.mutate(edges)

@@ -37,7 +37,7 @@ def leave_a_host_row(a_stand):
 
 
 def lose_the_alias_edge(a_stand):
-    drop(a_stand, "e", alias_puts(ALIAS, PAGE, 0)[0][1])
+    drop(a_stand, "e", alias_puts(a_stand.store.zen, ALIAS, PAGE, 0)[0][1])
 
 
 def lose_the_alias_mark(a_stand):
@@ -45,7 +45,7 @@ def lose_the_alias_mark(a_stand):
 
 
 def leave_an_alias_edge(a_stand):
-    a_stand.tables.write(alias_puts(LINKING, PAGE, NOW_MS)[:1])
+    a_stand.tables.write(alias_puts(a_stand.store.zen, LINKING, PAGE, NOW_MS)[:1])
 
 
 def lose_the_content(a_stand):
