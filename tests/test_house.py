@@ -223,6 +223,28 @@ def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
     assert modules - imported == {"aragog.stages.pipeline", "aragog.pipeline.ports"}
 
 
+def subfolder_imports(source):
+    """The modules in folders of other packages that a module of the package imports."""
+    package = source.relative_to(ROOT).parts[1]
+    for name in set(imported_by(source)):
+        parts = name.split(".")
+        if parts[0] != "aragog" or len(parts) < 4 or parts[1] == package:
+            continue
+        path = ROOT.joinpath(*parts)
+        if path.is_dir() or path.with_suffix(".py").exists():
+            yield name
+
+
+def test_few_modules_import_from_the_folders_of_other_packages():
+    wired = {
+        f"{source.relative_to(ROOT)} imports {name}"
+        for source in (ROOT / "aragog").rglob("*.py")
+        for name in subfolder_imports(source)
+    }
+
+    assert len(wired) <= 20, "\n".join(sorted(wired))
+
+
 # Of no module of the package: what all of them import, how tests run, and the whole of the code.
 CROSSCUTTING = {
     "pages/test_regex_growth.py",
