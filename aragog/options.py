@@ -45,7 +45,11 @@ class Option:
         pattern: a regular expression that the whole text matches.
         rule: the bounds or the pattern in words, for the error.
         choices: the values that a text, or each text of a list, can have.
-        http, thrift: its name there; None: that of the field.
+        http, thrift: its name there; None: that of the field. "" over HTTP: it is no member of a
+            request, because a header, the path or the method says it.
+        http_default: its default over HTTP, where that differs.
+        omitted: in JSON the member is left out where the value is None.
+        nulls: the option whose names JSON sends as members of this one with the value null.
         cli: its text on the command line; None: `text`.
         is_url: a client normalizes it, or each of the list, before it sends it.
         by_format: values of fields: in JSON they follow the declared formats of their names.
@@ -61,6 +65,9 @@ class Option:
     rule: str = ""
     choices: tuple[str, ...] = ()
     http: str | None = None
+    http_default: Any = None
+    omitted: bool = False
+    nulls: str | None = None
     thrift: str | None = None
     cli: str | None = None
     is_url: bool = False
@@ -93,7 +100,7 @@ class OptionField:
     @property
     def http(self) -> str:
         """Its name over HTTP."""
-        return self.option.http or self.name
+        return self.name if self.option.http is None else self.option.http
 
     @property
     def thrift(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.api import fetching, hedging, job_queues
-from aragog.api.http import compression, parameters, server
+from aragog.api.http import compression, server
 from aragog.api.http.records import batch_get
 from aragog.api.http.routes import fetches
 from aragog.api.listener import QUIET_S
@@ -102,7 +102,7 @@ FIGURES = {
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],
     "http.md": [
-        f"up to {parameters.MOST_URLS:,} records",
+        f"up to {MOST_ITEMS:,} records",
         f"Once a response holds {batch_get.MOST_BYTES // MIB} MiB",
         f"how long to wait, at most {fetching.LONGEST_WAIT_MS:,}",
         f"up to {url_batches.MOST_CALLS} calls",

@@ -124,7 +124,7 @@ class FetchNowRequest:
 
 @operation(
     FetchNowRequest,
-    http=HttpRoute("POST", "/v1/fetch", own_code=True),
+    http=HttpRoute("POST", "/v1/fetch", pending="fetching"),
     thrift="Fetcher.fetch",
     scope=WRITE,
     pool=Pool.FETCH,

@@ -12,16 +12,18 @@ import binascii
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any
 
-from aragog.api.values import BUILT_IN, PageLink, PageRecord, PastValue
+from aragog.api.values import BUILT_IN, EXTRAS, PageLink, PageRecord, PastValue
 from aragog.errors import BadInput
 from aragog.options import OptionField, option_fields
+from aragog.pipeline.change_json import plain as change_json
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
+from aragog.urlstore.records import Record
 
 STORED = ("content_bytes", "content_hash", "due_at_ms")
 
@@ -30,11 +32,15 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
     """A value as what `orjson.dumps` accepts."""
     match value:
         case PageRecord():
-            return record_json(value, formats)
+            return record_json(value, formats) | {
+                name: to_json(getattr(value, name), formats) for name in value.extras
+            }
         case PageLink():
             return {"url": value.url, "text": value.text, "rel": value.rel.split()}
         case Change():
             return change_json(value, formats.to_json)
+        case PastValue():
+            return {"value": formats.to_json(value.field, value.value), "at_ms": value.at_ms}
         case bytes():
             return {"base64": base64.b64encode(value).decode()}
         case Enum():
@@ -42,8 +48,12 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
         case Mapping():
             return {name: to_json(part, formats) for name, part in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = option_fields(type(value))
-        return {field.http: _member(field, getattr(value, field.name), formats) for field in fields}
+        members = {}
+        for field in option_fields(type(value)):
+            own = getattr(value, field.name)
+            if own is not None or not field.option.omitted:
+                members[field.http] = _member(field, own, formats)
+        return members
     if isinstance(value, list | tuple):
         return [to_json(part, formats) for part in value]
     return value
@@ -55,8 +65,8 @@ def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
     return to_json(value, formats)
 
 
-def record_json(record: PageRecord, formats: FieldFormats) -> dict[str, Any]:
-    """A record with its facts."""
+def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
+    """A record with its facts; the value of each field follows its declared format."""
     result = {
         "url": record.url,
         "canonical_url": record.canonical_url,
@@ -72,24 +82,6 @@ def record_json(record: PageRecord, formats: FieldFormats) -> dict[str, Any]:
     return result
 
 
-def change_json(change: Change, read: Callable[[str, bytes], Any]) -> dict[str, Any]:
-    """A change (docs/changes.md); values by their declared formats."""
-    return {
-        "cursor": change.cursor,
-        "kind": change.kind,
-        "url": change.url,
-        "at_ms": change.at_ms,
-        "owners": list(change.owners),
-        "fields": {
-            name: {
-                "before": None if before is None else read(name, before.encode()),
-                "now": None if now is None else read(name, now.encode()),
-            }
-            for name, (before, now) in change.fields.items()
-        },
-    }
-
-
 def request_of(kind: type, members: Mapping[str, Any], formats: FieldFormats = BUILT_IN) -> Any:
     """
     The request of its members.
@@ -99,13 +91,18 @@ def request_of(kind: type, members: Mapping[str, Any], formats: FieldFormats = B
     """
     values = {}
     for field in option_fields(kind):
-        raw = members.get(field.http)
+        raw = members.get(field.http) if field.http else None
         if raw is None:
             if field.required:
                 raise BadInput(f"{field.http}: is required")
+            if field.option.http_default is not None:
+                values[field.name] = field.option.http_default
             continue
         if field.option.by_format and isinstance(raw, Mapping):
-            values[field.name] = _values(raw, formats)
+            present = {name: value for name, value in raw.items() if value is not None}
+            values[field.name] = _values(present, formats)
+            if field.option.nulls is not None:
+                values[field.option.nulls] = tuple(raw.keys() - present.keys())
         else:
             values[field.name] = _of_request(field.kind, raw, field.http)
     return kind(**values)
@@ -141,7 +138,7 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     members = {
         field.http: _parsed(field, values[field.http])
         for field in option_fields(kind)
-        if values.get(field.http)
+        if values.get(field.http) or (field.http in values and field.origin is Sequence)
     }
     return request_of(kind, members)
 
@@ -167,13 +164,16 @@ def _parsed(field: OptionField, text: str) -> Any:
 
 
 def members_of(request: Any) -> dict[str, Any]:
-    """The members of a request that a client sends: those that differ from their defaults."""
-    return {
-        field.http: _sent(value)
-        for field in option_fields(type(request))  # type: ignore[arg-type] # classes are hashable
-        if (value := getattr(request, field.name)) is not None
-        and (field.required or value != field.default)
-    }
+    """The members of a request that a client sends: those that differ from their defaults there."""
+    members: dict[str, Any] = {}
+    for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
+        value, option = getattr(request, field.name), field.option
+        default = field.default if option.http_default is None else option.http_default
+        if field.http and value is not None and (field.required or value != default):
+            members[field.http] = _sent(value)
+            if option.nulls is not None:
+                members[field.http] |= dict.fromkeys(getattr(request, option.nulls))
+    return members
 
 
 def _sent(value: Any) -> Any:
@@ -188,19 +188,29 @@ def _sent(value: Any) -> Any:
     return value
 
 
-def answer_of(kind: Any, raw: Any, formats: FieldFormats) -> Any:
-    """The answer of its JSON, as `field_formats.parse` read it; the inverse of `to_json`."""
+def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> Any:
+    """
+    The answer of its JSON, as `field_formats.parse` read it; the inverse of `to_json`.
+
+    Args:
+        kind: its type.
+        raw: the JSON.
+        formats: of the server.
+        field: the name of the field whose values they are.
+    """
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         if raw is None:
             return None
-        return answer_of(next(p for p in parts if p is not type(None)), raw, formats)
+        return answer_of(next(p for p in parts if p is not type(None)), raw, formats, field)
     if origin is PageRecord:
         return record_of(raw, formats)
     if origin is Change:
         return _change(raw, formats)
+    if origin is PastValue:
+        return PastValue(formats.from_json(field, raw["value"]), raw["at_ms"], field)
     if origin is bytes:
         return _bytes(raw, "bytes")
     if origin is float:
@@ -211,7 +221,9 @@ def answer_of(kind: Any, raw: Any, formats: FieldFormats) -> Any:
         return _object(typing.cast("type", origin), raw, formats)
     if origin in (list, tuple):
         items = parts[:1] * len(raw) if origin is list or parts[1:] == (...,) else parts
-        return origin(answer_of(part, item, formats) for part, item in zip(items, raw, strict=True))
+        return origin(
+            answer_of(part, item, formats, field) for part, item in zip(items, raw, strict=True)
+        )
     return plain(raw)
 
 
@@ -240,6 +252,8 @@ def _values(raw: Mapping[str, Any], formats: FieldFormats) -> dict[str, bytes]:
 def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True) -> PageRecord:
     """A record of its JSON."""
     stored: dict[str, Any] = {name: raw.get(name) for name in STORED} if facts else {}
+    hints = _hints(PageRecord)
+    more = {name: answer_of(hints[name], raw[name], formats) for name in EXTRAS if name in raw}
     return PageRecord(
         raw["url"],
         raw["canonical_url"],
@@ -249,6 +263,8 @@ def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = Tr
         **stored,
         from_standby=raw.get("from_standby", False),
         formats=formats,
+        **more,
+        extras=tuple(more),
     )
 
 
@@ -263,11 +279,6 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
     return Change(
         raw["url"], raw["at_ms"], raw["kind"], fields, tuple(raw["owners"]), raw["cursor"]
     )
-
-
-def past_values(raw: Sequence[Mapping[str, Any]], name: str, formats: FieldFormats) -> list[Any]:
-    """Earlier values of a field, of their JSON."""
-    return [PastValue(formats.from_json(name, part["value"]), part["at_ms"]) for part in raw]
 
 
 def plain(raw: Any) -> Any:

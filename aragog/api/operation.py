@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
@@ -73,6 +73,7 @@ class Parts:
         jobs: the job queues of other programs.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
             `purge` to remove what Redis and the broker hold of what was taken down.
+        stopping: true while the server stops: calls that wait end.
     """
 
     store: UrlStore
@@ -83,6 +84,7 @@ class Parts:
     batches: Batches | None = None
     jobs: Jobs | None = None
     takedowns_changed: TakedownsChanged = unshared
+    stopping: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,20 @@ def need(part: T | None, what: str) -> T:
     return part
 
 
+class Form(StrEnum):
+    """How an answer is represented over HTTP."""
+
+    JSON = auto()
+    RECORD = auto()
+    """JSON with an ETag; 304 if the client has it."""
+    RECORDS = auto()
+    """JSON with a status for each item, made from the store without objects in between."""
+    CONTENT = auto()
+    """The bytes as they are, or a range of them."""
+    FEED = auto()
+    """JSON, or events that the server sends."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
     """
@@ -131,7 +147,17 @@ class HttpRoute:
         status: of a success with an answer; one without an answer is 204.
         member: the member of the JSON object that holds an answer which is not an object.
         missing: the problem where nothing is there.
-        own_code: the route has code of its own, because its representation is more than JSON.
+        form: how the answer is represented.
+        selects: parameters of the query that choose this operation among those of its route, each
+            with its value; the first operation of a route is the default.
+        given: the parameter whose presence chooses this operation.
+        fixed: options that the route says.
+        in_query: options in the query of a request that has a body.
+        next_link: an answer with a cursor has a Link header to what follows it (RFC 8288).
+        pending: the member of an answer that is true while the work goes on; the status is then
+            202.
+        also: other routes of the operation.
+        text: what this route does, where that is not the first line of the operation.
     """
 
     method: str
@@ -139,7 +165,20 @@ class HttpRoute:
     status: int = 200
     member: str | None = None
     missing: str = "there is no record of this URL"
-    own_code: bool = False
+    form: Form = Form.JSON
+    selects: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    given: str | None = None
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    in_query: tuple[str, ...] = ()
+    next_link: bool = False
+    pending: str | None = None
+    also: tuple[HttpRoute, ...] = ()
+    text: str = ""
+
+    @property
+    def has_body(self) -> bool:
+        """Whether requests have a JSON object as body."""
+        return self.method in ("POST", "PATCH") or bool(self.in_query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +207,11 @@ class Operation(Generic[P, R]):
     thrift: tuple[str, str] | None
     """Service and method."""
     text: str
+
+    @property
+    def routes(self) -> tuple[HttpRoute, ...]:
+        """All its routes over HTTP; the first is the one that clients use."""
+        return () if self.http is None else (self.http, *self.http.also)
 
     @property
     def fields(self) -> tuple[OptionField, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.api import administration, crawling, graph, job_queues, reading, writing
-from aragog.api.operation import Operation
+from aragog.api.operation import HttpRoute, Operation
 
 OPERATIONS: dict[str, Operation[Any, Any]] = {
     value.name: value
@@ -19,3 +19,15 @@ OPERATIONS: dict[str, Operation[Any, Any]] = {
     if isinstance(value, Operation)
 }
 """By name, in the order of documents."""
+
+Choice = tuple[Operation[Any, Any], HttpRoute]
+"""One of the operations that a method of a path has over HTTP."""
+
+
+def choices() -> dict[tuple[str, str], list[Choice]]:
+    """The operations of each path and method of HTTP."""
+    found: dict[tuple[str, str], list[Choice]] = {}
+    for operation in OPERATIONS.values():
+        for route in operation.routes:
+            found.setdefault((route.path, route.method), []).append((operation, route))
+    return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import KW_ONLY, dataclass, fields
-from typing import Annotated
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Annotated, Any
 
 from aragog.api.batch_urls import present, with_takedowns
-from aragog.api.operation import Caller, HttpRoute, Pool, operation
+from aragog.api.operation import Caller, Form, HttpRoute, Pool, operation
 from aragog.api.steps import Steps, Wait
 from aragog.api.values import (
+    EXTRAS,
     MOST_ITEMS,
     MOST_NAME_BYTES,
     ContentPart,
@@ -35,6 +36,7 @@ MOST_CONTENT_BYTES = 15_000_000
 LONGEST_FEED_WAIT_MS = 30_000
 LOOK_S = 0.5
 """How often the feed is read for a reader who waits."""
+MOST_ALIASES = 1000
 NOW = "now"
 """The cursor of the feed's current end."""
 
@@ -59,21 +61,47 @@ class GetRequest:
         bool,
         Option(
             "Also the facts of the last fetch, when the next one is due, and size and hash of the "
-            "content."
+            "content.",
+            http="",
+            http_default=True,
         ),
     ] = False
+    include: Annotated[
+        Sequence[str],
+        Option(
+            "Also some of `aliases`, `inlinks` (their number) and `fetch` (the last one); each "
+            "costs about one more read.",
+            choices=EXTRAS,
+            most_items=len(EXTRAS),
+            http_default=EXTRAS,
+            thrift="extras",
+        ),
+    ] = ()
 
 
-@operation(GetRequest, http=HttpRoute("GET", "/v1/urls", own_code=True), thrift="UrlStore.get")
+@operation(GetRequest, http=HttpRoute("GET", "/v1/urls", form=Form.RECORD), thrift="UrlStore.get")
 def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """The record of a URL; None if there is none. Raises TakenDown if it was taken down."""
 
-    def read(store: UrlStore) -> Record | None:
-        record = store.get(request.url, request.fields)
-        return present(store, request.url, record)
+    def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
+        record = present(store, request.url, store.get(request.url, request.fields))
+        return record, extras(store, request.url, request.include) if record else {}
 
-    record, standby = caller.read_marked(read)
-    return _page_record(caller, record, standby, facts=request.facts)
+    (record, more), standby = caller.read_marked(read)
+    found = _page_record(caller, record, standby, facts=request.facts)
+    return replace(found, **more, extras=tuple(request.include)) if found and more else found
+
+
+def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
+    """What records are returned with, as members of `PageRecord`."""
+    values: dict[str, Any] = {}
+    if "aliases" in include:
+        values["aliases"] = tuple(store.aliases.of(url)[:MOST_ALIASES])
+    if "inlinks" in include:
+        values["inlinks"] = store.links.count_inlinks(url)
+    if "fetch" in include:
+        values["fetch"] = store.pages.fetch_report(url)
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +113,12 @@ class GetManyRequest:
     ]
     fields: Fields = None
     _: KW_ONLY
-    facts: Annotated[bool, Option("As in `get`.")] = False
+    facts: Annotated[bool, Option("As in `get`.", http="", http_default=True)] = False
 
 
 @operation(
     GetManyRequest,
-    http=HttpRoute("POST", "/v1/urls:batchGet", own_code=True),
+    http=HttpRoute("POST", "/v1/urls:batchGet", form=Form.RECORDS),
     thrift="UrlStore.getMany",
     in_parts="urls",
 )
@@ -136,8 +164,18 @@ class LinksRequest:
     cursor: Cursor = None
 
 
+@dataclass(frozen=True, slots=True)
+class InlinksRequest(LinksRequest):
+    """A part of a list of links, and perhaps the length of the whole list."""
+
+    _: KW_ONLY
+    count: Annotated[bool, Option("Also how many there are in all.", http_default=True)] = False
+
+
 @operation(
-    LinksRequest, http=HttpRoute("GET", "/v1/links", own_code=True), thrift="UrlStore.outlinks"
+    LinksRequest,
+    http=HttpRoute("GET", "/v1/links", selects={"direction": "out"}, next_link=True),
+    thrift="UrlStore.outlinks",
 )
 def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
     """Links of the page, in document order."""
@@ -151,17 +189,22 @@ def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
 
 
 @operation(
-    LinksRequest, http=HttpRoute("GET", "/v1/links", own_code=True), thrift="UrlStore.inlinks"
+    InlinksRequest,
+    http=HttpRoute("GET", "/v1/links", selects={"direction": "in"}, next_link=True),
+    thrift="UrlStore.inlinks",
 )
-def inlinks(caller: Caller, request: LinksRequest) -> LinkPage:
+def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     """Links to the page and to its aliases; new ones appear after the next compaction."""
-    return _links(
+    page = _links(
         caller.read(
             lambda store: store.links.inlinks(
                 request.url, limit=request.limit, cursor=request.cursor or None
             )
         )
     )
+    if not request.count:
+        return page
+    return replace(page, count=caller.read(lambda store: store.links.count_inlinks(request.url)))
 
 
 def _links(page: ListPage[LinkRecord]) -> LinkPage:
@@ -198,13 +241,13 @@ class HistoryRequest:
 
 @operation(
     HistoryRequest,
-    http=HttpRoute("GET", "/v1/history", own_code=True),
+    http=HttpRoute("GET", "/v1/history", member="history"),
     thrift="UrlStore.history",
 )
 def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
     """Earlier values of a field in `store.history`, newest first."""
     past = caller.read(lambda store: store.pages.history(request.url, request.field))
-    return [PastValue(value, at_ms) for value, at_ms in past]
+    return [PastValue(value, at_ms, request.field) for value, at_ms in past]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,16 +256,18 @@ class ContentRequest:
 
     url: Url
     _: KW_ONLY
-    offset_bytes: Annotated[int, Option("The first byte to return.", least=0, most=2**62)] = 0
+    offset_bytes: Annotated[
+        int, Option("The first byte to return.", least=0, most=2**62, http="")
+    ] = 0
     limit_bytes: Annotated[
         int | None,
-        Option("How many bytes at most; over Thrift 15,000,000.", least=1, most=2**62),
+        Option("How many bytes at most; over Thrift 15,000,000.", least=1, most=2**62, http=""),
     ] = None
 
 
 @operation(
     ContentRequest,
-    http=HttpRoute("GET", "/v1/content", own_code=True),
+    http=HttpRoute("GET", "/v1/content", form=Form.CONTENT),
     thrift="UrlStore.content",
     pool=Pool.CONTENT,
 )
@@ -272,7 +317,7 @@ class ChangePage:
 
 @operation(
     ChangesRequest,
-    http=HttpRoute("GET", "/v1/changes", own_code=True),
+    http=HttpRoute("GET", "/v1/changes", form=Form.FEED),
     thrift="UrlStore.changes",
     pool=Pool.FEED,
     waits=True,
@@ -285,7 +330,7 @@ def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
     """
     left_s = request.wait_ms / 1000
     page = read_changes(caller.store, request, request.cursor)
-    while not page.items and left_s > 0:
+    while not page.items and left_s > 0 and not caller.parts.stopping():
         yield Wait(Future(), min(LOOK_S, left_s))
         left_s -= LOOK_S
         page = read_changes(caller.store, request, page.cursor)

@@ -19,7 +19,7 @@ import orjson
 from thriftpy2.thrift import TPayload, TType
 
 from aragog.api.operation import Operation
-from aragog.api.values import EnqueuedUrls, PageRecord
+from aragog.api.values import EXTRAS, EnqueuedUrls, PageRecord
 from aragog.errors import BadInput
 from aragog.options import OptionField
 from aragog.urlstore.field_formats import FieldFormats
@@ -222,4 +222,8 @@ def record_of(record: Any, formats: FieldFormats) -> PageRecord:
         due_at_ms=record.due_at_ms,
         from_standby=bool(record.from_standby),
         formats=formats,
+        **{
+            name: answer_of(_hints(PageRecord)[name], getattr(record, name), formats)
+            for name in EXTRAS
+        },
     )

@@ -86,6 +86,75 @@ struct ReadOptions {
   1: optional i32 deadline_ms
   /** Also return `facts`, `content_bytes`, `content_hash` and `due_at_ms`. Default: false. */
   2: optional bool facts
+  /** Also some of `aliases`, `inlinks` and `fetch`; each costs about one more read. Default: none. */
+  3: optional list<string> extras
+}
+
+struct BatchReadOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** As in `ReadOptions`. */
+  2: optional bool facts
+}
+
+struct Header {
+  1: string name
+  2: string value
+}
+
+/** One redirect. */
+struct Hop {
+  /** The URL that redirected. */
+  1: string url
+  2: i32 status
+  /** Where it redirected to. */
+  3: string target
+  /** From sending the request to the end of the response's head. */
+  4: optional double latency_ms
+  /** Of the response, in order, up to 4 KiB; cookies without their values. */
+  5: list<Header> headers
+}
+
+/** The last fetch of one URL. A time is absent if there was nothing to measure. */
+struct FetchReport {
+  /** The URL that was requested. */
+  1: string url
+  /** Fetched, NotModified, Gone, Refused, Blocked, Busy, …: docs/fetching.md lists them. */
+  2: string outcome
+  3: i64 fetched_at_ms
+  /** The URL of the last response. */
+  4: string final_url
+  /** Of the last response; absent without one. */
+  5: optional i32 status
+  /** Why there is no page. */
+  6: optional string reason
+  /** Fetches that it took. */
+  7: i32 attempts
+  /** Of the last response, in order, up to 16 KiB; cookies without their values. */
+  8: list<Header> headers
+  /** The redirects, in order. */
+  9: list<Hop> hops
+  10: optional double dns_ms
+  11: optional double connect_ms
+  /** From sending the last request to the end of the response's head. */
+  12: optional double first_byte_ms
+  /**
+   * Of the fetch, with its redirects and the waits for their slots. A redirect whose slot is more
+   * than a second away ends the measurement: the fetch continues later, and it begins again.
+   */
+  13: double total_ms
+  /** The IP address of the last server. */
+  14: optional string address
+  /** The TLS version; absent for plain HTTP. */
+  15: optional string tls
+  /** Size of the decoded body. */
+  16: i64 body_bytes
+  /** The body is incomplete: a limit, or a connection that ended early. */
+  17: bool truncated
+  /** Of the last response, as sent. */
+  18: optional string content_type
+  /** "rendered", or why a browser did not; absent if none was asked for. */
+  19: optional string rendering
 }
 
 /** What is stored of one URL. */
@@ -108,6 +177,12 @@ struct Record {
   8: optional i64 due_at_ms
   /** Read from the standby store, whose data may be older. */
   9: optional bool from_standby
+  /** Other URLs of the page, up to 1,000. Only if `extras` has it, as the next two. */
+  10: optional list<string> aliases
+  /** How many links lead to the page. */
+  11: optional i64 inlinks
+  /** The last fetch; absent also if there was none. */
+  12: optional FetchReport fetch
 }
 
 /** Why an item of a batch has no result. */
@@ -173,6 +248,15 @@ struct LinkPage {
   1: list<Link> links
   /** Continues the list. Absent: it is complete. */
   2: optional string cursor
+  /** How many there are in all. Only with `count`. */
+  3: optional i64 count
+}
+
+struct InlinksOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Also return how many there are in all. Default: false. */
+  2: optional bool count
 }
 
 struct ContentOptions {
@@ -300,7 +384,7 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /** The records of up to 1,000 URLs, a result for each, in their order. `fields` as in `get`. */
-  list<RecordResult> getMany(1: list<string> urls, 2: list<string> fields, 3: ReadOptions options) throws (
+  list<RecordResult> getMany(1: list<string> urls, 2: list<string> fields, 3: BatchReadOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -330,7 +414,7 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /** Links to the page and to its aliases; new ones appear after the next compaction. */
-  LinkPage inlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
+  LinkPage inlinks(1: string url, 2: i32 limit, 3: string cursor, 4: InlinksOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -514,66 +598,6 @@ enum FetchState {
   STALE = 1
   /** No page is stored; `report` gives the reason why the last fetch failed, if there was one. */
   ABSENT = 2
-}
-
-struct Header {
-  1: string name
-  2: string value
-}
-
-/** One redirect. */
-struct Hop {
-  /** The URL that redirected. */
-  1: string url
-  2: i32 status
-  /** Where it redirected to. */
-  3: string target
-  /** From sending the request to the end of the response's head. */
-  4: optional double latency_ms
-  /** Of the response, in order, up to 4 KiB; cookies without their values. */
-  5: list<Header> headers
-}
-
-/** The last fetch of one URL. A time is absent if there was nothing to measure. */
-struct FetchReport {
-  /** The URL that was requested. */
-  1: string url
-  /** Fetched, NotModified, Gone, Refused, Blocked, Busy, …: docs/fetching.md lists them. */
-  2: string outcome
-  3: i64 fetched_at_ms
-  /** The URL of the last response. */
-  4: string final_url
-  /** Of the last response; absent without one. */
-  5: optional i32 status
-  /** Why there is no page. */
-  6: optional string reason
-  /** Fetches that it took. */
-  7: i32 attempts
-  /** Of the last response, in order, up to 16 KiB; cookies without their values. */
-  8: list<Header> headers
-  /** The redirects, in order. */
-  9: list<Hop> hops
-  10: optional double dns_ms
-  11: optional double connect_ms
-  /** From sending the last request to the end of the response's head. */
-  12: optional double first_byte_ms
-  /**
-   * Of the fetch, with its redirects and the waits for their slots. A redirect whose slot is more
-   * than a second away ends the measurement: the fetch continues later, and it begins again.
-   */
-  13: double total_ms
-  /** The IP address of the last server. */
-  14: optional string address
-  /** The TLS version; absent for plain HTTP. */
-  15: optional string tls
-  /** Size of the decoded body. */
-  16: i64 body_bytes
-  /** The body is incomplete: a limit, or a connection that ended early. */
-  17: bool truncated
-  /** Of the last response, as sent. */
-  18: optional string content_type
-  /** "rendered", or why a browser did not; absent if none was asked for. */
-  19: optional string rendering
 }
 
 struct FetchAnswer {

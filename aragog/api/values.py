@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, overload
@@ -16,6 +17,8 @@ MOST_ITEMS = 1000
 """URLs, names, links or jobs in one request."""
 MOST_NAME_BYTES = 200
 BUILT_IN = FieldFormats()
+EXTRAS = ("aliases", "inlinks", "fetch")
+"""What a record may be returned with."""
 
 Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
 Fields = Annotated[
@@ -41,6 +44,14 @@ class PageRecord(Record):
 
     formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)
     """How values are decoded."""
+    aliases: tuple[str, ...] | None = None
+    """Other URLs of the page, up to 1,000; None: not asked for, as the next two."""
+    inlinks: int | None = None
+    """How many links lead to the page."""
+    fetch: FetchRecord | None = None
+    """The last fetch; None also if there was none."""
+    extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Which of these three were asked for."""
 
     def __getitem__(self, name: str) -> Any:
         return self.formats.decode(name, self.fields[name])
@@ -68,6 +79,8 @@ class LinkPage:
 
     links: tuple[PageLink, ...]
     cursor: str | None = None
+    count: Annotated[int | None, Option("", omitted=True)] = None
+    """How many there are in all, if it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,8 @@ class PastValue:
     value: bytes
     at_ms: int
     """Since when the field had it."""
+    field: Annotated[str, Option("", http="")] = dataclasses.field(default="", compare=False)
+    """The name of the field, by whose format JSON shows the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +130,9 @@ class FetchedPage:
     """The fetch continues: a later call may return more."""
     reason: str | None = None
     """Why the URL is not fetched, or why its last fetch brought no page."""
-    report: FetchRecord | None = None
+    report: Annotated[FetchRecord | None, Option("", http="fetch")] = None
     """The last fetch: outcome, headers, redirects, latencies."""
-    content: ContentPart | None = None
+    content: Annotated[ContentPart | None, Option("", omitted=True)] = None
     """If it was asked for; up to 15,000,000 bytes of it."""
 
 

@@ -21,7 +21,8 @@ IfVersion = Annotated[
     str | None,
     Option(
         "Write only if the record has this version; empty: only if there is none; `*`: only if "
-        "there is one."
+        "there is one.",
+        http="",
     ),
 ]
 
@@ -31,7 +32,13 @@ class PutRequest:
     """Fields to write."""
 
     url: Url
-    fields: Annotated[Mapping[str, bytes], Option("Field to value.", most_items=MOST_ITEMS)]
+    fields: Annotated[
+        Mapping[str, bytes],
+        Option(
+            "Field to value; over HTTP null deletes the field.",
+            most_items=MOST_ITEMS, by_format=True, nulls="deleted",
+        ),
+    ]  # fmt: skip
     _: KW_ONLY
     at_ms: Annotated[
         int | None,
@@ -48,9 +55,13 @@ class PutRequest:
     if_version: IfVersion = None
     deleted: Annotated[
         Sequence[str],
-        Option("Fields to delete as well.", most_items=MOST_ITEMS, most_bytes=MOST_NAME_BYTES),
+        Option(
+            "Fields to delete as well.", most_items=MOST_ITEMS, most_bytes=MOST_NAME_BYTES, http=""
+        ),
     ] = ()
-    replace: Annotated[bool, Option("Delete all other fields that the record had.")] = False
+    replace: Annotated[bool, Option("Delete all other fields that the record had.", http="")] = (
+        False
+    )
 
 
 def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) -> bool:
@@ -59,11 +70,19 @@ def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) ->
 
 @operation(
     PutRequest,
-    http=HttpRoute("PATCH", "/v1/urls", own_code=True),
+    http=HttpRoute(
+        "PATCH", "/v1/urls", member="version", in_query=("url",),
+        also=(
+            HttpRoute(
+                "PUT", "/v1/urls", member="version", in_query=("url",), fixed={"replace": True},
+                text="Set fields and delete all others.",
+            ),
+        ),
+    ),
     thrift="UrlStore.put",
     scope=WRITE,
     repeatable=_unconditional,
-)
+)  # fmt: skip
 def put(caller: Caller, request: PutRequest) -> str:
     """
     Set fields; others stay. Returns the new version.
@@ -123,6 +142,7 @@ class DeleteFieldsRequest:
             "Names of the fields; those that the record does not have are ignored.",
             most_items=MOST_ITEMS,
             most_bytes=MOST_NAME_BYTES,
+            http="fields",
         ),
     ]
     _: KW_ONLY
@@ -131,7 +151,7 @@ class DeleteFieldsRequest:
 
 @operation(
     DeleteFieldsRequest,
-    http=HttpRoute("DELETE", "/v1/urls", own_code=True),
+    http=HttpRoute("DELETE", "/v1/urls", status=204, given="fields"),
     thrift="UrlStore.deleteFields",
     scope=WRITE,
     repeatable=_unconditional,
@@ -154,7 +174,7 @@ class RemoveRequest:
 
 @operation(
     RemoveRequest,
-    http=HttpRoute("DELETE", "/v1/urls", own_code=True),
+    http=HttpRoute("DELETE", "/v1/urls"),
     thrift="UrlStore.remove",
     scope=WRITE,
     pool=Pool.CONTENT,

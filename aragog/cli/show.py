@@ -12,10 +12,12 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.api.http import views
+from aragog.api import reading
+from aragog.api.values import EXTRAS, MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
+from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import FetchRecord
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
@@ -47,14 +49,14 @@ def _unknown(url: str) -> None:
 def show(url: str, fields: tuple[str, ...] | None, *, as_json: bool) -> None:
     """Show the fields and facts of URL."""
     with store() as opened:
-        record = views.read_url(opened, url, fields)
-        if record is None:
+        found = answer_of(opened, reading.get, url, fields, facts=True, include=EXTRAS)
+        if found is None:
             _unknown(url)
             return
+        record = json_of(opened, found)
         if missing := set(fields or ()) - record["fields"].keys():
             everything = opened.get(url)
             check_fields(sorted(missing), everything.fields if everything else ())
-    del record["version"]  # only useful to writers over HTTP
     if as_json:
         echo_json(record, indent=True)
         return
@@ -68,7 +70,7 @@ def show(url: str, fields: tuple[str, ...] | None, *, as_json: bool) -> None:
         if (name, value) != ("url", record["canonical_url"]):
             table.add_row(name, _shown(name, value))
     table.add_row("inlinks", str(record["inlinks"]))
-    for name, value in _fetch_rows(record["fetch"]):
+    for name, value in _fetch_rows(found.fetch):
         table.add_row(name, value)
     for name, value in sorted(record["fields"].items()):
         table.add_row(name, _shown(name, value))
@@ -108,14 +110,18 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
     with store() as opened:
         cursor, left = None, limit
         while left > 0:
-            page = views.read_links(opened, url, "in" if inwards else "out", left, cursor)
-            for link in page["links"]:
+            part = min(left, MOST_ITEMS)
+            if inwards:
+                page = answer_of(opened, reading.inlinks, url, part, cursor)
+            else:
+                page = answer_of(opened, reading.outlinks, url, part, cursor)
+            for link in page.links:
                 if as_json:
-                    echo_json(link)
+                    echo_json(json_of(opened, link))
                 else:
-                    echo(f"{one_line(link['url'])}\t{one_line(link['text'])}")
-            left -= len(page["links"])
-            cursor = page["cursor"]
+                    echo(f"{one_line(link.url)}\t{one_line(link.text)}")
+            left -= len(page.links)
+            cursor = page.cursor
             if cursor is None:
                 break
 

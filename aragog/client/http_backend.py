@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -12,18 +12,13 @@ import requests
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
-from aragog.api.json_values import answer_of, members_of, past_values, record_of
+from aragog.api import reading, writing
+from aragog.api.json_values import STORED, answer_of, members_of, record_of
 from aragog.api.operation import HttpRoute, Operation
 from aragog.api.problems import TAKEN_DOWN
-from aragog.api.reading import (
-    ContentRequest,
-    GetManyRequest,
-    GetRequest,
-    HistoryRequest,
-    LinksRequest,
-)
-from aragog.api.values import ContentPart, FetchedPage, LinkPage, PageRecord
-from aragog.api.writing import DeleteFieldsRequest, PutRequest, RemoveRequest
+from aragog.api.reading import ContentRequest, GetManyRequest, GetRequest
+from aragog.api.values import ContentPart, PageRecord
+from aragog.api.writing import DeleteFieldsRequest, PutRequest
 from aragog.client.http_deadline import DeadlineAdapter
 from aragog.errors import (
     AccessDenied,
@@ -39,6 +34,7 @@ from aragog.urlstore.field_formats import FieldFormats, parse
 R = TypeVar("R")
 _PASSING = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
+_WITHOUT_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
 _LATE = "no answer in time"
 
 
@@ -79,14 +75,8 @@ class HttpBackend:
         self._own = {
             "get": self._get,
             "get_many": self._get_many,
-            "outlinks": self._outlinks,
-            "inlinks": self._inlinks,
-            "history": self._history,
             "content_part": self._content,
-            "put": self._put,
             "delete_fields": self._delete_fields,
-            "remove": self._remove,
-            "fetch": self._fetch,
         }
         """Calls whose representation over HTTP is more than their options as JSON."""
 
@@ -103,25 +93,35 @@ class HttpBackend:
         self._session.close()
 
     def _plain(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
-        route, members = operation.http, members_of(request)
-        if route is None:
+        if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
-        path = _filled(route, members)
-        if route.method in ("POST", "PATCH"):
-            response = self._ask(
-                route.method, path, limit_s, orjson.dumps(members),
-                {"Content-Type": "application/json"}, missing=True,
-            )  # fmt: skip
+        route = next(r for r in reversed(operation.routes) if _says(r, request))
+        members, body = members_of(request), None
+        path, headers = _filled(route, members), _condition(request)
+        params: dict[str, Any] = {}
+        if route.has_body:
+            params = {name: members.pop(name) for name in route.in_query}
+            body = orjson.dumps(members)
+            headers["Content-Type"] = "application/json"
         else:
             params = {name: _in_query(value) for name, value in members.items()}
-            response = self._ask(route.method, path, limit_s, params=params, missing=True)
+            params |= dict(route.selects)
+        try:
+            response = self._ask(
+                route.method, path, limit_s, body, headers, params=params, missing=True
+            )
+        except VersionConflict as error:
+            raise VersionConflict(request.url, request.if_version or "", error.found) from error
         if response.status == 404 or not response.body:
             return None
         raw = parse(response.body)
         raw = raw[route.member] if route.member else raw
-        return answer_of(operation.answer, raw, self._formats)
+        return answer_of(operation.answer, raw, self._formats, getattr(request, "field", ""))
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
+        if request.include:
+            found: PageRecord | None = self._plain(reading.get, request, limit_s)
+            return found if found is None or request.facts else replace(found, **_WITHOUT_FACTS)
         many = GetManyRequest([request.url], request.fields, facts=request.facts)
         record = self._get_many(many, limit_s)[0]
         if isinstance(record, TakenDown):
@@ -151,24 +151,6 @@ class HttpBackend:
             left = later
         return [records[url] for url in request.urls]
 
-    def _outlinks(self, request: LinksRequest, limit_s: float) -> LinkPage:
-        return self._links(request, "out", limit_s)
-
-    def _inlinks(self, request: LinksRequest, limit_s: float) -> LinkPage:
-        return self._links(request, "in", limit_s)
-
-    def _links(self, request: LinksRequest, direction: str, limit_s: float) -> LinkPage:
-        params = {name: str(value) for name, value in members_of(request).items()}
-        params["direction"] = direction
-        raw = parse(self._ask("GET", "/v1/links", limit_s, params=params).body)
-        page: LinkPage = answer_of(LinkPage, raw, self._formats)
-        return page
-
-    def _history(self, request: HistoryRequest, limit_s: float) -> list[Any]:
-        params = members_of(request)
-        raw = parse(self._ask("GET", "/v1/history", limit_s, params=params).body)
-        return past_values(raw["history"], request.field, self._formats)
-
     def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
         headers, begin = {}, checked(request).offset_bytes
         if begin or request.limit_bytes is not None:
@@ -187,46 +169,11 @@ class HttpBackend:
         meta = {"content_type": response.headers.get("Content-Type", "")}
         return ContentPart(url, response.body, int(total or len(response.body)), meta)
 
-    def _put(self, request: PutRequest, limit_s: float) -> str:
-        values: dict[str, Any] = {
-            name: {"base64": base64.b64encode(value).decode()}
-            for name, value in request.fields.items()
-        }
-        body: dict[str, Any] = {"fields": values | dict.fromkeys(request.deleted)}
-        for name in ("at_ms", "provenance"):
-            if (value := getattr(request, name)) is not None:
-                body[name] = value
-        method, condition = "PUT" if request.replace else "PATCH", request.if_version
-        return self._written(method, request.url, body, condition, limit_s)
-
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
-        body = {"fields": dict.fromkeys(request.names)}
-        return self._written("PATCH", request.url, body, request.if_version, limit_s)
-
-    def _written(
-        self, method: str, url: str, body: Any, if_version: str | None, limit_s: float
-    ) -> str:
-        try:
-            response = self._json(
-                method, "/v1/urls", limit_s, body, _condition(if_version), params={"url": url}
-            )
-        except VersionConflict as error:
-            raise VersionConflict(url, if_version or "", error.found) from error
-        version: str = response["version"]
+        """As a write of nothing else: `DELETE` has no place for the version, nor for many names."""
+        write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
+        version: str = self._plain(writing.put, write, limit_s)
         return version
-
-    def _remove(self, request: RemoveRequest, limit_s: float) -> None:
-        params, headers = {"url": request.url}, _condition(request.if_version)
-        try:
-            self._ask("DELETE", "/v1/urls", limit_s, headers=headers, params=params)
-        except VersionConflict as error:
-            raise VersionConflict(request.url, request.if_version or "", error.found) from error
-
-    def _fetch(self, request: Any, limit_s: float) -> FetchedPage:
-        raw = self._json("POST", "/v1/fetch", limit_s, members_of(request))
-        raw["report"] = raw.pop("fetch", None)
-        page: FetchedPage = answer_of(FetchedPage, raw, self._formats)
-        return page
 
     def _json(
         self,
@@ -290,7 +237,14 @@ def _in_query(value: Any) -> str:
     return str(value)
 
 
-def _condition(if_version: str | None) -> dict[str, str]:
+def _says(route: HttpRoute, request: Any) -> bool:
+    """Whether a route says what the request does."""
+    return all(getattr(request, name) == value for name, value in route.fixed.items())
+
+
+def _condition(request: Any) -> dict[str, str]:
+    """The header of a conditional write."""
+    if_version = getattr(request, "if_version", None)
     if if_version is None:
         return {}
     if if_version == "*":

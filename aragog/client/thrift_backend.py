@@ -5,10 +5,11 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from aragog.api.operation import Operation
-from aragog.api.reading import GetManyRequest, GetRequest
+from aragog.api.reading import GetManyRequest, GetRequest, HistoryRequest
 from aragog.api.thrift_values import answer_of, arguments_of, record_of
 from aragog.api.values import PageRecord
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
@@ -42,7 +43,7 @@ class ThriftBackend:
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         answer: Any
-        if isinstance(request, GetRequest):
+        if isinstance(request, GetRequest) and not request.include:
             many = GetManyRequest([request.url], request.fields, facts=request.facts)
             answer = self._get_many(many, limit_s)[0]
             if isinstance(answer, TakenDown):
@@ -51,6 +52,12 @@ class ThriftBackend:
             answer = self._get_many(request, limit_s)
         else:
             answer = self._plain(operation, request, limit_s)
+            if (
+                isinstance(request, GetRequest)
+                and request.fields is not None
+                and not request.fields
+            ):
+                answer = without_fields(answer)
         result: R = answer
         return result
 
@@ -66,7 +73,10 @@ class ThriftBackend:
         if not operation.waits:
             arguments.options.deadline_ms = _ms(limit_s)
         value = self._call(service, method, time.monotonic() + limit_s, arguments)
-        return answer_of(operation.answer, value, self._formats)
+        answer = answer_of(operation.answer, value, self._formats)
+        if isinstance(request, HistoryRequest):
+            return [replace(past, field=request.field) for past in answer]
+        return answer
 
     def _get_many(
         self, request: GetManyRequest, limit_s: float
@@ -75,7 +85,7 @@ class ThriftBackend:
         records: dict[str, PageRecord | TakenDown | None] = {}
         left, fields = list(dict.fromkeys(request.urls)), request.fields
         while left:
-            options = idl.ReadOptions(
+            options = idl.BatchReadOptions(
                 facts=request.facts, deadline_ms=_ms(until_s - time.monotonic())
             )
             arguments = idl.UrlStore.getMany_args(left, list(fields or ()), options)

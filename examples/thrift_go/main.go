@@ -44,7 +44,7 @@ func main() {
 	if !bytes.Equal(found.Fields["raw"], value) || found.Version != version || found.URL != url {
 		check(fmt.Errorf("got %v", found), "compare")
 	}
-	results, err := store.GetMany(ctx, []string{url, "nonsense"}, []string{"raw"}, &urlstore.ReadOptions{})
+	results, err := store.GetMany(ctx, []string{url, "nonsense"}, []string{"raw"}, &urlstore.BatchReadOptions{})
 	check(err, "getMany")
 	if results[0].Status != urlstore.ItemStatus_OK || results[1].Status != urlstore.ItemStatus_BAD_INPUT {
 		check(fmt.Errorf("got %v", results), "compare")

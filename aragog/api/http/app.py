@@ -18,18 +18,17 @@ from aragog.api.http.compression import Compressed
 from aragog.api.http.fast_reads import FastReads
 from aragog.api.http.middleware import Guarded
 from aragog.api.http.observed import Observer
+from aragog.api.http.parameters import Query
 from aragog.api.http.records.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
-from aragog.api.http.routes.fetches import Fetches
+from aragog.api.http.routes.fetches import PARAMETERS, FetchingReads
 from aragog.api.http.routes.lookup import Lookup
 from aragog.api.http.routes.operations import OperationRoutes
-from aragog.api.http.routes.reads import Reads
 from aragog.api.http.routes.status import Status
-from aragog.api.http.routes.writes import Writes
 from aragog.api.http.services import Services
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.operation import Parts, unshared
-from aragog.api.operations import OPERATIONS
+from aragog.api.operations import choices
 from aragog.api.problems import Problem
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -76,18 +75,21 @@ class Api:
             batches=services.batches,
             jobs=services.jobs,
             takedowns_changed=services.takedowns_changed or unshared,
+            stopping=lambda: self._status.draining,
         )
         """What operations use, for another server of the same process."""
-        self._operations = OperationRoutes(self._calls, self.parts)
-        self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
+        self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
+        """The large responses that their clients have not read yet."""
+        self._operations = OperationRoutes(self._calls, self.parts, self.unsent)
+        self._changes = ChangesApi(
+            self._calls, self._operations, most_readers=settings.max_in_flight
+        )
         self._status = Status(self._calls, services.metrics)
         observer = Observer(settings)
         batches = ReadBatches(
             self._calls.read_store, self._calls.metadata_threads, self._calls.deadline_s
         )
         hosts = (*settings.allowed_hosts, settings.host)
-        self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
-        """The large responses that their clients have not read yet."""
         self.fast_reads = FastReads(
             batches,
             self._tokens,
@@ -132,30 +134,27 @@ class Api:
         self._calls.close()
 
     def _router(self, services: Services) -> Router:
-        status, writes = self._status, Writes(self._calls.store, self._operations)
-        fetches = Fetches(self._calls, services.fetching, self._operations)
-        reads = Reads(self._calls, fetches, self._may_fetch, self._operations, self.unsent)
+        status, fetching_reads = self._status, FetchingReads(self._calls, services.fetching)
         lookup = Lookup(self._calls, services, self._tokens)
 
         async def front(request: Request) -> Response:
             html = "text/html" in request.headers.get("accept", "")
             return await (lookup.get(request) if html else status.index(request))
 
-        paths: dict[str, dict[str, Endpoint]] = {
-            "/v1/urls": {"GET": reads.url, "PUT": writes.put, "PATCH": writes.patch,
-                         "DELETE": writes.delete},
-            "/v1/urls:batchGet": {"POST": reads.batch_get},
-            "/v1/links": {"GET": reads.links},
-            "/v1/history": {"GET": reads.history},
-            "/v1/content": {"GET": reads.content},
-            "/v1/changes": {"GET": self._changes.answer},
-            "/v1/fetch": {"POST": fetches.post},
-            "/metrics": {"GET": status.metrics},
-        }  # fmt: skip
-        for operation in OPERATIONS.values():
-            if operation.http is not None and not operation.http.own_code:
-                endpoint = partial(self._operations.answer, operation)
-                paths.setdefault(operation.http.path, {})[operation.http.method] = endpoint
+        paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
+        for (path, method), among in choices().items():
+            paths.setdefault(path, {})[method] = partial(self._operations.answer, among)
+        read = paths["/v1/urls"]["GET"]
+
+        async def read_or_fetch(request: Request) -> Response:
+            query = Query(request)
+            if not any(name in query for name in PARAMETERS):
+                return await read(request)
+            self._tokens.check(request.headers.get("authorization"), WRITE, counts=False)
+            return await fetching_reads.read(request, query)
+
+        paths["/v1/urls"]["GET"] = read_or_fetch
+        paths["/v1/changes"]["GET"] = self._changes.answer
         return Router(
             [
                 *(self._route(path, methods) for path, methods in paths.items()),
@@ -168,9 +167,6 @@ class Api:
             redirect_slashes=False,
             default=_no_such_path,
         )
-
-    def _may_fetch(self, request: Request) -> None:
-        self._tokens.check(request.headers.get("authorization"), WRITE, counts=False)
 
     def _route(
         self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
@@ -218,11 +214,7 @@ class _Endpoint:
             await response(scope, receive, send)
 
 
-_SCOPES = {
-    (operation.http.path, operation.http.method): operation.scope
-    for operation in OPERATIONS.values()
-    if operation.http is not None
-}
+_SCOPES = {place: among[0][0].scope for place, among in choices().items()}
 
 
 def _scope_of(path: str, method: str) -> str:

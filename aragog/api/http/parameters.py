@@ -9,12 +9,11 @@ import orjson
 from starlette.requests import Request
 
 from aragog.api.problems import Problem
+from aragog.api.writing import ANY_VERSION
 from aragog.errors import BadInput
 from aragog.urlstore.field_formats import parse
 
 MOST_PARAMETERS = 64
-MOST_URLS = 1000
-MOST_FIELDS = 1000
 MOST_DIGITS = 9
 
 
@@ -117,26 +116,15 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     return value
 
 
-def strings(body: dict[str, Any], name: str, most: int) -> list[str]:
-    """A list of at most `most` strings in the body; raises BadInput for anything else."""
-    value = body.get(name)
-    if not isinstance(value, list) or len(value) > most:
-        raise BadInput(f"{name}: must be a list of at most {most} strings")
-    if not all(isinstance(item, str) for item in value):
-        raise BadInput(f"{name}: must contain only strings")
-    return value
-
-
-def optional_strings(body: dict[str, Any], name: str, most: int) -> list[str] | None:
-    """Like `strings`, but None if the list is missing or null."""
-    return None if body.get(name) is None else strings(body, name, most)
-
-
-def request_id(body: dict[str, Any]) -> str:
-    """The `request_id` in the body, which is checked where it is used; empty if it is missing."""
-    value = body.get("request_id")
-    if value is None:
+def expected_version(request: Request) -> str | None:
+    """The version in If-Match, "" for `If-None-Match: *`, None if neither is sent."""
+    if request.headers.get("if-none-match", "").strip() == "*":
         return ""
-    if not isinstance(value, str):
-        raise BadInput("request_id: must be a string")
-    return value
+    tag = request.headers.get("if-match", "").strip()
+    if not tag:
+        return None
+    if tag == ANY_VERSION:
+        return tag
+    if not (tag.startswith('"') and tag.endswith('"') and len(tag) > 2):
+        raise BadInput("If-Match: must be one ETag as this server sent it")
+    return tag.strip('"').partition(".")[0]

@@ -130,10 +130,12 @@ def ways(redis_url, store, changed):
 
 
 READS = {
-    "get": [(A,), (A, ["page.title"]), (A, []), (ALIAS,), (UNKNOWN,), (A, None, {"facts": True})],
+    "get": [(A,), (A, ["page.title"]), (A, []), (ALIAS,), (UNKNOWN,), (A, None, {"facts": True}),
+            (ALIAS, ["page.title"], {"include": ("aliases", "inlinks", "fetch")}), (A, [], {"include": ("inlinks",), "facts": True}),
+            (UNKNOWN, {"include": ("aliases",)}), (A, {"include": ("all",)})],
     "get_many": [([A, ALIAS, UNKNOWN, A],), ([A], ["team.n", "none"]), ([],), ([A], None, {"facts": True})],
     "outlinks": [(A,), (A, 1), (UNKNOWN,), (A, 5000)],
-    "inlinks": [(A,), ("http://b.example/", 10)],
+    "inlinks": [(A,), ("http://b.example/", 10), ("http://b.example/", {"count": True})],
     "count_inlinks": [("http://b.example/",), (UNKNOWN,)],
     "aliases": [(A,), (UNKNOWN,)],
     "history": [(A, "product.price"), (A, "none")],
@@ -219,7 +221,7 @@ def plain(value):
         value = {
             k: v
             for k, v in asdict(value).items()
-            if k not in ("formats", "content_key", "info", "meta")
+            if k not in ("formats", "content_key", "info", "meta", "extras")
         }
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

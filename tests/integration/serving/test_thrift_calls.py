@@ -75,7 +75,7 @@ def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
     options = apache.types.ReadOptions(facts=True)
 
     record = client.get(URL, ["title"], options)
-    [result] = client.getMany([URL], ["title"], options)
+    [result] = client.getMany([URL], ["title"], apache.types.BatchReadOptions(facts=True))
 
     assert record.facts["status"] == "200"
     assert record.facts["why"] == "null"
@@ -101,7 +101,7 @@ def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
         a_stand.store.put(url, {"n": b"%d" % n})
     requested = [*urls[:60], "nonsense", "http://unknown.example/", *urls[60:]]
 
-    results = client.getMany(requested, fields, apache.types.ReadOptions())
+    results = client.getMany(requested, fields, apache.types.BatchReadOptions())
 
     status = apache.types.ItemStatus
     assert [r.status for r in results[60:62]] == [status.BAD_INPUT, status.NOT_FOUND]
@@ -144,7 +144,7 @@ def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
         ("http://damaged.example/", ["n"], plain),
     ]
     arguments = [idl.UrlStore.get_args(*arguments) for arguments in calls]
-    service = EncodedReads(store)
+    service = EncodedReads(store, None, get=lambda _: None)
 
     together = service.get_together(arguments[:20])
     reads = store.reads
@@ -200,7 +200,7 @@ def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
     a_stand.store.aliases.merge("http://old.example/", URL)
 
     record = client.get("http://old.example/", ["title"], apache.types.ReadOptions())
-    [result] = client.getMany(["http://old.example/"], ["title"], apache.types.ReadOptions())
+    [result] = client.getMany(["http://old.example/"], ["title"], apache.types.BatchReadOptions())
 
     assert (record.url, record.canonical_url, record.fields) == (
         "http://old.example/",
@@ -216,7 +216,7 @@ def test_a_batch_leaves_out_what_its_reply_has_no_room_for(a_stand, client, apac
     for url in urls:
         a_stand.store.put(url, {"big": b"x" * 200_000})
 
-    results = client.getMany(urls, ["big"], apache.types.ReadOptions())
+    results = client.getMany(urls, ["big"], apache.types.BatchReadOptions())
 
     status = apache.types.ItemStatus
     assert [r.status for r in results] == [status.OK] * 74 + [status.LEFT_OUT] * 226
@@ -230,7 +230,7 @@ def test_a_record_larger_than_a_reply_is_refused_and_read_in_parts(a_stand, clie
     for fields in ([], names):
         with pytest.raises(apache.types.BadInput, match="ask for some only"):
             client.get(URL, fields, apache.types.ReadOptions())
-    [result] = client.getMany([URL], [], apache.types.ReadOptions())
+    [result] = client.getMany([URL], [], apache.types.BatchReadOptions())
 
     assert result.status == apache.types.ItemStatus.LEFT_OUT
     assert len(client.get(URL, names[:14], apache.types.ReadOptions()).fields) == 14

@@ -75,7 +75,7 @@ def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
         client.ping()
         client.authenticate(reader)
         get(client, apache)
-        client.getMany([URL], [], apache.types.ReadOptions())
+        client.getMany([URL], [], apache.types.BatchReadOptions())
         with pytest.raises(apache.types.Unauthorized):
             client.put(URL, {"team.a": b"2"}, apache.types.PutOptions())
         with pytest.raises(apache.types.NotFound):

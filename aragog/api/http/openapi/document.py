@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any
 
-from aragog.api.auth.tokens import READ
+from aragog.api.auth.tokens import ANY, READ
 from aragog.api.http.openapi.derived import answer_schema, body_schema, parameters
 from aragog.api.http.openapi.schemas import REQUEST_ID, SCHEMAS
-from aragog.api.operation import HttpRoute, Pool
+from aragog.api.operation import Form, HttpRoute, Pool
 from aragog.api.operation import Operation as AnyOperation
-from aragog.api.operations import OPERATIONS
+from aragog.api.operations import Choice, choices
 
 Operation = dict[str, Any]
 
@@ -62,12 +63,7 @@ _PROBLEMS = {
     "503": _problem("Too many requests at once, or the store does not respond."),
     "504": _problem("Not answered within the deadline."),
 }
-_URL = _parameter(
-    "url", "Any spelling or alias of the URL, percent-encoded.", required=True,
-    type="string", minLength=1,
-)  # fmt: skip
-_FIELDS = _parameter("fields", "Field names, separated by commas; default: all.")
-_READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
+_READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 
 
 def _operation(
@@ -90,86 +86,32 @@ def _operation(
     return operation
 
 
-def _read(name: str, summary: str, *parameters: dict[str, Any], schema: str) -> Operation:
-    return _operation(
-        name, summary, _URL, *parameters,
-        responses={"200": _json("Found.", schema)}, security=_READ,
-        problems="400 401 403 404 421 500 503 504",
-    )  # fmt: skip
-
-
 _MATCH = _header("If-Match", "The ETag of the record that the write is meant for.")
-_CHANGED = "400 401 403 412 413 415 421 500 503 504"
-_VERSION = {"200": _json("Written.", "Version")}
 
 
-def _records() -> dict[str, Operation]:
-    read = _read(
-        "getUrl",
-        "Fields and facts of a URL, its aliases, number of inlinks and last fetch",
-        _FIELDS,
-        _parameter(
-            "include",
-            "Some of `aliases,inlinks,fetch`; default: all; empty: none, which is cheaper.",
-        ),
-        _parameter(
-            "max_age",
-            "Fetch the page first if it is older: seconds, and of single fields "
-            "`name:seconds`, separated by commas. Requires scope write.",
-        ),
-        _parameter(
-            "max_wait_ms",
-            "How long to wait for that fetch, at most 60,000; also for an unknown URL.",
-            type="integer",
-            minimum=0,
-            default=0,
-        ),
-        _parameter(
-            "request_id",
-            "Names that fetch in the logs of all stages, if this request begins it.",
-            type="string",
-            pattern=REQUEST_ID["pattern"],
-        ),
-        _header("If-None-Match", "ETags of the client; the response is 304 if one is current."),
-        schema="FullRecord",
-    )
-    read["responses"]["501"] = _PROBLEMS["501"]
-    read["responses"]["304"] = {"description": "The client has the current version."}
-    return {
-        "get": read,
-        "put": _operation(
-            "putUrl", "Write fields and delete all others", _URL, _MATCH,
-            body="Fields", responses=_VERSION, security=_WRITE, problems=_CHANGED,
-        ),
-        "patch": _operation(
-            "patchUrl", "Write fields, delete those that are null, keep the others", _URL, _MATCH,
-            body="Fields", responses=_VERSION, security=_WRITE, problems=_CHANGED,
-        ),
-        "delete": _operation(
-            "deleteUrl", "Delete some fields, or the record", _URL,
-            _MATCH, _parameter("fields", "Field names, separated by commas; default: the record."),
-            responses={"204": {"description": "Deleted."}}, security=_WRITE,
-            problems="400 401 403 412 421 500 503 504",
-        ),
-    }  # fmt: skip
+_FETCHES = (
+    _parameter(
+        "max_age",
+        "Fetch the page first if it is older: seconds, and of single fields `name:seconds`, "
+        "separated by commas. Requires scope write.",
+    ),
+    _parameter(
+        "max_wait_ms",
+        "How long to wait for that fetch, at most 60,000; also for an unknown URL.",
+        type="integer", minimum=0, default=0,
+    ),
+    _parameter(
+        "request_id",
+        "Names that fetch in the logs of all stages, if this request begins it.",
+        type="string", pattern=REQUEST_ID["pattern"],
+    ),
+)  # fmt: skip
+"""Options of `GET /v1/urls` with which it fetches."""
 
 
 def _public(name: str, summary: str, response: dict[str, Any], problems: str = "421") -> Operation:
     return _operation(name, summary, responses={"200": response}, problems=problems)
 
-
-def _for_each_url(
-    name: str, summary: str, status: str, *, body: str, result: str, security: Any,
-    problems: str = "",
-) -> Operation:  # fmt: skip
-    return _operation(
-        name, summary, body=body, responses={status: _json("A result for each URL.", result)},
-        security=security, problems=f"400 401 403 413 415 421 500 {problems} 503 504",
-    )  # fmt: skip
-
-
-_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1, "default": 100}
-"""More than 1,000 counts as 1,000."""
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -183,63 +125,6 @@ DOCUMENT: dict[str, Any] = {
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     },
     "paths": {
-        "/v1/urls": _records(),
-        "/v1/urls:batchGet": {
-            "post": _for_each_url(
-                "batchGetUrls", "Up to 1,000 records, with a result for each URL", "200",
-                body="BatchGet", result="BatchResults", security=_READ,
-            )
-        },
-        "/v1/links": {
-            "get": _read(
-                "getLinks", "Links from a URL, or to it; the Link header names the next page",
-                _parameter("direction", "out (default) or in.", type="string",
-                           enum=["out", "in"], default="out"),
-                _parameter("limit", "Maximum number of links, up to 1,000.", **_WHOLE),
-                _parameter("cursor", "The cursor of the previous response."),
-                schema="Links",
-            )
-        },
-        "/v1/history": {
-            "get": _read(
-                "getHistory", "Earlier values of a field, newest first",
-                _parameter("field", "The name of the field.", required=True), schema="History",
-            )
-        },
-        "/v1/content": {
-            "get": _operation(
-                "getContent", "The page's content as it was fetched", _URL,
-                _header("Range", "One range of bytes."),
-                responses={"200": _body("The body, of the type that its origin declared."),
-                         "206": _body("The range of the body.")},
-                security=_READ, problems="400 401 403 404 416 421 500 503 504",
-            )
-        },
-        "/v1/changes": {
-            "get": _operation(
-                "getChanges", "What changed on pages fetched again; also as server-sent events",
-                _parameter("cursor", "The cursor of the previous response; `now`: the feed's end."),
-                _parameter("owner", "Only changes of pages that this owner watches."),
-                _parameter("host", "Only pages of this host."),
-                _parameter("limit", "Maximum number of changes, up to 1,000.", **_WHOLE),
-                _parameter("wait_ms", "How long to wait for a change; 30,000 at most.",
-                           type="integer", minimum=0, default=0),
-                responses={"200": {"description": "The changes after the cursor.", "content": {
-                    "application/json": _ref("Changes"),
-                    "text/event-stream": {"schema": {"type": "string"}},
-                }}},
-                security=_READ,
-            )
-        },
-        "/v1/fetch": {
-            "post": _operation(
-                "fetch", "Fetch a URL now, politely; callers of the same URL cause one fetch",
-                body="Fetch",
-                responses={"200": _json("What is stored now.", "Fetched"),
-                         "202": _json("What is stored now; the fetch continues.", "Fetched")},
-                security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
-            )
-        },
         "/metrics": {
             "get": _operation(
                 "getMetrics", "Metrics for Prometheus",
@@ -261,28 +146,85 @@ DOCUMENT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _derived(operation: AnyOperation[Any, Any], route: HttpRoute) -> Operation:
-    """The entry of an operation whose representation is its options and its answer as JSON."""
-    name = _camel(operation.name)
-    answer, body = answer_schema(operation, route), body_schema(operation, route)
+def _derived(among: Sequence[Choice]) -> Operation:
+    """The entry of a method of a path, which may have several operations."""
+    operation, route = among[0]
+    name = _camel("_".join([operation.name, *route.fixed]))
+    body = body_schema(operation, route)
+    request = f"{name[0].upper()}{name[1:]}Request"
     if body is not None:
-        SCHEMAS[f"{name[0].upper()}{name[1:]}Request"] = body
-    responses: dict[str, Any] = {"204": {"description": "Done."}}
-    if answer is not None:
-        content = {"application/json": {"schema": answer}}
-        responses = {str(route.status): {"description": "The answer.", "content": content}}
-    missing = "404" if types.NoneType in typing.get_args(operation.answer) else ""
-    needed = "413 415" if body is not None else ""
-    unsupported = "501" if operation.pool is not Pool.STORE else ""
+        SCHEMAS[request] = body
+    conditional = any(field.name == "if_version" for field in operation.fields)
+    found = {
+        parameter["name"]: parameter
+        for choice in among
+        for parameter in [*parameters(*choice), *_selecting(among)]
+    }
+    problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
+    problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
+    problems |= {"413", "415"} if body is not None else set()
+    problems |= {"412"} if conditional else set()
+    problems |= {"501"} if operation.pool in (Pool.BROKER, Pool.FETCH) else set()
     return _operation(
         name,
-        operation.text.partition("\n")[0],
-        *parameters(operation, route),
-        responses=responses,
-        problems=f"400 401 403 {missing} {needed} 421 500 {unsupported} 503 504",
-        security=_READ if operation.scope == READ else _WRITE,
-        body=None if body is None else f"{name[0].upper()}{name[1:]}Request",
+        route.text or operation.text.partition("\n")[0],
+        *found.values(),
+        *_FORM_PARAMETERS[route.form],
+        *([_MATCH] if conditional else []),
+        responses=_responses(operation, route),
+        problems=" ".join(problems),
+        security=_READ if operation.scope in (READ, ANY) else [{"bearer": [operation.scope]}, {}],
+        body=None if body is None else request,
     )
+
+
+def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
+    """The parameters that choose an operation of a route."""
+    return [
+        _parameter(
+            name, f"{default} by default.", type="string",
+            enum=[route.selects[name] for _, route in among], default=default,
+        )
+        for name, default in among[0][1].selects.items()
+    ]  # fmt: skip
+
+
+_FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form} | {
+    Form.RECORD: [
+        *_FETCHES,
+        _header("If-None-Match", "ETags of the client; the response is 304 if one is current."),
+    ],
+    Form.CONTENT: [_header("Range", "One range of bytes.")],
+    Form.FEED: [_header("Last-Event-ID", "The cursor, of a client that reads events.")],
+}
+_FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {
+    Form.RECORD: ("501",),
+    Form.CONTENT: ("416",),
+}
+
+
+def _responses(operation: AnyOperation[Any, Any], route: HttpRoute) -> dict[str, Any]:
+    """What a success of an operation is, by status."""
+    answer = answer_schema(operation, route)
+    if answer is None or route.status == 204:
+        return {"204": {"description": "Done."}}
+    content: dict[str, Any] = {"application/json": {"schema": answer}}
+    found = {"description": "The answer.", "content": content}
+    match route.form:
+        case Form.RECORD:
+            current = {"description": "The client has the current version."}
+            return {"200": _json("Found.", "FullRecord"), "304": current}
+        case Form.RECORDS:
+            return {"200": _json("A result for each.", "BatchResults")}
+        case Form.CONTENT:
+            whole = _body("The body, of the type that its origin declared.")
+            return {"200": whole, "206": _body("The range of the body.")}
+        case Form.FEED:
+            content["text/event-stream"] = {"schema": {"type": "string"}}
+    responses = {str(route.status): found}
+    if route.pending:
+        responses["202"] = {**found, "description": "The answer so far; the work goes on."}
+    return responses
 
 
 def _camel(name: str) -> str:
@@ -290,7 +232,5 @@ def _camel(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-for _entry in OPERATIONS.values():
-    if _entry.http is not None and not _entry.http.own_code:
-        _path = DOCUMENT["paths"].setdefault(_entry.http.path, {})
-        _path[_entry.http.method.lower()] = _derived(_entry, _entry.http)
+for (_path, _method), _among in choices().items():
+    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _derived(_among)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.api import crawling
-from aragog.api.http.openapi.derived import object_schema
 from aragog.fetcher.outcome import SINGLE_VALUES
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -127,7 +125,6 @@ SCHEMAS: dict[str, Any] = {
         headers=_HEADERS,
         hops=_list(_ref("Hop")),
     ),
-    "BatchGet": _object("urls", urls=_URLS, fields={**_TEXTS, "type": ["array", "null"]}),
     "BatchResult": _object(
         "input status",
         input={**_TEXT, "description": "The URL as it was sent."},
@@ -139,16 +136,7 @@ SCHEMAS: dict[str, Any] = {
         detail=_TEXT,
     ),
     "BatchResults": _object("results", results=_list(_ref("BatchResult"))),
-    "Fields": _object("fields", fields={"type": "object", "additionalProperties": True}),
-    "Version": _object("version", version=_TEXT),
-    "Link": _object("url text rel", url=_TEXT, text=_TEXT, rel=_TEXTS),
-    "Links": _object(
-        "links cursor",
-        links=_list(_ref("Link")),
-        cursor=_optional("string"),
-        count={**_NUMBER, "description": "Of all inlinks; with direction=in."},
-    ),
-    "History": _object("history", history=_list(_object("value at_ms", value={}, at_ms=_NUMBER))),
+    "PastValue": _object("value at_ms", value={}, at_ms=_NUMBER),
     "Change": _object(
         "cursor kind url at_ms owners fields",
         cursor=_TEXT,
@@ -158,15 +146,6 @@ SCHEMAS: dict[str, Any] = {
         owners=_TEXTS,
         fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
     ),
-    "Changes": _object("changes cursor", changes=_list(_ref("Change")), cursor=_optional("string")),
-    "Fetch": object_schema(crawling.fetch.fields),
     "Freshness": _object("state fetching", **_FRESHNESS),
-    "Fetched": _object(
-        "url state fetching record fetch",
-        url=_TEXT,
-        **_FRESHNESS,
-        record={"anyOf": [_ref("Record"), {"type": "null"}]},
-        fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
-    ),
     "State": _object("status", status=_TEXT),
 }

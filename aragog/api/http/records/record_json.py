@@ -14,14 +14,14 @@ import orjson
 
 from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore
-from aragog.api.http import views
+from aragog.api.json_values import record_json
 from aragog.errors import TransientError
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
 
 
 class RecordJson(NamedTuple):
-    """A record as `views.record` shows it."""
+    """A record as `json_values.record_json` shows it."""
 
     data: bytes
     version: str
@@ -100,7 +100,7 @@ def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Reco
 def _whole(store: UrlStore, record: Record | None) -> RecordResult:
     if record is None:
         return None
-    return RecordJson(orjson.dumps(views.record(store, record)), record.version)
+    return RecordJson(orjson.dumps(record_json(record, store.formats)), record.version)
 
 
 def _record_json(

@@ -3,8 +3,8 @@ The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent 
 
 A reader keeps the cursor of the last response and sends it with the next request. With
 `Accept: text/event-stream`, each event's id is its cursor, and a client that reconnects sends the
-last id automatically (Last-Event-ID). For each waiting reader, a thread reads the feed every half
-second. Readers have their own limit.
+last id automatically (Last-Event-ID). A reader who waits holds no thread: one reads the feed for it
+every half second. Readers have their own limit.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from starlette.responses import Response, StreamingResponse
 
 from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.parameters import Query
-from aragog.api.json_values import from_query
+from aragog.api.http.routes.operations import OperationRoutes
+from aragog.api.json_values import from_query, to_json
 from aragog.api.problems import Overloaded, unavailable
-from aragog.api.reading import LOOK_S, NOW, ChangesRequest, read_changes
+from aragog.api.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
 from aragog.errors import TransientError
 from aragog.options import checked
 from aragog.pipeline.change_json import Reader, plain
@@ -37,6 +38,7 @@ class ChangesApi:
 
     Args:
         calls: runs store calls.
+        operations: makes the reads that wait for a change.
         most_readers: how many may wait at once; further readers get 503.
         sleep: waits between two reads of the feed.
     """
@@ -44,11 +46,13 @@ class ChangesApi:
     def __init__(
         self,
         calls: StoreCalls,
+        operations: OperationRoutes,
         *,
         most_readers: int = 256,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._calls = calls
+        self._operations = operations
         self._most_readers = most_readers
         self._sleep = sleep
         self._readers = 0
@@ -67,22 +71,12 @@ class ChangesApi:
                 headers={"Cache-Control": "no-store"},
                 media_type="text/event-stream",
             )
-        return await self._poll(query)
-
-    async def _poll(self, query: ChangesRequest) -> Response:
         self._readers += 1
         try:
-            page = await self._page(query, query.cursor)
-            left_s = query.wait_ms / 1000
-            while not page.items and left_s > 0 and not self.draining:
-                await self._sleep(min(LOOK_S, left_s))
-                left_s -= LOOK_S
-                page = await self._page(query, page.cursor)
+            page = await self._operations.run(changes, query, request)
         finally:
             self._readers -= 1
-        read = self._calls.store.formats.to_json
-        body = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
-        return json_response(body)
+        return json_response(to_json(page, self._calls.store.formats))
 
     async def _events(self, query: ChangesRequest) -> AsyncGenerator[bytes, None]:
         self._readers += 1

@@ -1,65 +1,51 @@
-"""Fetches for callers who wait: `POST /v1/fetch`, and `GET /v1/urls` with an age or a wait."""
+"""Reads that fetch: `GET /v1/urls` with an age or a wait."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aragog.api import crawling
-from aragog.api.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest, FetchResponse
-from aragog.api.http import views
-from aragog.api.http.calls import StoreCalls, json_response, tagged
-from aragog.api.http.parameters import (
-    MOST_FIELDS,
-    Query,
-    json_object,
-    refuse_cross_site,
+from aragog.api import reading
+from aragog.api.crawling import MOST_AGE_S
+from aragog.api.fetching import (
+    LONGEST_WAIT_MS,
+    TAKEN_DOWN,
+    Fetching,
+    FetchRequest,
+    FetchResponse,
 )
-from aragog.api.http.routes.operations import OperationRoutes
-from aragog.api.json_values import request_of, to_json
+from aragog.api.http.calls import StoreCalls, tagged
+from aragog.api.http.parameters import Query, refuse_cross_site
+from aragog.api.json_values import from_query, record_json
 from aragog.api.problems import Problem
-from aragog.api.values import FetchedPage
-from aragog.errors import BadInput
+from aragog.api.values import MOST_ITEMS
+from aragog.errors import BadInput, TakenDown
+from aragog.options import checked
 
-DEFAULT_WAIT_MS = 10_000
-"""How long `POST /v1/fetch` waits by default."""
-MOST_AGE_S = 10**10
+PARAMETERS = ("max_age", "max_wait_ms")
+"""A read with one of them may fetch."""
 
 
-class Fetches:
+class FetchingReads:
     """
-    Routes that fetch.
+    Reads that fetch.
 
     Args:
         calls: runs store calls.
         fetching: the service; None: this server does not fetch and responds 501.
-        operations: makes the fetches of `POST /v1/fetch`.
     """
 
-    def __init__(
-        self, calls: StoreCalls, fetching: Fetching | None, operations: OperationRoutes
-    ) -> None:
-        self._operations = operations
+    def __init__(self, calls: StoreCalls, fetching: Fetching | None) -> None:
         self._calls = calls
         self._fetching = fetching
 
-    async def post(self, request: Request) -> Response:
-        """`POST /v1/fetch`: fetch a URL politely, within `max_wait_ms`; 202 if it takes longer."""
-        made = request_of(crawling.FetchNowRequest, await json_object(request))
-        page: FetchedPage = await self._operations.run(crawling.fetch, made, request)
-        shown = to_json(page, self._calls.store.formats)
-        shown["fetch"] = shown.pop("report")
-        if page.content is None:
-            del shown["content"]
-        return json_response(shown, 202 if page.fetching else 200)
-
-    async def read(self, request: Request, query: Query, include: Sequence[str]) -> Response:
-        """`GET /v1/urls` with `max_age` or `max_wait_ms`: the record, fetched first if it must."""
+    async def read(self, request: Request, query: Query) -> Response:
+        """The record, fetched first if it must."""
         refuse_cross_site(request)
+        include = checked(from_query(reading.GetRequest, query.texts())).include
         max_age_s, field_ages = _ages(query.get("max_age"))
         fetch = FetchRequest(
             url=query.required("url"),
@@ -70,6 +56,8 @@ class Fetches:
             request_id=query.get("request_id") or "",
         )
         response = await self._ask(fetch)
+        if response.reason == TAKEN_DOWN:
+            raise TakenDown(response.url)
         if response.record is None:
             raise Problem(
                 404,
@@ -77,11 +65,11 @@ class Fetches:
                 {"Retry-After": "1"} if response.fetching else None,
                 freshness(response),
             )
-        shown_record = views.record(self._calls.store, response.record) | {
-            "freshness": freshness(response)
+        more = await self._calls.metadata(reading.extras, response.url, include) if include else {}
+        shown_record = record_json(response.record, self._calls.store.formats) | {
+            "freshness": freshness(response),
+            **more,
         }
-        if include:
-            shown_record |= await self._calls.metadata(views.extras, response.url, include)
         return tagged(request, shown_record, response.record.version)
 
     async def _ask(self, fetch: FetchRequest) -> FetchResponse:
@@ -114,7 +102,7 @@ def _ages(text: str | None) -> tuple[float | None, dict[str, float]]:
 
 
 def _field_ages(ages: Any) -> dict[str, float]:
-    if not isinstance(ages, dict) or len(ages) > MOST_FIELDS or "" in ages:
+    if not isinstance(ages, dict) or len(ages) > MOST_ITEMS or "" in ages:
         raise BadInput("field_max_age: must be an object of field names and seconds")
     return {name: _age(f"max_age of {name[:100]}", seconds) for name, seconds in ages.items()}
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aragog.urlstore.pin_card import PinCard, shorten
+from aragog.urlstore.records import LinkRecord
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
@@ -65,13 +66,13 @@ def explanation(sections: Sequence[Mapping[str, Any]]) -> str:
     return "".join(_section(section) for section in sections)
 
 
-def links(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def links(title: str, rows: Sequence[LinkRecord]) -> str:
     """A list of links; each leads to its look-up."""
     if not rows:
         return ""
     items = "".join(
-        f'<li><a href="/?url={quote(row["url"], safe="")}">{escape(shorten(row["url"]))}</a>'
-        f' <span class="note">{escape(shorten(row["text"]))}</span>'
+        f'<li><a href="/?url={quote(row.url, safe="")}">{escape(shorten(row.url))}</a>'
+        f' <span class="note">{escape(shorten(row.text))}</span>'
         for row in rows
     )
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"

@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, Response
 
 from aragog.api.auth.tokens import READ, WRITE, Tokens
 from aragog.api.fetching import FetchRequest
-from aragog.api.http import views
 from aragog.api.http.calls import StoreCalls
 from aragog.api.http.parameters import Query, refuse_cross_site
 from aragog.api.http.routes.html import card, document, explanation, links, notice
@@ -120,6 +119,6 @@ def _stored_page(store: UrlStore, url: str) -> dict[str, Any] | None:
         "fields": values,
         "info": record.info,
         "now_ms": SystemClock().now_ms(),
-        "out": views.read_links(store, url, "out", SHOWN_LINKS, None)["links"],
-        "in": views.read_links(store, url, "in", SHOWN_LINKS, None)["links"],
+        "out": store.links.outlinks(url, limit=SHOWN_LINKS).items,
+        "in": store.links.inlinks(url, limit=SHOWN_LINKS).items,
     }

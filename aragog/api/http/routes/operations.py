@@ -1,19 +1,26 @@
-"""Routes whose representation is their operation's request and answer as JSON."""
+"""The routes of the table of operations: requests and answers over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aragog.api.http.calls import StoreCalls, json_response
-from aragog.api.http.parameters import Query, json_object
+from aragog.api.http.calls import StoreCalls, json_response, tagged
+from aragog.api.http.parameters import Query, expected_version, json_object
+from aragog.api.http.records.batch_get import read_urls
+from aragog.api.http.routes.contents import content_response
 from aragog.api.json_values import from_query, request_of, to_json
-from aragog.api.operation import Caller, HttpRoute, Operation, Parts
+from aragog.api.memory import GrowingBytes, MemoryLimit
+from aragog.api.operation import Caller, Form, HttpRoute, Operation, Parts
+from aragog.api.operations import Choice
 from aragog.api.problems import Problem
 from aragog.api.steps import finished_async
+from aragog.errors import BadInput
 from aragog.options import checked
 
 
@@ -24,24 +31,24 @@ class OperationRoutes:
     Args:
         calls: threads and deadlines.
         parts: what operations use.
+        unsent: counts the large responses of all connections.
     """
 
-    def __init__(self, calls: StoreCalls, parts: Parts) -> None:
+    def __init__(self, calls: StoreCalls, parts: Parts, unsent: MemoryLimit) -> None:
         self._calls = calls
         self._parts = parts
+        self._unsent = unsent
 
-    async def answer(self, operation: Operation[Any, Any], request: Request) -> Response:
-        """The response to a request for an operation."""
-        route = operation.http
-        if route is None:
-            raise Problem(501, f"{operation.name} cannot be called over HTTP")
-        result = await self.run(operation, await self._request(operation, route, request), request)
-        if result is None and operation.answer is not type(None):
-            raise Problem(404, route.missing)
-        if result is None:
-            return Response(None, 204)
-        body = to_json(result, self._parts.store.formats)
-        return json_response({route.member: body} if route.member else body, route.status)
+    async def answer(self, among: Sequence[Choice], request: Request) -> Response:
+        """The response to a request for one of the operations of its route."""
+        texts = Query(request).texts()
+        operation, route = _chosen(among, texts)
+        made = await self.request(operation, route, request, texts)
+        if route.form is Form.RECORDS:
+            return await self._records(made)
+        return self.response(
+            operation, route, request, made, await self.run(operation, made, request)
+        )
 
     async def run(self, operation: Operation[Any, Any], made: Any, request: Request) -> Any:
         """
@@ -58,13 +65,83 @@ class OperationRoutes:
             return await finished_async(steps, self._calls.runner(operation.pool))
         return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
 
-    async def _request(
-        self, operation: Operation[Any, Any], route: HttpRoute, request: Request
-    ) -> Any:
+    async def request(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
+        texts: dict[str, str],
+    ) -> Any:  # fmt: skip
+        """What a request asks an operation for."""
         members: dict[str, Any] = dict(request.path_params)
-        if route.method in ("POST", "PATCH"):
-            by_format = any(field.option.by_format for field in operation.fields)
-            members |= await json_object(request, exact=by_format)
-            return request_of(operation.request, members, self._parts.store.formats)
-        query = Query(request)
-        return from_query(operation.request, query.texts() | members)
+        if route.has_body:
+            members |= await self._body(operation, route, request)
+            members |= {name: texts.get(name) or None for name in route.in_query}
+            made = request_of(operation.request, members, self._parts.store.formats)
+        else:
+            made = from_query(operation.request, texts | members)
+        said = dict(route.fixed)
+        if any(field.name == "if_version" for field in operation.fields):
+            said["if_version"] = expected_version(request)
+        return replace(made, **said) if said else made
+
+    async def _body(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request
+    ) -> dict[str, Any]:
+        by_format = any(field.option.by_format for field in operation.fields)
+        body = await json_object(request, exact=by_format)
+        names = {field.http for field in operation.fields} - set(route.in_query)
+        if route.in_query and (unknown := sorted(body.keys() - names)):
+            known = ", ".join(sorted(names - {""}))
+            raise BadInput(f"{unknown[0][:100]}: the body has no such member, but {known}")
+        return body
+
+    async def _records(self, made: Any) -> Response:
+        """The records of a batch: the table's `get_many`, optimized."""
+        asked, read = checked(made), self._calls.read_store
+        with GrowingBytes(self._unsent) as held:
+            results = await self._calls.metadata(
+                lambda _: read_urls(read, asked.urls, asked.fields, held)
+            )
+            return json_response({"results": results})
+
+    def response(
+        self,
+        operation: Operation[Any, Any],
+        route: HttpRoute,
+        request: Request,
+        made: Any,
+        result: Any,
+    ) -> Response:
+        """The answer of an operation as a response."""
+        if result is None and operation.answer is not type(None):
+            raise Problem(404, route.missing)
+        if result is None or route.status == 204:
+            return Response(None, 204)
+        if route.form is Form.CONTENT:
+            return content_response(request, result)
+        body = to_json(result, self._parts.store.formats)
+        if route.form is Form.RECORD:
+            return tagged(request, body, result.version)
+        headers = {}
+        if route.next_link and result.cursor:
+            following = Query(request).texts() | dict(route.selects)
+            following |= {"limit": str(made.limit), "cursor": result.cursor}
+            headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
+        status = 202 if route.pending and getattr(result, route.pending) else route.status
+        return json_response({route.member: body} if route.member else body, status, headers)
+
+
+def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
+    """The operation that the query chooses; the parameters that only choose are taken out of it."""
+    first, route = among[0]
+    for name in route.selects:
+        value = texts.pop(name, "") or route.selects[name]
+        named = {choice[1].selects[name]: choice for choice in among}
+        if value not in named:
+            raise BadInput(f"{name}: must be {' or '.join(named)}")
+        return named[value]
+    for choice in among:
+        given = choice[1].given
+        if given is not None and given in texts:
+            if not texts[given].strip(","):
+                raise BadInput(f"{given}: name at least one, or leave it out for all")
+            return choice
+    return next(((o, r) for o, r in among if r.given is None), (first, route))

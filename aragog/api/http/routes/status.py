@@ -10,12 +10,13 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from aragog.api.http import views
 from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.problems import Overloaded, unavailable
 from aragog.errors import AragogError
+from aragog.urlstore.store import UrlStore
 
+PROBE_URL = "http://readiness.invalid/"
 _OPENAPI = orjson.dumps(DOCUMENT)
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 _STYLE = (
@@ -71,7 +72,7 @@ class Status:
         if self.draining:
             raise unavailable("the server is stopping")
         try:
-            await self._calls.status(views.probe)
+            await self._calls.status(_probe)
         except (AragogError, TimeoutError, Overloaded) as error:
             raise unavailable(f"the store does not answer: {str(error) or 'too late'}") from error
         return json_response({"status": "ready"})
@@ -80,6 +81,11 @@ class Status:
         """`GET /metrics`: metrics in the Prometheus text format."""
         text = await self._calls.metrics(self._metrics)
         return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def _probe(store: UrlStore) -> None:
+    """Make one small read; raises the errors of the store."""
+    store.get(PROBE_URL, ())
 
 
 def page(document: dict[str, Any]) -> str:

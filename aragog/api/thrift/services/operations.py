@@ -31,7 +31,7 @@ def services(parts: Parts) -> dict[str, Any]:
             service, method = operation.thrift
             handler = handlers.setdefault(service, SimpleNamespace())
             setattr(handler, method, _call(operation, parts))
-    fast = EncodedReads(parts.store, parts.read)
+    fast = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
     for name in ("get", "get_shares", "get_together", "getMany"):
         setattr(handlers["UrlStore"], name, getattr(fast, name))
     return handlers

@@ -7,7 +7,7 @@ Calls that name fields and want no facts are read together, and encoded by hand.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aragog.api.batch_urls import normalized, present, with_takedowns
@@ -33,15 +33,19 @@ class EncodedReads:
     Args:
         store: the store to read.
         read: makes reads; None: they are those of `store`.
+        get: the operation itself, for records with more than fields and facts.
     """
 
-    def __init__(self, store: UrlStore, read: ReadStore | None = None) -> None:
+    def __init__(self, store: UrlStore, read: ReadStore | None, get: Callable[[Any], Any]) -> None:
+        self._get = get
         self._store = store
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
         fields, url = names(args.fields), text(args.url, "url")
         options = args.options
+        if options is not None and options.extras:
+            return self._get(args)
         if not fields or (options is not None and options.facts):
             record, standby = self._read(lambda store: store.get(url, fields or None))
             if (record := present(self._store, url, record)) is None:
@@ -57,7 +61,7 @@ class EncodedReads:
     def get_shares(arguments: Mapping[str, Any]) -> bool:
         """Calls of `get` that differ only in their URL are one read, if they name fields."""
         options = arguments.get("options")
-        return bool(arguments.get("fields")) and not (options is not None and options.facts)
+        return bool(arguments.get("fields")) and not _has_more(options)
 
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
         """The value or the exception of several calls of `get`: one read for those alike."""
@@ -66,7 +70,7 @@ class EncodedReads:
         for place, call in enumerate(calls):
             try:
                 fields, url = names(call.fields), text(call.url, "url")
-                if not fields or (call.options is not None and call.options.facts):
+                if not fields or _has_more(call.options):
                     results[place] = self.get(call)
                 else:
                     alike[fields].append((place, normalize(url)))
@@ -157,6 +161,11 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     while results and excess < 0:
         excess += len(results.pop())
     return results
+
+
+def _has_more(options: Any) -> bool:
+    """Whether a call of `get` asks for more than fields."""
+    return options is not None and bool(options.facts or options.extras)
 
 
 def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) -> Any:

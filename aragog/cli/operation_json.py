@@ -1,0 +1,31 @@
+"""Operations of the table on the store of the settings, and their answers as the JSON of HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, ParamSpec, TypeVar
+
+from aragog.api.json_values import to_json
+from aragog.api.operation import Caller, Operation, Parts
+from aragog.options import checked
+from aragog.urlstore.store import UrlStore
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """
+    The answer of an operation that does not wait, on an open store.
+
+    Raises:
+        BadInput: an option is invalid.
+    """
+    answer: R = operation.run(
+        Caller(Parts(store=store)), checked(operation.request(*args, **kwargs))
+    )
+    return answer
+
+
+def json_of(store: UrlStore, answer: Any) -> Any:
+    """An answer, or a part of one, as HTTP has it."""
+    return to_json(answer, store.formats)
