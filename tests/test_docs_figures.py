@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.api import fetching, hedging, job_queues
+from aragog.api.crawling import FetchNowRequest
 from aragog.api.http import compression, server
 from aragog.api.http.records import batch_get
-from aragog.api.http.routes import fetches
 from aragog.api.listener import QUIET_S
 from aragog.api.reading import LONGEST_FEED_WAIT_MS
 from aragog.api.thrift import server as thrift_server
@@ -107,7 +107,7 @@ FIGURES = {
         f"how long to wait, at most {fetching.LONGEST_WAIT_MS:,}",
         f"up to {url_batches.MOST_CALLS} calls",
         f"`127.0.0.1:{DEFAULTS.serving.http_port}`",
-        f'"max_wait_ms": {fetches.DEFAULT_WAIT_MS}, "max_age": 0, "field_max_age"',
+        f'"max_wait_ms": {FetchNowRequest("").max_wait_ms}, "max_age": 0, "field_max_age"',
         f"text and JSON from {compression.LEAST_BYTES // KIB} KiB on",
         f"ends, after {server.DRAIN_S} s at most",
     ],
