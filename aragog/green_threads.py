@@ -140,7 +140,7 @@ class _Hub:
             self._ended_elsewhere.popleft().end(happened=True)
 
     def _seconds_left(self) -> float | None:
-        """Until the first timer; None: there is none."""
+        """How long it is until the first timer; None: there is no timer."""
         if len(self._timers) > MOST_PASSED + 2 * self._waiting:
             self._timers = [timer for timer in self._timers if not timer[2].over]
             heapq.heapify(self._timers)

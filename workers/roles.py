@@ -26,7 +26,7 @@ class Role:
     concurrency: int
     """How many batches one worker processes at once."""
     niceness: int = 0
-    """Of its process: see `aragog.workers.niceness`."""
+    """The niceness of its process: see `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
         """The command-line options for `celery -A aragog.workers worker`."""

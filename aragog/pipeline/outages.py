@@ -71,7 +71,7 @@ class OutageBoard:
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
         """
-        For each part: whether it is failing now, and how many task runs failed because of it.
+        Whether each part is failing now, and how many task runs failed because of it.
 
         Raises:
             redis.RedisError: Redis does not answer.

@@ -104,8 +104,11 @@ class OutgoingMessage:
     """How long it waits for a worker; not an instant, because clocks differ. None: no wait."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
-    """On pinlater instead of `delay_ms`: each URL has its own delay, and URLs that are due at about
-    the same time share a message, also with URLs of other tasks."""
+    """
+    The delay of each URL, which pinlater takes instead of `delay_ms`.
+
+    URLs that are due at about the same time share a message, also with URLs of other messages.
+    """
     even_when_full: bool = False
     """Let pinlater take it although the server's memory is full, as what a stage hands on."""
 

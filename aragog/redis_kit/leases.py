@@ -93,7 +93,7 @@ class Leases:
             self.client.hdel(self.key, *map(field, names))
 
     def left_s(self, names: Sequence[str]) -> list[float]:
-        """For each name in order: seconds until its lease expires; 0 if it is free."""
+        """The seconds until the lease of each name expires, in order; 0 if it is free."""
         if not names:
             return []
         with self.client.pipeline(transaction=False) as pipe:

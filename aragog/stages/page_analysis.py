@@ -152,7 +152,7 @@ def _log_once(name: str, error: Exception, url: str) -> None:
 def fields_of(
     page: Document, extractors: Mapping[str, Extractor] = NO_EXTRACTORS
 ) -> AnalyzedFields:
-    """Only the fields of a page; a part that fails is logged, and its fields are missing."""
+    """Read only the fields of a page. A part that fails is logged, and its fields are missing."""
     return _Parts(page.url).fields(page, extractors)
 
 

@@ -150,7 +150,7 @@ USUAL_S = {
     "video.views": 30 * DAY_S,
     "body": 7 * DAY_S,
 }
-"""By type, for each of its fields, and for fields with their own pace; see docs/refresh.md.
+"""The usual intervals of types, and of fields with a pace of their own; see docs/refresh.md.
 
 `body` is the page's bytes, which count only for a page without a type: on other pages changing
 advertisements and tokens would be mistaken for news.

@@ -33,9 +33,9 @@ class Webhook:
     secret: str
     """The key that signs its deliveries."""
     owner: str | None = None
-    """Only changes of pages that this owner watches; None: of all pages."""
+    """Deliver only changes of pages that this owner watches; None: those of all pages."""
     host: str | None = None
-    """Only changes of this host; None: of all hosts."""
+    """Deliver only changes of this host; None: those of all hosts."""
 
     def __repr__(self) -> str:
         return f"Webhook({self.name}, {self.url}, owner={self.owner}, host={self.host})"

@@ -17,7 +17,7 @@ class TimeLog(Bucketed):
     name = "f"
 
     def open_bucket(self, bucket: int) -> int:
-        """The first bucket from `wanted` on that can be written."""
+        """The first bucket from `bucket` on that can be written."""
         return open_bucket(self._tables, bucket, BUCKETS)
 
     def between(
@@ -41,5 +41,5 @@ class TimeLog(Bucketed):
         self._table.put(bytes([bucket]) + position, entry, at_ms=at_ms)
 
     def delete_many(self, bucket: int, items: Sequence[tuple[bytes, int]]) -> None:
-        """Delete the entries (position, if not newer than at_ms) each."""
+        """Delete the entries at positions, unless they are newer than the time beside each (ms)."""
         self._table.delete_many([(bytes([bucket]) + at, None, at_ms) for at, at_ms in items])

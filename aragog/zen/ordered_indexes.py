@@ -139,7 +139,7 @@ class Bucketed:
     """The common part of the time log and the index of due times."""
 
     name: ClassVar[str]
-    """Of the table."""
+    """The name of the table."""
     buckets = range(BUCKETS)
 
     def __init__(self, tables: Tables) -> None:
@@ -159,7 +159,7 @@ class DueEntry(NamedTuple):
     kept: Row
     """The values that were put with it."""
     lease: Lease | None
-    """Of the caller that claimed it."""
+    """The lease of the caller that claimed it."""
 
     def is_claimed(self, now_ms: int) -> bool:
         """True while another caller has claimed it."""

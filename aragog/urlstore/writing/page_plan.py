@@ -52,7 +52,7 @@ class PageWritePlan:
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
-    """Those of them that are stored with a value of the pipeline; they are deleted."""
+    """Which of the missing fields are stored with a value of the pipeline; they are deleted."""
     body: ContentPut | None = None
     """Written before anything points to it."""
     due_at_ms: int | None = None

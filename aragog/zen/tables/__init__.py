@@ -166,7 +166,7 @@ def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
 
 
 def open_bucket(tables: Tables, bucket: int, buckets: int) -> int:
-    """The first writable bucket from `wanted` on; `wanted` itself if none is writable."""
+    """The first writable bucket from `bucket` on; `bucket` itself if none is writable."""
     bucket %= buckets
     if tables.serves(bucket):  # nearly always
         return bucket
