@@ -149,7 +149,8 @@ class LookupRequest:
     """A value of an indexed property."""
 
     name: Annotated[
-        str, Option("The property, one of `store.indexed`.", most_bytes=MOST_NAME_BYTES)
+        str,
+        Option("A property in `store.indexed` or `store.unique`.", most_bytes=MOST_NAME_BYTES),
     ]
     value: Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
     limit: Limit = 100
@@ -159,7 +160,7 @@ class LookupRequest:
 @operation(LookupRequest, http=HttpRoute("POST", "/v1/nodes:lookup"), thrift="Zen.lookup")
 def lookup(caller: Caller, request: LookupRequest) -> NodePage:
     """The nodes that have a value of an indexed property, pages among them."""
-    if request.name not in caller.store.zen.schema.indexed:
+    if request.name not in caller.store.zen.schema.searchable:
         raise BadInput(f"name: {request.name!r} is not indexed; add it to store.indexed")
     after = _cursor(request.cursor)
     found, cursor = caller.read(

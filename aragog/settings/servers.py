@@ -83,6 +83,13 @@ class StoreSettings:
     for a read and a row more. After a change run `aragog store repair`, which enters the pages that
     are stored already.
     """
+    unique: tuple[str, ...] = ()
+    """
+    Fields whose values belong to one page at most: a `put` of a value that another page has is
+    refused, and `with_value` finds its page. Not fields that are extracted from pages, and a fetch
+    never sets one. After a change run `aragog store repair`, which enters stored values, and
+    reports those that two pages have.
+    """
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
     extracted fields are `json` (docs/http.md)."""

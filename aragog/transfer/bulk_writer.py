@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BadInput, InvalidUrl
+from aragog.errors import BadInput, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urls.normalize import normalize
@@ -105,8 +105,8 @@ class BulkWriter:
         result = self._nodes.follow([url for _, url, _ in plain], self._columns)
         rows: dict[str, Row] = {}
         index: list[Mutation] = []
-        puts: list[Mutation] = []
-        overtaken: list[tuple[bytes, int, int]] = []
+        puts: list[tuple[int, list[Mutation]]] = []
+        overtaken: dict[int, tuple[bytes, int, int]] = {}
         written = 0
         for number, url, record in plain:
             canonical, row = result[url]
@@ -119,19 +119,35 @@ class BulkWriter:
             if (sender := _sender(record)) and sender != canonical:
                 at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])
                 index.append(sender_put(canonical, sender, at_ms))
-            puts += self._puts(canonical, rows, record, now_ms)
+            puts.append((number, self._puts(canonical, rows, record, now_ms)))
             if record.due_at_ms is not None:
                 old = text(row, nodes.DUE)
                 if old and int(old) != record.due_at_ms:
-                    overtaken.append((node_id(canonical), int(old), now_ms))
+                    overtaken[number] = (node_id(canonical), int(old), now_ms)
                 index.append(due_put(canonical, record.due_at_ms, now_ms))
             written += 1
         # Index rows before the nodes that make them valid; removals of invalid rows at the end.
         self._zen.mutate(index)
-        self._zen.mutate(puts)
-        if overtaken:
-            self._zen.due_times.delete_many(overtaken)
-        return written
+        refused = self._mutate(puts, on_problem)
+        if outdated := [row for number, row in overtaken.items() if number not in refused]:
+            self._zen.due_times.delete_many(outdated)
+        return written - len(refused)
+
+    def _mutate(
+        self, records: Sequence[tuple[int, list[Mutation]]], on_problem: OnProblem
+    ) -> set[int]:
+        """Write the mutations of each record; returns those refused for a value of another page."""
+        refused: set[int] = set()
+        try:
+            self._zen.mutate([put for _, puts in records for put in puts])
+        except NotUnique:
+            for number, puts in records:
+                try:
+                    self._zen.mutate(puts)
+                except NotUnique as error:
+                    refused.add(number)
+                    on_problem(number, str(error))
+        return refused
 
     def _puts(
         self, canonical: str, rows: dict[str, Row], record: UrlRecord, now_ms: int

@@ -178,12 +178,12 @@ class Pages:
         """
         URLs of pages whose field has a value, without aliases, in no particular order.
 
-        One range scan a bucket, and a read a page.
+        One range scan a bucket, and a read a page; two reads of a unique field, one page at most.
 
         Raises:
-            BadInput: the field is not in `store.indexed`.
+            BadInput: the field is neither in `store.indexed` nor in `store.unique`.
         """
-        if field not in self._zen.schema.indexed:
+        if field not in self._zen.schema.searchable:
             raise BadInput(f"{field[:200]!r} is not indexed: add it to store.indexed, then repair")
         after = bytes.fromhex(cursor) if cursor else None
         ids, end = self._zen.lookup(field, value, limit, after)

@@ -68,6 +68,7 @@ class Repair:
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
     _walked: Counter[str] = field(init=False, default_factory=Counter)
     _replaced: frozenset[int] = field(init=False, default=frozenset())
+    _report: Callable[[str], None] = field(init=False, default=lambda _: None)
     _due: DueIndex = field(init=False)
     _tombstones: Tombstones = field(init=False)
 
@@ -80,8 +81,10 @@ class Repair:
         """
         Replace damaged files; walk nodes, then each index, then content, then posting lists.
 
-        `report` gets a line before each step without rows to count: what it does or waits for.
+        `report` gets a line before each step without rows to count, and for each page whose value
+        of a unique field belongs to another page.
         """
+        self._report = report
         salvaged = self.zen.salvage(report)
         if salvaged:
             self._tombstones.repair(self._now_ms())
@@ -134,9 +137,11 @@ class Repair:
         if canonical is not None:
             self._alias(url, canonical, row)
             return
-        entered, _ = self.zen.index(key, row)
+        entered, taken = self.zen.index(key, row)
         if entered:
             self._repaired["value of an indexed field missing"] += entered
+        if taken:
+            self._report(f"{url}: another page has its values of {taken} fields in store.unique")
         due = text(row, nodes.DUE)
         if due and not self.zen.due_times.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")

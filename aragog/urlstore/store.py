@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from aragog.clock import Clock
+from aragog.errors import ConfigError
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urls.normalize import normalize
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Feed
-from aragog.urlstore.field_formats import FieldFormats
+from aragog.urlstore.field_formats import FieldFormats, is_extracted
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.links import LinkReader, Links
@@ -77,8 +78,7 @@ class UrlStore:
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
-        schema = Schema(indexed=settings.indexed, one_ended=frozenset({ALIAS, WATCH}))
-        self.zen = zen = Zen(tables, schema, write_clock.clock)
+        self.zen = zen = Zen(tables, _schema(settings), write_clock.clock)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
         outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)
@@ -103,7 +103,9 @@ class UrlStore:
         self.maintenance = Maintenance(zen, content, merger, compactor, write_clock)
         self.formats = FieldFormats(settings.field_formats)
         self._content = PageContent(zen, content, self.takedowns, write_clock)
-        self._batches = PageBatchWriter(writer, self.takedowns, write_clock)
+        self._batches = PageBatchWriter(
+            writer, self.takedowns, write_clock, frozenset(settings.unique)
+        )
 
     def get(
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
@@ -235,3 +237,20 @@ class UrlStore:
     def close(self) -> None:
         """Close the tables' files and connections."""
         self.zen.close()
+
+
+def _schema(settings: StoreSettings) -> Schema:
+    """The graph of the settings; raises ConfigError where a field cannot be unique."""
+    problems = [
+        f"store.unique: {name!r} is extracted from pages, and a fetch cannot be refused a value; "
+        "name fields of your own, or use store.indexed"
+        for name in settings.unique
+        if is_extracted(name)
+    ]
+    if problems:
+        raise ConfigError(*problems)
+    return Schema(
+        unique=settings.unique,
+        indexed=settings.indexed,
+        one_ended=frozenset({ALIAS, WATCH}),
+    )

@@ -27,7 +27,7 @@ from aragog.zen.log import TimeLog
 from aragog.zen.ordered_indexes import DueTimes, HostIndex
 from aragog.zen.properties import NodeStore
 from aragog.zen.registry import Registry
-from aragog.zen.tables import Row, Salvaged, Tables
+from aragog.zen.tables import Put, Row, Salvaged, Tables
 
 _SENTINEL = b"m:_"
 
@@ -65,8 +65,12 @@ class Zen:
         self.posting_lists = PostingLists(tables)
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
+        self.move = self._indexes.move
+        """Write properties that move from one node to another, with their ownership."""
         # Bound once where there is nothing to index: on the path of every write.
-        self.mutate = self._indexes.write if self._indexes else tables.write
+        self.mutate: Callable[[Sequence[Put]], None] = (
+            self._indexes.write if self._indexes else tables.write
+        )
         """
         Write mutations (`aragog.zen.mutations`, `edge_rows`) in as few round trips as possible.
 

@@ -57,6 +57,11 @@ class Schema:
     one_ended: frozenset[int] = frozenset()
     """Edge types that are listed at their target only, and stored there only."""
 
+    @property
+    def searchable(self) -> tuple[str, ...]:
+        """The properties that `Zen.lookup` takes."""
+        return (*self.unique, *self.indexed)
+
 
 class _IndexedValue(NamedTuple):
     """A value that a write gives to an indexed property."""
@@ -77,13 +82,21 @@ class PropertyIndexes:
         self._clock = clock
         self._owners = CellLeases(tables["u"], _OWNER, _ACQUIRED_MS, clock)
         self._unique = frozenset(schema.unique)
-        self._names = {property_column(name): name for name in (*schema.unique, *schema.indexed)}
+        self._names = {property_column(name): name for name in schema.searchable}
 
     def __bool__(self) -> bool:
         """True if the schema names a property."""
         return bool(self._names)
 
-    def write(self, puts: Sequence[Put]) -> None:
+    def move(self, puts: Sequence[Put], source: bytes) -> None:
+        """
+        `write` values that move from the node `source`, with their ownership; it refuses nothing.
+
+        A value that a third node owns is written as well, and lookups keep returning its owner.
+        """
+        self.write(puts, source)
+
+    def write(self, puts: Sequence[Put], source: bytes | None = None) -> None:
         """
         Write mutations, and the index rows of the properties in them; one multi-get more.
 
@@ -97,7 +110,7 @@ class PropertyIndexes:
             return
         ids = list(dict.fromkeys(change.node_id for change in changes))
         before = self._nodes.get_many(ids, list(self._names))
-        owned = self._acquire_all(changes, before)
+        owned = self._acquire_all(changes, before, source)
         self._tables.write([*map(_row, filter(self._is_listed, changes)), *puts])
         self._confirm(owned)
         for change in changes:
@@ -182,7 +195,7 @@ class PropertyIndexes:
             self._rows.delete(key, at_ms=newest_ms(row))
 
     def _acquire_all(
-        self, changes: Sequence[_IndexedValue], before: dict[bytes, Row]
+        self, changes: Sequence[_IndexedValue], before: dict[bytes, Row], source: bytes | None
     ) -> list[tuple[_IndexedValue, Lease]]:
         """Acquire the unique values that come true; on a refusal none stays acquired."""
         owned: list[tuple[_IndexedValue, Lease]] = []
@@ -192,19 +205,26 @@ class PropertyIndexes:
             if self._is_listed(change) or is_late:
                 continue
             try:
-                owned.append((change, self._acquire(change)))
+                owned.append((change, self._acquire(change, source)))
             except NotUnique:
+                if source is not None:
+                    continue
                 for mine, _ in owned:
                     self._remove(mine.node_id, mine.name, mine.value)
                 raise
         return owned
 
-    def _acquire(self, change: _IndexedValue) -> Lease:
-        """The lease of a value; raises `NotUnique` if another node has it, or is acquiring it."""
+    def _acquire(self, change: _IndexedValue, source: bytes | None = None) -> Lease:
+        """
+        The lease of a value; `source` gives it away.
+
+        Raises:
+            NotUnique: another node has it, or is acquiring it.
+        """
         key = unique_key(change.name, change.value)
         for _ in range(3):
             owner = self._owners.read(key)
-            if owner is not None and owner.holder != change.node_id:
+            if owner is not None and owner.holder not in (change.node_id, source):
                 lives = owner.is_live(self._clock.now_ms())
                 if lives or self._has(owner.holder, change.name, change.value):
                     raise NotUnique(change.name, owner.holder.hex())

@@ -278,7 +278,7 @@ class AliasMerger:
         canonical_id = node_id(canonical)
         puts = [put_properties(canonical_id, cells, max(at, floor_ms)) for cells, at in values]
         puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
-        self._zen.mutate(puts)
+        self._zen.move(puts, node_id(source))
         last_ms = max(cell.at_ms for cell in moved.values())
         self._properties.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
         # These two are deleted last: while they exist, a second run finds what is left.

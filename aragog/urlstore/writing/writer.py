@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
@@ -42,13 +43,28 @@ from aragog.zen.properties import Row
 class PageBatchWriter:
     """Writes whole batches, and removes pages that were taken down during the write."""
 
-    def __init__(self, writer: PageWriter, takedowns: Takedowns, clock: WriteClock) -> None:
+    def __init__(
+        self,
+        writer: PageWriter,
+        takedowns: Takedowns,
+        clock: WriteClock,
+        unique: frozenset[str] = frozenset(),
+    ) -> None:
         self._writer = writer
         self._takedowns = takedowns
         self._clock = clock
+        self._unique = unique
+
+    def _own_fields_aside(self, page: PageWrite) -> PageWrite:
+        """The page without unique fields: a fetch cannot be refused what a stranger wrote."""
+        if self._unique.isdisjoint(page.fields):
+            return page
+        fields = {name: v for name, v in page.fields.items() if name not in self._unique}
+        return replace(page, fields=fields)
 
     def write(self, pages: Sequence[PageWrite]) -> list[Written]:
         """`UrlStore.write_pages`."""
+        pages = list(map(self._own_fields_aside, pages)) if self._unique else pages
         before = self._takedowns.count()
         for page in pages:
             if page.leads_to_taken_down:
