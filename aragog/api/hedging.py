@@ -19,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from aragog.api.large_reads import bounded_read
 from aragog.errors import TransientError
 from aragog.urlstore.store import UrlStore
 
@@ -143,8 +144,13 @@ class ReadStore(Protocol):
 
 
 def unhedged(store: UrlStore) -> ReadStore:
-    """Reads of a store that has no standby."""
-    return lambda call: HedgedResult(call(store), from_standby=False)
+    """Reads of a store that has no standby; only a few large ones run at once."""
+
+    def read(call: Callable[[UrlStore], Any]) -> HedgedResult:
+        with bounded_read():
+            return HedgedResult(call(store), from_standby=False)
+
+    return read
 
 
 class HedgedReads:

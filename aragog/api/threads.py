@@ -210,14 +210,17 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             self._error = error
 
     def finish(self) -> None:
+        # Nothing is kept: the traceback of an error leads to this call and to all that it has read,
+        # a cycle that only the garbage collector would find, some time later.
+        result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():
             return
-        if self._error is None:
-            self.future.set_result(self._result)
-        elif isinstance(self._error, StopIteration):  # a future cannot raise it
+        if error is None:
+            self.future.set_result(result)
+        elif isinstance(error, StopIteration):  # a future cannot raise it
             self.future.set_exception(RuntimeError("the call raised StopIteration"))
         else:
-            self.future.set_exception(self._error)
+            self.future.set_exception(error)
 
     def expire(self) -> None:
         if not self.future.done():

@@ -22,6 +22,7 @@ from aragog.api.hedging_metrics import HedgingMetrics
 from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
+from aragog.api.memory import return_large_blocks
 from aragog.bootstrap.api import ThriftServices, batches, fetching, hedged_reads, job_queues
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
@@ -102,6 +103,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         # A full collection of all that was imported would stop all requests for 40 ms.
         gc.collect()
         gc.freeze()
+        return_large_blocks()
         run(api, settings.serving, sock, beside)
         if api.running_calls or (beside and beside.running_calls):
             # Python would wait for the threads of abandoned calls for as long as the store hangs.

@@ -87,7 +87,10 @@ class Api:
         self._status = Status(self._calls, services.metrics)
         observer = Observer(settings)
         batches = ReadBatches(
-            self._calls.read_store, self._calls.metadata_threads, self._calls.deadline_s
+            self._calls.read_store,
+            self._calls.metadata_threads,
+            self._calls.deadline_s,
+            self.unsent,
         )
         hosts = (*settings.allowed_hosts, settings.host)
         self.fast_reads = FastReads(
@@ -95,7 +98,6 @@ class Api:
             self._tokens,
             hosts,
             observer,
-            unsent=self.unsent,
             cors=bool(settings.cors_origins),
         )
         """Answers plain reads; the server's protocol offers them here first."""

@@ -9,7 +9,7 @@ takes the ordinary way.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
@@ -20,8 +20,7 @@ import orjson
 from aragog.api.auth.tokens import READ, Tokens
 from aragog.api.http.compression import coding_for
 from aragog.api.http.observed import Observer
-from aragog.api.http.records.read_batches import Body, ReadBatches, Result
-from aragog.api.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.http.records.read_batches import Body, Done, ReadBatches, Result
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.hosts import is_allowed_host
@@ -54,7 +53,6 @@ class FastReads:
         tokens: who may read.
         hosts: accepted Host headers.
         observer: counts and logs requests.
-        unsent: counts large responses; who sends them gives that back.
         cors: responses depend on the Origin header.
     """
 
@@ -65,10 +63,8 @@ class FastReads:
         hosts: tuple[str, ...],
         observer: Observer,
         *,
-        unsent: MemoryLimit,
         cors: bool = False,
     ) -> None:
-        self._unsent = unsent
         self._batches = batches
         self._tokens = tokens
         self._hosts = hosts
@@ -119,7 +115,7 @@ class FastReads:
         if refusal is None:
             self._batches.submit(*resource, coding, done)
         else:
-            done(refusal)
+            done(refusal, 0)
         return True
 
     def _done(
@@ -128,17 +124,12 @@ class FastReads:
         token: str | None,
         default_headers: Sequence[tuple[bytes, bytes]],
         send: SendResponse,
-    ) -> Callable[[Result], None]:
+    ) -> Done:
         started_at_s = time.perf_counter()
         self._observer.in_flight += 1
 
-        def done(result: Result) -> None:
-            common, held_bytes = self._encoded(default_headers), 0
-            if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
-                if self._unsent.take(len(result.data)):
-                    held_bytes = len(result.data)
-                else:
-                    result = self._unsent.problem()
+        def done(result: Result, held_bytes: int) -> None:
+            common = self._encoded(default_headers)
             if isinstance(result, Body):
                 more, coding = self._plain_vary, result.coding
                 if coding is not None:

@@ -9,6 +9,7 @@ import orjson
 
 from aragog.api.hedging import ReadStore
 from aragog.api.http.records.record_json import RecordJson, RecordResult, read_hedged
+from aragog.api.large_reads import ReadTooLarge, TooManyReads
 from aragog.api.memory import GrowingBytes
 from aragog.errors import InvalidUrl, PermanentError, TakenDown
 
@@ -16,6 +17,8 @@ MOST_BYTES = 33_554_432
 """Limit of records in one response; the last part may exceed it."""
 FIRST_PART = 20
 MOST_PART = 500
+SHRINK = 4
+"""A part that is too large to be read at once is read in so many."""
 PART_BYTES = 4_194_304
 """Parts after the first are as large as fits into this, by the mean size of records so far."""
 
@@ -40,7 +43,13 @@ def read_urls(
     while part := urls[len(items) : len(items) + length]:
         if size >= MOST_BYTES:
             return items + [_left_out(url) for url in urls[len(items) :]]
-        results = read_hedged(read, part, names)
+        try:
+            results = read_hedged(read, part, names)
+        except ReadTooLarge:
+            length = max(1, len(part) // SHRINK)
+            continue
+        if items and any(isinstance(result, TooManyReads) for result in results):
+            return items + [_left_out(url) for url in urls[len(items) :]]
         grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
         if not held.take(grown):
             if not items:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from aragog.api.hedging import ReadStore
 from aragog.api.http.compression import LEAST_BYTES, compressed
 from aragog.api.http.records.record_json import RecordJson, read_hedged
+from aragog.api.large_reads import ReadTooLarge
+from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import Overloaded
 from aragog.api.threads import CallThreads, ThreadCall
 
@@ -33,6 +35,7 @@ class Body:
 
 Result = Body | Exception | None
 """None: there is no record of the URL."""
+Done = Callable[[Result, int], None]
 
 
 class RecordRead(ThreadCall):
@@ -44,11 +47,12 @@ class RecordRead(ThreadCall):
         url: in any spelling.
         fields: which to read; None: all.
         coding: a Content-Encoding that the client accepts; None: none.
-        done: called on the event loop, once.
+        done: called on the event loop, once, with the result and its bytes in `memory`.
+        memory: counts large results; whoever sends one gives that back.
         deadline_s: by `time.monotonic`.
     """
 
-    __slots__ = ("_done", "coding", "fields", "read", "result", "url")
+    __slots__ = ("_done", "_held_bytes", "_memory", "_result", "coding", "fields", "read", "url")
 
     def __init__(
         self,
@@ -56,7 +60,8 @@ class RecordRead(ThreadCall):
         url: str,
         fields: tuple[str, ...] | None,
         coding: str | None,
-        done: Callable[[Result], None],
+        done: Done,
+        memory: MemoryLimit,
         deadline_s: float,
     ) -> None:
         super().__init__(deadline_s)
@@ -64,8 +69,10 @@ class RecordRead(ThreadCall):
         self.url = url
         self.fields = fields
         self.coding = coding
-        self.result: Result = None
-        self._done: Callable[[Result], None] | None = done
+        self._result: Result = None
+        self._held_bytes = 0
+        self._memory = memory
+        self._done: Done | None = done
 
     def run(self) -> None:
         read_all([self])
@@ -76,15 +83,31 @@ class RecordRead(ThreadCall):
     def run_with(self, others: Sequence[RecordRead]) -> None:
         read_all([self, *others])
 
+    @property
+    def expired(self) -> bool:
+        """Nobody waits for it."""
+        return self._done is None
+
+    def settle(self, result: Result) -> None:
+        """Keep the result, if there is room for it; in a thread."""
+        if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
+            if self._memory.take(len(result.data)):
+                self._held_bytes = len(result.data)
+            else:
+                result = self._memory.problem()
+        self._result = result
+
     def finish(self) -> None:
         done, self._done = self._done, None
         if done is not None:
-            done(self.result)
+            done(self._result, self._held_bytes)
+        else:
+            self._memory.give_back(self._held_bytes)
 
     def expire(self) -> None:
         done, self._done = self._done, None
         if done is not None:
-            done(TimeoutError())
+            done(TimeoutError(), 0)
 
 
 def _is_read(call: object) -> bool:
@@ -99,10 +122,14 @@ class ReadBatches:
         read: reads the store.
         threads: where the reads run.
         deadline_s: how long a read may take.
+        memory: counts large results.
     """
 
-    def __init__(self, read: ReadStore, threads: CallThreads, deadline_s: float) -> None:
+    def __init__(
+        self, read: ReadStore, threads: CallThreads, deadline_s: float, memory: MemoryLimit
+    ) -> None:
         self._read = read
+        self._memory = memory
         self._threads = threads
         self._deadline_s = deadline_s
 
@@ -111,29 +138,35 @@ class ReadBatches:
         url: str,
         fields: tuple[str, ...] | None,
         coding: str | None,
-        done: Callable[[Result], None],
+        done: Done,
     ) -> None:
         """Read a record soon, and call `done` with the result, or with an error."""
         if self._threads.full:
-            done(Overloaded())
+            done(Overloaded(), 0)
             return
         deadline_s = time.monotonic() + self._deadline_s
-        self._threads.submit(RecordRead(self._read, url, fields, coding, done, deadline_s))
+        self._threads.submit(
+            RecordRead(self._read, url, fields, coding, done, self._memory, deadline_s)
+        )
 
 
 def read_all(reads: Sequence[RecordRead]) -> None:
     """Read what several requests ask for, with one read of the store for each choice of fields."""
     groups: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
     for read in reads:
-        groups[read.fields].append(read)
+        if not read.expired:
+            groups[read.fields].append(read)
     for fields, group in groups.items():
         try:
             records = read_hedged(group[0].read, [read.url for read in group], fields)
             for read, record in zip(group, records, strict=True):
-                read.result = _body(record, read.coding)
+                read.settle(_body(record, read.coding))
+        except ReadTooLarge:
+            for read in group:
+                read_all([read])
         except Exception as error:  # noqa: BLE001 - their callers get it
             for read in group:
-                read.result = error
+                read.settle(error)
 
 
 def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:

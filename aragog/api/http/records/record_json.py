@@ -15,6 +15,7 @@ import orjson
 from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore
 from aragog.api.json_values import record_json
+from aragog.api.large_reads import ReadTooLarge, TooManyReads
 from aragog.errors import TransientError
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
@@ -57,12 +58,21 @@ def read_records(
 def read_hedged(
     read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
-    """`read_records` of a store or its standby; marks records of the standby; never raises."""
+    """
+    `read_records` of a store or its standby; marks records of the standby.
+
+    Raises:
+        ReadTooLarge: these records are too many for their size; one alone never is.
+    """
     try:
         results, standby = read(lambda store: read_records(store, urls, fields))
     except TransientError as error:
         if len(urls) == 1:
             return [error]
+        if isinstance(error, ReadTooLarge):
+            raise
+        if isinstance(error, TooManyReads):
+            return [error] * len(urls)
         # Perhaps of only one of them: each file of an SQLite store fails by itself.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
     return [_of_standby(result) for result in results] if standby else results

@@ -12,6 +12,7 @@ from typing import Any
 
 from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore, unhedged
+from aragog.api.large_reads import MOST_BYTES, ReadTooLarge, TooManyReads
 from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.thrift.services import records
@@ -88,18 +89,35 @@ class EncodedReads:
             values = self._read(lambda store: store.pages.values(urls, fields))[0]
             results = with_takedowns(self._store, urls, values)
             return [_encoded(result, fields) for result in results]
+        except TooManyReads as error:
+            return [error] * len(urls)
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
             if len(urls) == 1:
                 return [error]
-        return [value for url in urls for value in self._values([url], fields)]
+        return self._values_apart(urls, fields)
+
+    def _values_apart(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+        """The same with a read for each; they fail from where they become too large together."""
+        values: list[Any] = []
+        size = 0
+        for url in urls:
+            [value] = self._values([url], fields) if size <= MOST_BYTES else [_too_large()]
+            size += len(value) if isinstance(value, Encoded) else 0
+            values.append(value)
+        return values
 
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
         urls, fields = items(args.urls, "urls"), names(args.fields)
         facts = bool(args.options is not None and args.options.facts)
         results: list[bytes] = []
         room = MOST_REPLY_BYTES
-        for at in range(0, len(urls), _PART):
-            read = self._part(urls[at : at + _PART], fields, facts=facts)
+        length = _PART
+        while part := urls[len(results) : len(results) + length]:
+            try:
+                read = self._part(part, fields, facts=facts)
+            except ReadTooLarge:
+                length = max(1, len(part) // 4)
+                continue
             room -= sum(map(len, read))
             results += read if room >= 0 else _fitting(read, room)
             if room < 0:
@@ -178,6 +196,10 @@ def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) ->
         return _whole(records.one(result, fields))
     except BadInput as error:
         return error
+
+
+def _too_large() -> ReadTooLarge:
+    return ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once; repeat the call")
 
 
 def _whole(reply: Encoded) -> Encoded:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from aragog.zen.read_bytes import row_count
 from aragog.zen.tables import TABLES, Cell, Row
 from aragog.zen.tables.packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
 
@@ -80,11 +81,13 @@ class Packed(Layout):
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         rows = db.execute(self._get, (row,)).fetchone()
+        if rows and (count := row_count()) is not None:
+            count(len(rows[0]))
         return unpack(rows[0], columns) if rows else {}
 
     def fetch(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> Iterable[tuple[bytes, Any]]:
         if len(rows) <= _ROWS_A_STATEMENT:
-            return db.execute(self._get_some[len(rows) - 1], rows).fetchall()
+            return _counted(db.execute(self._get_some[len(rows) - 1], rows))
         parts = [rows[at : at + _ROWS_A_STATEMENT] for at in range(0, len(rows), _ROWS_A_STATEMENT)]
         return [pair for part in parts for pair in self.fetch(db, part)]
 
@@ -119,6 +122,21 @@ class Packed(Layout):
     ) -> list[tuple[bytes, Row]]:
         sql, arguments = _scan(self._scan, low, high, limit, reverse=reverse)
         return [(row, unpack(data)) for row, data in db.execute(sql, arguments)]
+
+
+def _counted(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
+    """All rows, each counted before the next is read, if somebody counts them."""
+    count = row_count()
+    if count is None:
+        return cursor.fetchall()
+    rows: list[tuple[bytes, Any]] = []
+    try:
+        for row in cursor:
+            count(len(row[1]))
+            rows.append(row)
+    finally:
+        cursor.close()
+    return rows
 
 
 class Single(Layout):
