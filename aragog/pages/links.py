@@ -52,10 +52,11 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     body_bytes = len(document.body)
     unread = body_bytes * _MAX_READS
     has_images: bool | None = None
-    for node in document.tree.css(_selector(document)):
+    has_base = document.base_url != document.url
+    for node in document.tree.css("a[href],area[href]"):
         attributes = node.attributes
         href = attributes.get("href") or attributes.get("xlink:href") or ""
-        if href in settled:
+        if href in settled or (href[:1] == "#" and not has_base):
             continue
         url = resolve(href)
         if url is None or (url == own and "#" in href):
@@ -82,13 +83,6 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
         new = _link(url, text, attributes) if "rel" in attributes else Link(url, text)
         links[url] = _merged(link, new) if link else new
     return tuple(links.values())
-
-
-def _selector(document: Document) -> str:
-    """Anchors and areas, without those that lead to a place in the page itself."""
-    if document.base_url != document.url:
-        return "a[href],area[href]"
-    return 'a[href]:not([href^="#"]),area[href]:not([href^="#"])'
 
 
 def _link(url: str, text: str, attributes: dict[str, str | None]) -> Link:

@@ -69,6 +69,12 @@ def test_the_text_may_be_a_title_a_label_or_an_image():
     assert [link.text for link in extracted] == ["T", "L", "I"]
 
 
+def test_of_two_targets_of_an_svg_link_the_plain_one_counts():
+    markup = "<svg><a xlink:href='#icon' href=/real>R</a><a href=/b xlink:href='#c'>B</a></svg>"
+
+    assert urls(markup) == ["https://shop.test/real", "https://shop.test/b"]
+
+
 def test_relations_hold_if_every_anchor_has_them():
     extracted = links(
         "<a href=1 rel='nofollow UGC'>a</a><a href=2 rel=sponsored,nofollow>b</a>"
