@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
+from itertools import compress, product
 from typing import Any
 
 import orjson
@@ -28,7 +29,6 @@ from aragog.stages.page_analysis import PageAnalysis
 from aragog.urls.canonical import Decision
 from aragog.urlstore.records import (
     ContentWrite,
-    OutLink,
     PageWrite,
 )
 from aragog.urlstore.refresh_policy import Seen
@@ -101,7 +101,7 @@ def page_write(
         fields=reading.fields,
         provenance=reading.provenance,
         complete=reading.complete,
-        links=PackedLinks.of(map(_out_link, reading.links)),
+        links=PackedLinks.of(_with_rel(reading.links)),
         report=result.fetch,
         facts={
             **facts(result.fetch),
@@ -154,11 +154,18 @@ def facts(record: FetchRecord) -> dict[str, Any]:
     return {name: value for name, value in results.items() if value is not None}
 
 
-def _out_link(link: Link) -> OutLink:
-    if not (link.nofollow or link.ugc or link.sponsored):
-        return OutLink(link.url, link.text)
-    rel = (("nofollow", link.nofollow), ("ugc", link.ugc), ("sponsored", link.sponsored))
-    return OutLink(link.url, link.text, " ".join(name for name, is_set in rel if is_set))
+def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:
+    """Target, text and relevant rel words of each link."""
+    return [
+        (url, text, _REL[nofollow, ugc, sponsored] if nofollow or ugc or sponsored else "")
+        for url, text, nofollow, ugc, sponsored in links
+    ]
+
+
+_REL = {
+    flags: " ".join(compress(("nofollow", "ugc", "sponsored"), flags))
+    for flags in product((False, True), repeat=3)
+}
 
 
 def _meta(record: FetchRecord) -> dict[str, str]:
