@@ -8,6 +8,7 @@ This module does no I/O and never raises for a bad page: it reports what it coul
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -25,8 +26,7 @@ MAX_HEAD_ELEMENTS = 2_000
 MAX_HEADINGS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkElement:
+class LinkElement(NamedTuple):
     """One `<link>` element, with its target as written."""
 
     rel: frozenset[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from aragog.errors import InvalidUrl
 from aragog.urls.normalize import MAX_URL_CHARS, normalize
@@ -62,7 +63,7 @@ class LinkResolver:
         if plain is None or len(href) > MAX_HREF_CHARS:
             return self._normalized(href)
         front, path = plain.groups()
-        resolved = self._fronts.get(front)
+        resolved = _absolute(front) if front[:4] == "http" else self._fronts.get(front)
         if resolved is not None:
             return resolved + path if len(resolved) + len(path) <= MAX_URL_CHARS else None
         url = self._normalized(href)
@@ -78,6 +79,15 @@ class LinkResolver:
             return normalize(stripped, self.base_url)
         except InvalidUrl:
             return None
+
+
+@lru_cache(8_192)
+def _absolute(front: str) -> str | None:
+    """Normalize a scheme and host with a slash; pages of a site name the same hosts."""
+    try:
+        return normalize(front)
+    except InvalidUrl:
+        return None
 
 
 def _without_fragment(href: str) -> str:

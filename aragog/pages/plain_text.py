@@ -13,7 +13,6 @@ _BLOCK_TAG = re.compile(
     r"[^<>]{0,2000}>",
     re.IGNORECASE,
 )
-_SPACES = re.compile(r"\s+")
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 """Hints for line breaks inside words, and the byte order mark: invisible to readers."""
 _ENCODED_TWICE = "\u00c2\u00a0"
@@ -37,7 +36,7 @@ def clean(text: str) -> str:
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
-    return _SPACES.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def lines(text: str) -> list[str]:
@@ -45,7 +44,7 @@ def lines(text: str) -> list[str]:
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_comments(text)))
-    result = (_SPACES.sub(" ", line).strip() for line in _LINE_END.split(text))
+    result = (" ".join(line.split()) for line in _LINE_END.split(text))
     return [line for line in result if line][:MAX_LINES]
 
 

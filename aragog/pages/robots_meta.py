@@ -49,17 +49,20 @@ class PageRobots:
     """The sources with directives: `meta`, `x-robots-tag` or both."""
 
 
+_NOTHING = PageRobots()
+
+
 def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     contents = [content for name, content in metas if name and name.strip().lower() in names]
-    return reduce(stricter, (_read(content, "meta") for content in contents), PageRobots())
+    return reduce(stricter, (_read(content, "meta") for content in contents), _NOTHING)
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse X-Robots-Tag headers: `noindex`, or `googlebot: noindex` for one agent."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
-    robots = PageRobots()
+    robots = _NOTHING
     for name, value in headers:
         if name.lower() == "x-robots-tag":
             for agent_name, directives in _by_agent(value):
@@ -70,6 +73,8 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
 
 def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
     """Combine both: a use that either forbids is forbidden, and the smaller limit applies."""
+    if first is _NOTHING or other is _NOTHING:
+        return other if first is _NOTHING else first
     return PageRobots(
         noindex=first.noindex or other.noindex,
         nofollow=first.nofollow or other.nofollow,

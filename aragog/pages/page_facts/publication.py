@@ -114,7 +114,7 @@ def _declared_authors(
     names: tuple[str, ...] = _AUTHOR_METAS
     if (sources.metas.first("twitter:label1") or "").strip().lower() in _LABELS:
         names = (*names, "twitter:data1")
-    for name in names:
+    for name in () if sources.metas.lack(names) else names:
         contents = [candidate.value for candidate in sources.meta(name)]
         if contents:
             yield next(sources.meta(name))._replace(value=contents)

@@ -57,8 +57,14 @@ def without_site(title: str, site_names: set[str]) -> str:
 
 def own_names(sources: Sources) -> tuple[str, ...]:
     """Return the two forms of the host that may name the site: `example`, `example.com`."""
+    return _own_names(sources.document.url)
+
+
+@lru_cache(4)
+def _own_names(url: str) -> tuple[str, ...]:
+    """Return the names in a URL; cached because a page asks for its own five times."""
     try:
-        domain = registered_domain(sources.document.url)
+        domain = registered_domain(url)
     except InvalidUrl:
         return ()
     return domain.partition(".")[0], domain

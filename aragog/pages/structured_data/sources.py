@@ -41,7 +41,7 @@ class Sources:
         if "typeof" in words:
             microdata_rdfa.read_rdfa(document.tree, graph)
         _name_recipes(graph)
-        self._fronts: list[str | None] = [None, None]
+        self._fronts: dict[str, str] = {}
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
@@ -111,16 +111,35 @@ class Sources:
         return text if host and host[0] not in "/?#" else None
 
     def _joined(self, text: str) -> str:
-        """Join a reference to the base; of plain paths, only one goes through `urljoin`."""
-        if not _PLAIN_PATH.fullmatch(text) or "/." in text or "//" in text:
-            return urljoin(self.document.base_url, text)
-        front = text[0] == "/"
-        if self._fronts[front] is None:
-            self._fronts[front] = urljoin(self.document.base_url, "/x" if front else "x")[:-1]
-        return f"{self._fronts[front]}{text.removeprefix('/')}"
+        """Join a reference to the base as `urljoin` does, which takes ten times as long."""
+        base = self.document.base_url
+        plain = _PLAIN_PATH.fullmatch(text)
+        if plain is None or _NOT_PLAIN.search(text, plain.start(2)):
+            return urljoin(base, text)
+        prefix, path = plain.groups()
+        front = self._fronts.get(prefix)
+        if front is None:
+            front = self._fronts[prefix] = _folder(base, prefix) or urljoin(base, f"{prefix}x")[:-1]
+        return front + path
 
 
-_PLAIN_PATH = re.compile(r"/?[A-Za-z0-9_-][A-Za-z0-9_./-]*+")
+_PLAIN_PATH = re.compile(r"((?:\.\./)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
+_NOT_PLAIN = re.compile(r"/[./]")
+_PLAIN_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
+
+
+def _folder(base: str, prefix: str) -> str | None:
+    """Return the folder that a prefix of `/` or `../` leads to, or None where that is in doubt."""
+    plain = _PLAIN_BASE.fullmatch(base)
+    if plain is None or plain[2][:1] in {"/", "."} or _NOT_PLAIN.search(plain[2]):
+        return None
+    if prefix == "/":
+        return plain[1]
+    folders = plain[2].split("/")[:-1]
+    up = len(prefix) // 3
+    if up > len(folders):
+        return None
+    return plain[1] + "".join(f"{name}/" for name in folders[: len(folders) - up])
 
 
 def _name_recipes(graph: Graph) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from urllib.parse import urljoin
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pages.document import parse
+from aragog.pages.structured_data.sources import Sources
 from tests.support.rich_pins import pin
 
 ITEM = '<script type="application/ld+json">{"@type":"Article","headline":"A",%s}</script>'
@@ -80,3 +86,23 @@ def test_a_sale_price_that_equals_the_price_is_no_reduction():
     rich_pin = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
     assert rich_pin.product is not None
     assert rich_pin.product.list_price is None
+
+
+segments = st.sampled_from(["a", "b.html", "c-d", "x_y", "..", ".", "", "~u", "g,h"])
+paths = st.lists(segments, max_size=4).map("/".join)
+
+
+@given(
+    st.sampled_from(["http://a.test/", "https://a.test:81/", "http://a.test"]),
+    paths,
+    st.sampled_from(["", "?q=/1", "#f", ";p"]),
+    st.sampled_from(["", "/", "../", "../../", "./"]),
+    paths,
+)
+def test_references_are_joined_as_the_standard_library_joins_them(
+    site, page, rest, prefix, reference
+):
+    base = site + page.lstrip("/") + rest if site.endswith("/") else site
+    joined = Sources(parse(b"", url=base)).absolute(prefix + reference)
+
+    assert joined == (urljoin(base, prefix + reference) if prefix + reference else None)
