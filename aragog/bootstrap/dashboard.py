@@ -13,9 +13,7 @@ from aragog.bootstrap.redis_services import (
     limiter,
     overrides_of,
     quick_client,
-    redis_nodes,
     robots_cache,
-    spool,
 )
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
@@ -23,12 +21,11 @@ from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, redis_urls
-from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream
-from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog
+from aragog.pipeline.shared_state import SharedState
 from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 
@@ -39,22 +36,22 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     """The parts that the dashboard and `explain` read; nothing is connected yet."""
     settings = settings.resolved()
     clock = clock or SystemClock()
-    nodes = redis_nodes(settings, quick_client)
-    client = nodes.first
+    shared = SharedState.of(settings, quick_client)
+    client = shared.client
     broker = settings.broker
     overrides = _once(lambda: overrides_of(settings))
     pinlater = kind_of(broker.url) == "pinlater"
     return Components(
         user_agent=settings.fetch.user_agent,
         clock=clock,
-        counters=Counters(client, prefix=settings.redis.prefix),
-        in_flight=InFlightSet(nodes, prefix=settings.redis.prefix),
+        counters=shared.counters,
+        in_flight=shared.in_flight,
         totals=MetricTotals(client, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
         crawl_log=None
         if settings.crawl_log.engine == "off"
         else CrawlLogStream(client, prefix=settings.redis.prefix),
-        spool=spool(settings, nodes),
+        spool=shared.spool,
         ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),

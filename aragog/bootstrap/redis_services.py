@@ -12,12 +12,11 @@ from aragog.pinlater import dead_letters
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pinlater.gates import Opening
-from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.routing import CelerySender
-from aragog.pipeline.spool import Spool
+from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import claim_limit
 from aragog.pipeline.takedown import Purge, Purged, SiteBlocks
@@ -29,7 +28,6 @@ from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
@@ -40,14 +38,6 @@ from aragog.urlstore.store import UrlStore
 def redis_client(settings: Settings) -> redis.Redis:
     """The shared Redis client; it connects on first use and reconnects after a failure."""
     return connect(settings.resolved().redis.url)
-
-
-def redis_nodes(
-    settings: Settings, open_client: Callable[[str], redis.Redis] = connect
-) -> RedisNodes:
-    """The servers that share the spool and the in-flight set; connected on first use."""
-    shared = settings.resolved().redis
-    return RedisNodes.connect([reveal(url) for url in (shared.url, *shared.nodes)], open_client)
 
 
 def quick_client(url: str) -> redis.Redis:
@@ -91,7 +81,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 def lines_of(settings: Settings) -> Lines:
     """The lines in which URLs wait for slots; connected on first use."""
-    return Lines(redis_nodes(settings), prefix=settings.redis.prefix)
+    return Lines(SharedState.of(settings).nodes, prefix=settings.redis.prefix)
 
 
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
@@ -104,12 +94,6 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
         clock=clock,
         agent=settings.fetch.user_agent,
     )
-
-
-def spool(settings: Settings, nodes: RedisNodes) -> Spool:
-    """The spool on the servers that share it."""
-    max_bytes = settings.pipeline.spool_max_bytes
-    return Spool(nodes, prefix=settings.redis.prefix, max_bytes=max_bytes)
 
 
 def waiting_jobs(settings: Settings) -> WaitingJobs | None:
@@ -125,14 +109,13 @@ def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
-    nodes = redis_nodes(settings, quick_client)
-    servers = {f"redis {n}": client for n, client in enumerate(nodes.clients)}
-    return claim_limit(spool(settings, nodes), Admission(servers))
+    shared = SharedState.of(settings, quick_client)
+    return claim_limit(shared.spool, Admission(shared.servers()))
 
 
 def fetches_open(settings: Settings) -> Callable[[], bool]:
     """Whether URLs may leave their lines now: not while the spool is closed."""
-    gate = fetch_gate(settings) or claim_limit(spool(settings, redis_nodes(settings, quick_client)))
+    gate = fetch_gate(settings) or claim_limit(SharedState.of(settings, quick_client).spool)
     return lambda: gate().lowest > URGENT
 
 
@@ -151,15 +134,15 @@ def outage_board(settings: Settings) -> OutageBoard:
 def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
     """What removes taken-down URLs from Redis and the broker."""
     settings = settings.resolved()
-    broker, nodes = settings.broker, redis_nodes(settings)
+    broker, shared = settings.broker, SharedState.of(settings)
     app = Celery("aragog-takedown", set_as_current=False)
     app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
     pinlater = kind_of(broker.url) == "pinlater"
     return Purge(
         store.takedowns.refused,
         robots_cache(settings),
-        spool(settings, nodes),
-        InFlightSet(nodes, prefix=settings.redis.prefix),
+        shared.spool,
+        shared.in_flight,
         Admin.connect(broker.url, broker.shards) if pinlater else None,
         CelerySender(app),
         lambda drop: 0 if pinlater else dead_letters.drop(app, drop),

@@ -13,10 +13,8 @@ from aragog.bootstrap.redis_services import (
     limiter,
     lines_of,
     overrides_of,
-    redis_nodes,
     robots_cache,
     server_ms,
-    spool,
     waiting_jobs,
 )
 from aragog.bootstrap.rendering import RendererOnDemand, for_resources
@@ -35,6 +33,7 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.routing import OwnTask, Sender
+from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import SpoolRoom
@@ -113,31 +112,24 @@ class _StageParts:
 
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
-    nodes, prefix = redis_nodes(settings), settings.redis.prefix
-    client, clock = nodes.first, given or GreenClock()
+    shared, prefix = SharedState.of(settings), settings.redis.prefix
+    client, clock = shared.client, given or GreenClock()
     # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
     store = url_store(settings, given or ServerTime(clock, partial(server_ms, client)))
-    in_flight, counters = InFlightSet(nodes, prefix=prefix), Counters(client, prefix=prefix)
-    waiting, blocks = waiting_jobs(settings), SiteBlocks(client, prefix=prefix)
+    waiting, counters = waiting_jobs(settings), shared.counters
     return _StageParts(
         settings=settings,
         clock=clock,
         client=client,
         sender=sender,
         store=store,
-        in_flight=in_flight,
-        spool=spool(settings, nodes),
+        in_flight=shared.in_flight,
+        spool=shared.spool,
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
-        blocks=blocks,
-        enqueuer=Enqueuer(
-            in_flight=in_flight,
-            sender=sender,
-            counts=counters,
-            batch_size=settings.pipeline.batch_size,
-            qps=settings.politeness.qps,
-            blocks=blocks,
-            followed=FollowedUrls(client, prefix=prefix),
+        blocks=shared.blocks,
+        enqueuer=Enqueuer.of(
+            settings, shared, sender, followed=FollowedUrls(client, prefix=prefix)
         ),
         waiting=waiting,
         rescheduling=Rescheduling(

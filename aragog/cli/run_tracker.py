@@ -15,11 +15,10 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
-from aragog.bootstrap.redis_services import redis_nodes
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.followed_urls import FollowedUrls
-from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.shared_state import SharedState
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -64,8 +63,8 @@ class RunTracker:
 
     def __init__(self, settings: Settings, store: UrlStore) -> None:
         settings = settings.resolved()
-        self._nodes = redis_nodes(settings)
-        self._in_flight = InFlightSet(self._nodes, prefix=settings.redis.prefix)
+        shared = SharedState.of(settings)
+        self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
         self._store = store
         self._began_ms = int(time.time() * 1000)

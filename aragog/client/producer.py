@@ -24,15 +24,11 @@ from aragog.clock import SystemClock
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
 from aragog.pinlater.brokers import celery_settings, kind_of, redis_urls
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
-from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer, EnqueueResult
@@ -80,31 +76,19 @@ class Aragog:
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = (settings or process_settings()).resolved()
         take_up_site_rules(self._settings)
-        broker, shared = self._settings.broker, self._settings.redis
-        nodes = RedisNodes.connect((shared.url, *shared.nodes), connect)
-        self._redis = nodes.first
+        broker = self._settings.broker
+        self._shared = shared = SharedState.of(self._settings)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(broker.url, broker.shards, broker.claim_timeout_s, publishes_only=True),
             task_ignore_result=True,
             broker_connection_timeout=5,
         )
-        others = {f"redis.nodes {n}": client for n, client in enumerate(nodes.clients[1:])}
-        self._shared, self._shards = {"redis.url": self._redis} | others, _shards(broker)
-        self._admission = Admission(self._shared, self._shards)
-        self._in_flight = InFlightSet(nodes, prefix=shared.prefix)
-        self._counters = Counters(self._redis, prefix=shared.prefix)
-        max_bytes = self._settings.pipeline.spool_max_bytes
-        self._spool = Spool(nodes, prefix=shared.prefix, max_bytes=max_bytes)
+        self._shards = _shards(broker)
+        self._admission = Admission(shared.servers(), self._shards)
         self._sender = CelerySender(self._app)
-        self._enqueuer = Enqueuer(
-            self._in_flight,
-            self._sender,
-            self._counters,
-            batch_size=self._settings.pipeline.batch_size,
-            blocks=SiteBlocks(self._redis, prefix=shared.prefix),
-            qps=self._settings.politeness.qps,
-            admission=self._admission,
+        self._enqueuer = Enqueuer.of(
+            self._settings, shared, self._sender, admission=self._admission
         )
 
     @takes(EnqueueArguments)
@@ -168,7 +152,7 @@ class Aragog:
 
     def in_flight(self) -> int:
         """The number of URLs that were accepted and are neither stored nor given up yet."""
-        return self._in_flight.count()
+        return self._shared.in_flight.count()
 
     def backlog(self) -> Backlog:
         """
@@ -177,17 +161,17 @@ class Aragog:
         Raises:
             TransientError: Redis does not respond.
         """
-        state = self._spool.state()
+        state = self._shared.spool.state()
         return Backlog(self.in_flight(), self._admission.usage().share, state.closed)
 
     def counters(self) -> dict[str, int]:
         """Event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
-        return self._counters.read()
+        return self._shared.counters.read()
 
     def close(self) -> None:
         """Close the connections."""
         self._app.close()
-        for server in (*self._shared.values(), *self._shards.values()):
+        for server in (*self._shared.nodes.clients, *self._shards.values()):
             server.close()
 
     def __enter__(self) -> Self:

@@ -31,9 +31,10 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.takedown import SiteBlocks
-from aragog.settings import PolitenessSettings
+from aragog.settings import PolitenessSettings, Settings
 from aragog.stages.lanes import Behind, Lanes, behind
 from aragog.urls import normalize
 from aragog.urls.domain import host
@@ -219,6 +220,28 @@ class Enqueuer:
     followed: FollowedUrls | None = None
     """Lists the URLs of runs, where the caller is a worker."""
     _lanes: Lanes = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        shared: SharedState,
+        sender: Sender,
+        *,
+        admission: Admission | None = None,
+        followed: FollowedUrls | None = None,
+    ) -> Enqueuer:
+        """The one that the settings describe; `followed` is for workers."""
+        return cls(
+            shared.in_flight,
+            sender,
+            shared.counters,
+            batch_size=settings.pipeline.batch_size,
+            qps=settings.politeness.qps,
+            admission=admission,
+            blocks=shared.blocks,
+            followed=followed,
+        )
 
     def __post_init__(self) -> None:
         self._lanes = Lanes(self.qps)

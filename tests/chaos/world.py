@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aragog.bootstrap.redis_services import redis_client, spool
+from aragog.bootstrap.redis_services import redis_client
 from aragog.client import Aragog
 from aragog.errors import AragogError, SlowDown
 from aragog.pipeline.spool import Spool
@@ -267,7 +267,9 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
         stack.callback(producer.stop)
         del urls[::KEPT_BACK]
         a_world = World(
-            plan, origin, data_dir, system, client, spool(resolved, server_client), shards, limiters,
+            plan, origin, data_dir, system, client, Spool(
+                server_client, prefix=resolved.redis.prefix, max_bytes=resolved.pipeline.spool_max_bytes
+            ), shards, limiters,
             random.Random(seed), urls, settings_file, producer, broker, disk, cluster, cable,
         )  # fmt: skip
         stack.callback(_end, a_world.others)
