@@ -266,34 +266,41 @@ class GreenPool:
 
     Args:
         size: further calls wait, the first of them first.
+        for_urgent: so many urgent calls more may run.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, for_urgent: int = 0) -> None:
         self._free = size
+        self._for_urgent = for_urgent
         self._lock = threading.Lock()
         self._waiters: deque[GreenEvent] = deque()
+        self._urgent_waiters: deque[GreenEvent] = deque()
 
     def batch(self) -> GreenBatch:
         """A batch of calls; use it in a `with` statement, whose end waits for all of them."""
         return GreenBatch(self)
 
-    def acquire(self) -> None:
+    def acquire(self, *, urgent: bool = False) -> None:
         """Take a place, or wait for one."""
         with self._lock:
-            if self._free:
+            if self._free > (-self._for_urgent if urgent else 0):
                 self._free -= 1
                 return
             turn = GreenEvent()
-            self._waiters.append(turn)
+            (self._urgent_waiters if urgent else self._waiters).append(turn)
         turn.wait()
 
     def release(self) -> None:
-        """Give the place to the first who waits."""
+        """Give the place to the first who waits, urgent ones first."""
         with self._lock:
-            if not self._waiters:
-                self._free += 1
+            self._free += 1
+            if self._urgent_waiters:
+                turn = self._urgent_waiters.popleft()
+            elif self._waiters and self._free > 0:
+                turn = self._waiters.popleft()
+            else:
                 return
-            turn = self._waiters.popleft()
+            self._free -= 1
         turn.set()
 
 
@@ -306,16 +313,25 @@ class GreenBatch:
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> GreenCall[T]:
         """Begin a call as soon as this thread waits; see `GreenCall.result`."""
+        return self._begin(lambda: function(*args, **kwargs), urgent=False)
+
+    def submit_urgent(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> GreenCall[T]:
+        """Begin an urgent call, which waits for no other."""
+        return self._begin(lambda: function(*args, **kwargs), urgent=True)
+
+    def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:
         hub: _Hub | None = getattr(_this_thread, "hub", None)
         if hub is None or hub.dead:
             hub = _this_thread.hub = _Hub()
-        call = GreenCall(lambda: function(*args, **kwargs))
+        call = GreenCall(function)
         self._calls.append(call)
-        hub.start(partial(self._run, call))
+        hub.start(partial(self._run, call, urgent=urgent))
         return call
 
-    def _run(self, call: GreenCall[Any]) -> None:
-        self._pool.acquire()
+    def _run(self, call: GreenCall[Any], *, urgent: bool) -> None:
+        self._pool.acquire(urgent=urgent)
         try:
             call.run()
         finally:

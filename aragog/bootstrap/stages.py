@@ -191,7 +191,7 @@ def _fetchers(parts: _StageParts) -> _Fetchers:
     pages = open_fetcher(fetch)
     # A host gets one connection for its pages, its sitemaps and its robots.txt.
     return _Fetchers(
-        pool=GreenPool(fetch.concurrency),
+        pool=GreenPool(fetch.concurrency, for_urgent=fetch.concurrency // 8),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
         robots=open_fetcher(for_robots(fetch), sharing=pages),

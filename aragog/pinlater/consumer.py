@@ -96,6 +96,8 @@ class JobConsumer:
         self._openings = gates.Openings()
         self._turn: deque[tuple[BlockingPoller, str]] = deque()
         self._look_s: dict[tuple[str, str], float] = {}
+        self._nearly_full: set[tuple[str, str]] = set()
+        """Where the last look was for urgent jobs only: the room that is left is kept for them."""
 
     def consume(self, queues: Sequence[str]) -> None:
         """Consume these queues from now on."""
@@ -107,6 +109,7 @@ class JobConsumer:
         self._turn = deque((poller, queue) for poller in self.pollers for queue in queues)
         self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
         previous, self._look_s = self._look_s, {}
+        self._nearly_full.clear()
         for poller, queue in self._turn:
             place = poller.shard.name, queue
             self._look_s[place] = previous.get(place, 0.0)
@@ -131,16 +134,25 @@ class JobConsumer:
             if taken >= room:
                 break
             (poller, queue), now_s = turn, self._clock.monotonic_s()
-            if self._look_s[poller.shard.name, queue] > now_s:
+            place, kept = (poller.shard.name, queue), gates.kept_room(queue)
+            spare = room - taken - kept.jobs
+            if spare > 0 and place in self._nearly_full:
+                self._nearly_full.remove(place)
+                self._look_s[place] = now_s
+            if self._look_s[place] > now_s:
                 continue
             opening, read_at_s = self._openings.left(queue, now_s)
             if opening.jobs == 0:
                 # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
-                self._look_s[poller.shard.name, queue] = read_at_s
+                self._look_s[place] = read_at_s
                 continue
+            if spare <= 0:
+                self._nearly_full.add(place)
+                opening = opening._replace(lowest=min(opening.lowest, kept.lowest))
             self._turn.remove(turn)
             self._turn.append(turn)
-            taken += self._claim(poller.shard, queue, min(room - taken, MAX_BATCH), opening)
+            most = spare if spare > 0 else room - taken
+            taken += self._claim(poller.shard, queue, min(most, MAX_BATCH), opening)
         return taken
 
     def _claim(self, shard: RedisShard, queue: str, limit: int, opening: gates.Opening) -> int:
@@ -148,7 +160,7 @@ class JobConsumer:
         place = shard.name, queue
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        self._look_s[place] = now_s + (LOOK_EVERY_S if opening.is_wide else gates.ASK_EVERY_S)
+        self._look_s[place] = now_s + self._pause_s(place, opening)
         if opening.lowest == gates.NOTHING:
             return 0
         if opening.jobs is not None:
@@ -182,9 +194,20 @@ class JobConsumer:
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(claimed.claims)
 
+    def _pause_s(self, place: tuple[str, str], opening: gates.Opening) -> float:
+        """How long after a look the next one is at the latest."""
+        if place in self._nearly_full:
+            return gates.ASK_NEARLY_FULL_S
+        return LOOK_EVERY_S if opening.is_wide else gates.ASK_EVERY_S
+
     def wait(self) -> None:
-        """Ensure that a blocking pop is in progress on each reachable shard."""
-        if not self.queues:
+        """
+        Ensure that a blocking pop is in progress on each reachable shard.
+
+        A worker that claims urgent jobs only looks for them instead: it would take the wake tokens
+        of other jobs away from workers with room.
+        """
+        if not self.queues or self._nearly_full:
             return
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
@@ -208,7 +231,7 @@ class JobConsumer:
         for queue in self.queues:
             if key == poller.shard.wake_key(queue):
                 self._look_s[poller.shard.name, queue] = 0.0
-                if room <= 0:
+                if room <= gates.kept_room(queue).jobs:
                     self._pass_on(poller.shard, queue)
 
     def _pass_on(self, shard: RedisShard, queue: str) -> None:

@@ -3,6 +3,10 @@ Gates: an application's control over which jobs its process claims from a queue.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
+A worker can also keep room for urgent jobs, so that they never wait until one of its jobs ends:
+
+    gates.keep_room("fetch", gates.KeptRoom(jobs=2, lowest=2))
+
 A process always claims from a queue without a gate. It calls a gate that is not wide open four
 times a second, and the jobs meanwhile wait on the server, where other processes may claim them. The
 jobs that an `Opening` allows are for all shards together, and until the gate is called again. A
@@ -20,6 +24,8 @@ EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
 ASK_EVERY_S = 0.25
 """Interval between two calls of a gate that is not wide open; no event reports that it opened."""
+ASK_NEARLY_FULL_S = 0.03
+"""Interval between two looks of a worker whose room is kept for urgent jobs."""
 
 
 class Opening(NamedTuple):
@@ -36,9 +42,19 @@ class Opening(NamedTuple):
         return self.lowest >= EVERYTHING and self.jobs is None
 
 
+class KeptRoom(NamedTuple):
+    """The room of a worker that only urgent jobs of a queue use."""
+
+    jobs: int
+    lowest: int = NOTHING
+    """The least urgent priority that uses it."""
+
+
 Gate = Callable[[], "Opening | int"]
+NO_ROOM = KeptRoom(0)
 
 _gates: dict[str, Gate] = {}
+_kept: dict[str, KeptRoom] = {}
 
 
 def put(queue: str, gate: Gate | None) -> None:
@@ -52,6 +68,24 @@ def put(queue: str, gate: Gate | None) -> None:
         _gates.pop(queue, None)
     else:
         _gates[queue] = gate
+
+
+def keep_room(queue: str, kept: KeptRoom | None) -> None:
+    """
+    Leave room for so many urgent jobs of the queue; None: for none.
+
+    A worker with no more room than that left claims only jobs of these priorities, and looks for
+    them every `ASK_NEARLY_FULL_S`.
+    """
+    if kept is None:
+        _kept.pop(queue, None)
+    else:
+        _kept[queue] = kept
+
+
+def kept_room(queue: str) -> KeptRoom:
+    """Return the room that is kept for urgent jobs of the queue."""
+    return _kept.get(queue, NO_ROOM)
 
 
 def opening(queue: str) -> Opening:

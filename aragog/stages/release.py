@@ -38,14 +38,14 @@ TRY_AGAIN_S = 1.0
 # One look at a server claims up to this many lines.
 MOST_LINES = 200
 # A line is looked at again after this at the earliest; the slots of this time are given together.
-LOOK_AGAIN_MS = 250
+LOOK_AGAIN_MS = 500
 # The line of a stopped domain. A change of the overrides makes it looked at; this is for a change
 # that no process has seen.
 STOPPED_LOOK_MS = 60_000
 # A message with URLs arrives this long before the slot of its first one.
 ARRIVES_AHEAD_MS = 500
 # URLs whose slots are this close share a message.
-SPAN_MS = 250
+SPAN_MS = 500
 
 
 @dataclass(slots=True)

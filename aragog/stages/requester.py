@@ -125,7 +125,8 @@ class Requester:
                 wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
                 self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
                 stored = validators.get(job.url, _NO_COPY)
-                under_way.append((job, batch.submit(self._fetch_one, job, slot, stored)))
+                submit = batch.submit_urgent if slot.urgent else batch.submit
+                under_way.append((job, submit(self._fetch_one, job, slot, stored)))
             for job, call in under_way:
                 yield Fetch(job, *call.result())
 

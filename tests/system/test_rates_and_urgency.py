@@ -1,5 +1,6 @@
 """A changed rate and an urgent URL reach the origin at once, whatever waits for its domain."""
 
+import threading
 from itertools import pairwise
 from statistics import median
 
@@ -7,6 +8,8 @@ import pytest
 
 from aragog.bootstrap.redis_services import overrides_of
 from aragog.client import Aragog
+from aragog.pinlater.admin import Admin
+from tests.support.origin import Origin, page
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
@@ -55,3 +58,39 @@ def test_an_urgent_url_passes_the_backlog_of_its_domain(system, punctual_origin)
 
     # One request may be under way, and one may have its permit.
     assert paths(punctual_origin).index("/urgent") <= before + 3
+
+
+def is_occupied(sizes):
+    """No thread of the worker is free for ordinary fetches; some are kept for urgent ones."""
+    return sizes.running >= 14 and sizes.due >= 2
+
+
+def test_an_urgent_url_is_requested_while_its_site_answers_to_no_other():
+    answers = threading.Event()
+
+    def silent(_request, _wire):
+        answers.wait()
+        return page(b"<title>late</title>")
+
+    with Origin({"/slow/*": silent, "/urgent": page(b"<title>urgent</title>")}) as origin:
+        environ = {
+            "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+            "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+            "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+            "ARAGOG_FETCH__DEADLINE_S": "600",
+            "ARAGOG_FETCH__READ_TIMEOUT_S": "600",
+            "ARAGOG_POLITENESS__QPS": "4",
+        }
+        with standalone(environ, front=()) as system, Aragog(system.settings) as client:
+            broker = system.settings.resolved().broker
+            admin = Admin.connect(broker.url, broker.shards)
+            client.enqueue([f"http://www.busy.test/slow/{n}" for n in range(80)])
+            wait_until(lambda: is_occupied(admin.status("fetch").sizes))
+            client.enqueue(["http://www.busy.test/urgent"], priority=2)
+            wait_until(lambda: any(request.path == "/urgent" for request in origin.seen))
+            unanswered = len(origin.seen)
+            answers.set()
+            overrides_of(system.settings).live.set_qps("busy.test", 100.0, who="test")
+            system.finish(client)
+
+    assert unanswered < len(origin.seen)

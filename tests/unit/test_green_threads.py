@@ -139,3 +139,22 @@ def exchange():
 def test_sockets_are_waited_for_in_batches_and_outside():
     assert exchange() == "done"
     assert in_batch(exchange, exchange) == ["done", "done"]
+
+
+def test_an_urgent_call_runs_while_the_others_use_the_whole_pool():
+    pool, order = GreenPool(1, for_urgent=1), []
+    ends = GreenEvent()
+
+    def first() -> None:
+        order.append("first")
+        ends.wait()
+
+    with pool.batch() as batch:
+        batch.submit(first)
+        batch.submit(order.append, "second")
+        call = batch.submit_urgent(order.append, "urgent")
+        call.finish()
+        assert order == ["first", "urgent"]
+        ends.set()
+
+    assert order == ["first", "urgent", "second"]

@@ -36,6 +36,7 @@ def consuming(redis_client, clock):
 
     yield make
     gates.put("q", None)
+    gates.keep_room("q", None)
     for consumer in consumers:
         consumer.close()
         consumer.claims.stop()
@@ -136,6 +137,42 @@ def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consu
     for _ in range(4):
         assert consumer.take(100) == 1
         clock.advance_ms(300)
+
+
+def test_room_that_is_kept_for_urgent_jobs_takes_no_others(consumer, clock):
+    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    put(consumer, 5, 5, 5, 5)
+
+    assert [consumer.take(4), consumer.take(2)] == [2, 0]
+
+    put(consumer, 2, 9)
+    clock.advance_ms(1000 * gates.ASK_NEARLY_FULL_S)
+    assert consumer.take(2) == 1
+    assert delivered(consumer) == [b"5", b"5", b"2"]
+
+
+def test_a_worker_with_room_again_takes_what_it_left_at_once(consumer):
+    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    put(consumer, 5, 5, 5)
+
+    assert [consumer.take(4), consumer.take(2), consumer.take(3)] == [2, 0, 1]
+
+
+def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
+    consumer, redis_client
+):
+    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    [poller] = consumer.pollers
+    consumer.take(3)
+    consumer.wait()
+    put(consumer, 5)
+
+    consumer.woken(poller, room=2)
+    assert consumer.take(2) == 0
+    consumer.wait()
+
+    assert redis_client.llen(poller.shard.wake_key("q")) == 1
+    assert poller.sent_s is None
 
 
 def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock):
