@@ -123,7 +123,7 @@ class Sources:
         return front + path
 
 
-_PLAIN_PATH = re.compile(r"((?:\.\./)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
+_PLAIN_PATH = re.compile(r"((?:\.\./|)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
 _NOT_PLAIN = re.compile(r"/[./]")
 _PLAIN_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
 
