@@ -77,6 +77,17 @@ def test_formatting_that_stays_open_is_left_out_and_what_closes_at_once_is_kept(
     assert problems == ["formatting tags left out: too many stay open"]
 
 
+@pytest.mark.parametrize(
+    "tag", [b"<b x%d>", b"<B x%d>", b"<sTrong\tx%d>", b"<TT/x%d>", b"<biG\nx%d>", b"<i x='%d>'>"]
+)
+def test_formatting_that_stays_open_is_found_however_it_is_spelled(tag):
+    problems: list[str] = []
+    body = b"".join(tag % n + b"<object></object><p>x" for n in range(2_000))
+
+    assert tag[:3] not in limit_markup(body, problems)
+    assert problems == ["formatting tags left out: too many stay open"]
+
+
 def test_documentation_full_of_formatting_passes_untouched():
     problems: list[str] = []
     body = b'<p>See <code class="x"><span class="pre">f(x)</span></code>, <em>always</em>.' * 3_000
