@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
-from aragog.api.http import compression, server
-from aragog.api.http.records import batch_get
+from aragog.api.http import batch_get, compression, server
 from aragog.api.listener import QUIET_S
 from aragog.api.reading import LONGEST_FEED_WAIT_MS
 from aragog.api.thrift import server as thrift_server
@@ -125,7 +124,6 @@ FIGURES = {
         f"A garbage collection every {preload.YOUNG_OBJECTS:,} objects",
         f"after {1000 * preload.SWITCH_AFTER_S:g} ms instead of 5",
         f"Connections kept to {pool.MAX_IDLE} hosts",
-        f"switching between {DEFAULTS.workers.fetch + DEFAULTS.fetch.concurrency} threads",
         f"which makes a spool of {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
         f"a tag of more than {markup_limits.MAX_TAG_BYTES // KIB} KiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",

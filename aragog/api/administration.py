@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from aragog.api.auth.tokens import ADMIN, ANY, SCOPES, Token
 from aragog.api.operation import Caller, HttpRoute, Pool, operation
+from aragog.api.tokens import ADMIN, ANY, SCOPES, Token
 from aragog.api.values import Cursor, Limit
 from aragog.errors import BadInput
 from aragog.options import Option

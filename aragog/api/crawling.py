@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated
 
-from aragog.api.auth.tokens import WRITE
+from aragog.api.batch_progress import BatchProgress
 from aragog.api.batch_urls import present
-from aragog.api.batches import BatchProgress
 from aragog.api.fetching import LONGEST_WAIT_MS, FetchRequest
 from aragog.api.operation import Caller, HttpRoute, Pool, need, operation
 from aragog.api.reading import MOST_CONTENT_BYTES
 from aragog.api.steps import Steps
+from aragog.api.tokens import WRITE
 from aragog.api.values import (
     MOST_ITEMS,
     ContentPart,

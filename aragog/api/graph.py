@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.auth.tokens import WRITE
 from aragog.api.batch_urls import present
 from aragog.api.operation import Caller, HttpRoute, operation
+from aragog.api.tokens import WRITE
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Fields, Limit
 from aragog.errors import BadInput, TakenDown
 from aragog.options import Option

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.auth.tokens import WRITE
 from aragog.api.fetching import LONGEST_WAIT_MS
 from aragog.api.jobs import (
     LEAST_CLAIM_MS,
@@ -22,6 +21,7 @@ from aragog.api.jobs import (
 )
 from aragog.api.operation import Caller, HttpRoute, Pool, need, operation
 from aragog.api.steps import Steps
+from aragog.api.tokens import WRITE
 from aragog.api.values import MOST_ITEMS
 from aragog.options import Option
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from aragog.api.auth.field_writers import FieldWriters
-from aragog.api.auth.tokens import READ
-from aragog.api.batches import Batches
+from aragog.api.batch_progress import Batches
 from aragog.api.fetching import Fetching
+from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import ReadStore, unhedged
 from aragog.api.jobs import Jobs
 from aragog.api.steps import Steps
+from aragog.api.tokens import READ
 from aragog.errors import Unsupported
 from aragog.options import OptionField, option_fields
 from aragog.stages.enqueue import EnqueueResult

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.auth.tokens import WRITE
 from aragog.api.operation import Caller, HttpRoute, Pool, operation
+from aragog.api.tokens import WRITE
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES, PageLink, Url
 from aragog.errors import VersionConflict
 from aragog.options import Option

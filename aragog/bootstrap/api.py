@@ -15,13 +15,13 @@ from functools import cache
 
 from prometheus_client.registry import Collector
 
-from aragog.api.auth.field_writers import FieldWriters
-from aragog.api.auth.tokens import Tokens
-from aragog.api.batches import Batches
+from aragog.api.batch_progress import Batches
 from aragog.api.fetching import Enqueue, Fetching
+from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import HedgedReads
 from aragog.api.jobs import Jobs
 from aragog.api.operation import Parts
+from aragog.api.tokens import Tokens
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog, Client
@@ -97,9 +97,9 @@ class ThriftServices:
         self, settings: Settings, parts: Parts, sock: socket.socket, tokens: Tokens
     ) -> None:
         from aragog.api.listener import tls_context  # noqa: PLC0415 - asyncio
+        from aragog.api.thrift.handlers import services  # noqa: PLC0415 - an extra
         from aragog.api.thrift.metrics import ThriftMetrics  # noqa: PLC0415
         from aragog.api.thrift.server import ThriftServer  # noqa: PLC0415
-        from aragog.api.thrift.services.operations import services  # noqa: PLC0415 - an extra
 
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)

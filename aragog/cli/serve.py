@@ -16,13 +16,13 @@ import click
 import prometheus_client
 
 from aragog.api.access_log import access_log
-from aragog.api.auth.tokens import READ, SCOPES, Tokens, make
 from aragog.api.hedging import HedgedReads
 from aragog.api.hedging_metrics import HedgingMetrics
 from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
 from aragog.api.memory import return_large_blocks
+from aragog.api.tokens import READ, SCOPES, Tokens, make
 from aragog.bootstrap.api import ThriftServices, batches, fetching, hedged_reads, job_queues
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from aragog.api.auth.tokens import check_exposure
+from aragog.api.tokens import check_exposure
 from aragog.bootstrap.rendering import check_rendering
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError

@@ -28,8 +28,8 @@ from aragog.api.http.app import Api
 from aragog.api.http.server import run
 from aragog.api.operation import Parts
 from aragog.api.thrift.contract import idl
+from aragog.api.thrift.handlers import services
 from aragog.api.thrift.server import ThriftServer
-from aragog.api.thrift.services.operations import services
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

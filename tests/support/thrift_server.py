@@ -22,14 +22,14 @@ from thriftpy2.protocol import TBinaryProtocol, TMultiplexedProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TFramedTransport, TSocket
 
-from aragog.api.auth.field_writers import FieldWriters
+from aragog.api.field_writers import FieldWriters
 from aragog.api.jobs import Jobs
 from aragog.api.listener import tls_context
 from aragog.api.operation import Parts, unshared
 from aragog.api.thrift.contract import FILE
+from aragog.api.thrift.handlers import services
 from aragog.api.thrift.listening import listen
 from aragog.api.thrift.server import ThriftServer
-from aragog.api.thrift.services.operations import services
 from aragog.settings import ServingSettings
 from tests.support.missing_parts import THRIFT, skip_without
 

@@ -11,15 +11,14 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from aragog.api.auth.field_writers import FieldWriters
-from aragog.api.auth.tokens import READ, WRITE, Tokens
+from aragog.api.field_writers import FieldWriters
 from aragog.api.http.calls import StoreCalls
 from aragog.api.http.compression import Compressed
 from aragog.api.http.fast_reads import FastReads
 from aragog.api.http.middleware import Guarded
 from aragog.api.http.observed import Observer
 from aragog.api.http.parameters import Query
-from aragog.api.http.records.read_batches import ReadBatches
+from aragog.api.http.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
 from aragog.api.http.routes.fetches import PARAMETERS, FetchingReads
 from aragog.api.http.routes.lookup import Lookup
@@ -30,6 +29,7 @@ from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.operation import Parts, unshared
 from aragog.api.operations import choices
 from aragog.api.problems import Problem
+from aragog.api.tokens import READ, WRITE, Tokens
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 

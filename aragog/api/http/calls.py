@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from aragog.api.hedging import HedgedResult, ReadStore, unhedged
 from aragog.api.http.compression import plain_tag
-from aragog.api.http.records.read_batches import body_tag
+from aragog.api.http.read_batches import body_tag
 from aragog.api.operation import Pool
 from aragog.api.steps import Run
 from aragog.api.threads import CallThreads

@@ -17,11 +17,11 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
-from aragog.api.auth.tokens import READ, Tokens
 from aragog.api.http.compression import coding_for
 from aragog.api.http.observed import Observer
-from aragog.api.http.records.read_batches import Body, Done, ReadBatches, Result
+from aragog.api.http.read_batches import Body, Done, ReadBatches, Result
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
+from aragog.api.tokens import READ, Tokens
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.hosts import is_allowed_host
 

@@ -18,11 +18,11 @@ from typing import Protocol
 
 import uvicorn
 
-from aragog.api.auth.tokens import check_exposure
 from aragog.api.clients import Clients
 from aragog.api.http.app import Api
 from aragog.api.http.connection import ApiConnection, HttpService
 from aragog.api.listener import BACKLOG, Listener, tls_context
+from aragog.api.tokens import check_exposure
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aragog.api.batches import Batches
+from aragog.api.batch_progress import Batches
 from aragog.api.fetching import Fetching
 from aragog.api.hedging import ReadStore
 from aragog.api.jobs import Jobs

@@ -6,9 +6,9 @@ import logging
 import math
 from typing import Any, NamedTuple
 
-from aragog.api.auth.tokens import TokenRateExceeded
 from aragog.api.problems import Problem
 from aragog.api.thrift.contract import idl
+from aragog.api.tokens import TokenRateExceeded
 from aragog.errors import (
     AragogError,
     BadInput,

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from aragog.api.auth.tokens import check_exposure as check_api_exposure
+from aragog.api.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding

@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.auth.tokens import make
-from aragog.api.batches import Batches
+from aragog.api.batch_progress import Batches
 from aragog.api.fetching import Fetching
 from aragog.api.http.services import Services
+from aragog.api.tokens import make
 from aragog.clock import SystemClock
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.url_batches import UrlBatches

@@ -5,8 +5,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from aragog.api.auth.tokens import make
 from aragog.api.http.services import Services
+from aragog.api.tokens import make
 from aragog.urlstore.records import OutLink
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running

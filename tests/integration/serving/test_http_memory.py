@@ -6,7 +6,7 @@ import socket
 import orjson
 import pytest
 
-from aragog.api.auth.tokens import READ, make
+from aragog.api.tokens import READ, make
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand

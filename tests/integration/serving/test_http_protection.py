@@ -5,10 +5,9 @@ import logging
 import orjson
 import pytest
 
-from aragog.api.auth.rates import Bucket
-from aragog.api.auth.tokens import READ, Tokens, make
 from aragog.api.http.server import listen
 from aragog.api.problems import Problem
+from aragog.api.tokens import READ, Bucket, Tokens, make
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables

@@ -7,9 +7,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from aragog.api.http.batch_get import MOST_BYTES
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.openapi.schemas import SCHEMAS
-from aragog.api.http.records.batch_get import MOST_BYTES
 from aragog.api.http.services import Services
 from aragog.clock import ManualClock
 from aragog.fetcher.outcome import FetchRecord, Hop

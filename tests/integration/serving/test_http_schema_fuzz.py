@@ -5,7 +5,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import positive_data_acceptance
 
-from aragog.api.batches import Batches
+from aragog.api.batch_progress import Batches
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs

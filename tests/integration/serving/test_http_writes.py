@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from aragog.api.auth.tokens import make
 from aragog.api.http.server import listen
 from aragog.api.http.services import Services
+from aragog.api.tokens import make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings, StoreSettings

@@ -6,7 +6,7 @@ from dataclasses import asdict, is_dataclass
 
 import pytest
 
-from aragog.api.batches import BatchProgress, DomainProgress
+from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.http.services import Services
 from aragog.api.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operation import Parts

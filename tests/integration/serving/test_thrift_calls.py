@@ -10,8 +10,8 @@ from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.operation import Parts
 from aragog.api.steps import Wait
 from aragog.api.thrift.contract import idl
-from aragog.api.thrift.services.operations import services
-from aragog.api.thrift.services.urlstore import EncodedReads
+from aragog.api.thrift.encoded_reads import EncodedReads
+from aragog.api.thrift.handlers import services
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pinlater.cluster import Cluster, connect_shards

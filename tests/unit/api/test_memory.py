@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.api.http.records.batch_get import read_urls
+from aragog.api.http.batch_get import read_urls
 from aragog.api.memory import GrowingBytes, MemoryLimit
 from aragog.api.problems import Problem
 from aragog.zen.tables.memory import MemoryTables

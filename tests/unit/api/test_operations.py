@@ -6,13 +6,13 @@ from typing import Annotated
 
 import pytest
 
-from aragog.api.auth.tokens import ADMIN, ANY, READ, WRITE
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operation import Caller, Parts
 from aragog.api.operations import OPERATIONS
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift_values import arguments_of
 from aragog.api.thrift_values import request_of as request_of_struct
+from aragog.api.tokens import ADMIN, ANY, READ, WRITE
 from aragog.client import AsyncClient, Client
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, Unsupported

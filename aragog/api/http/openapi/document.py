@@ -7,12 +7,17 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from aragog.api.auth.tokens import ANY, READ
-from aragog.api.http.openapi.derived import answer_schema, body_schema, parameters
-from aragog.api.http.openapi.schemas import REQUEST_ID, SCHEMAS
+from aragog.api.http.openapi.schemas import (
+    REQUEST_ID,
+    SCHEMAS,
+    answer_schema,
+    body_schema,
+    parameters,
+)
 from aragog.api.operation import Form, HttpRoute, Pool
 from aragog.api.operation import Operation as AnyOperation
 from aragog.api.operations import Choice, choices
+from aragog.api.tokens import ANY, READ
 
 Operation = dict[str, Any]
 

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.api.http.batch_get import read_urls
 from aragog.api.http.calls import StoreCalls, json_response, tagged
 from aragog.api.http.parameters import Query, expected_version, json_object
-from aragog.api.http.records.batch_get import read_urls
 from aragog.api.http.routes.contents import content_response
 from aragog.api.json_values import from_query, request_of, to_json
 from aragog.api.memory import GrowingBytes, MemoryLimit

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from aragog.api.hedging import ReadStore
 from aragog.api.http.compression import LEAST_BYTES, compressed
-from aragog.api.http.records.record_json import RecordJson, read_hedged
+from aragog.api.http.record_json import RecordJson, read_hedged
 from aragog.api.large_reads import ReadTooLarge
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.problems import Overloaded

@@ -11,8 +11,8 @@ from aragog.api.operations import OPERATIONS
 from aragog.api.reading import MOST_CONTENT_BYTES, ContentRequest
 from aragog.api.steps import Steps
 from aragog.api.thrift.contract import idl
+from aragog.api.thrift.encoded_reads import EncodedReads
 from aragog.api.thrift.errors import Missing
-from aragog.api.thrift.services.urlstore import EncodedReads
 from aragog.api.thrift_values import encoded, request_of
 from aragog.errors import BadInput
 from aragog.options import checked

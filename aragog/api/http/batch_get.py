@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from aragog.api.hedging import ReadStore
-from aragog.api.http.records.record_json import RecordJson, RecordResult, read_hedged
+from aragog.api.http.record_json import RecordJson, RecordResult, read_hedged
 from aragog.api.large_reads import ReadTooLarge, TooManyReads
 from aragog.api.memory import GrowingBytes
 from aragog.errors import InvalidUrl, PermanentError, TakenDown

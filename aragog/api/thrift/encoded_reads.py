@@ -8,20 +8,62 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import orjson
 
 from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore, unhedged
 from aragog.api.large_reads import MOST_BYTES, ReadTooLarge, TooManyReads
+from aragog.api.thrift import records
 from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
-from aragog.api.thrift.services import records
-from aragog.api.thrift.services.arguments import items, names, text
-from aragog.api.thrift.services.replies import MOST_REPLY_BYTES, facts_of
+from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, PermanentError, TakenDown
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
+
+T = TypeVar("T")
+
+
+def names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of fields; raises BadInput if there are too many, or one is too long."""
+    result = tuple(values or ())
+    if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
+        raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
+    return result
+
+
+def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
+    """A list of a request; raises BadInput if it was not sent, or is too long."""
+    if values is None:
+        raise BadInput(f"{name}: is missing")
+    if len(values) > MOST_ITEMS:
+        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(values)}")
+    return values
+
+
+def text(value: str | None, name: str) -> str:
+    """A string of a request; raises BadInput if it was not sent."""
+    if value is None:
+        raise BadInput(f"{name}: is missing")
+    return value
+
+
+MOST_REPLY_BYTES = 15_000_000
+"""Of records in one reply, with room for LEFT_OUT in 1,000 others: clients accept 16,384,000."""
+
+
+def facts_of(record: Record) -> dict[str, Any]:
+    """The members of a Record that `facts` asks for."""
+    return {
+        "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
+        "content_bytes": record.content_bytes,
+        "content_hash": record.content_hash,
+        "due_at_ms": record.due_at_ms,
+    }
+
 
 _PART = 100
 """URLs that are read together."""

@@ -1,1 +1,0 @@
-"""Bearer tokens: their scopes, their rate limits, and the fields that they may write."""

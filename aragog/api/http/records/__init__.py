@@ -1,1 +1,0 @@
-"""Read records for responses, many at once and in threads."""
