@@ -8,6 +8,7 @@ import sys
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -22,7 +23,9 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from aragog.cli.arguments import enqueue_options
+from aragog.api.json_values import to_json
+from aragog.api.values import BUILT_IN
+from aragog.cli.arguments import as_json_lines, enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
 from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
@@ -30,7 +33,7 @@ from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.settings import Settings
 from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.standalone.demo import is_demo
-from aragog.terminal import SafeConsole, echo, note
+from aragog.terminal import SafeConsole, echo, echo_json, note
 from aragog.urls import normalize
 
 # Browsers limit URLs to 2 MB, servers to 8 to 64 KB.
@@ -43,7 +46,8 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @click.command()
 @click.argument("source", nargs=-1, required=True)
 @enqueue_options()
-def enqueue(source: tuple[str, ...], **arguments: Any) -> None:
+@as_json_lines
+def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None:
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 
@@ -58,12 +62,15 @@ def enqueue(source: tuple[str, ...], **arguments: Any) -> None:
         try:
             for result, where in zip(results, lines.places(), strict=False):
                 counts[result.status] += 1
+                if as_json:
+                    shown = replace(result, input=result.input.removeprefix(NO_URL))
+                    echo_json(to_json(shown, BUILT_IN))
                 if result.status in (EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN):
                     _report(progress, result, where)
         finally:  # also after ctrl-C or a lost broker: shows how far it got
             progress.stop()
             if counts or sys.exception() is None:
-                note(summary(counts))
+                echo(summary(counts), err=True) if as_json else note(summary(counts))
     if counts[EnqueueStatus.INVALID]:
         sys.exit(3)
 

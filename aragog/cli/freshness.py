@@ -8,19 +8,22 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 import orjson
 from rich.table import Table
 
+from aragog.api import reading
+from aragog.api.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
+from aragog.cli.operation_json import answer_of, json_of
 from aragog.cli.show import store
 from aragog.client import Aragog
 from aragog.durations import span
 from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pipeline.change_json import Reader, plain
 from aragog.stages.webhook_post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
@@ -68,9 +71,11 @@ def changes(
     with store() as opened:
         at = opened.feed.end() if cursor == "now" else cursor
         while True:
-            page = opened.feed.changes(at, 500, owner=owner, host=host)
-            for change in page.items:
-                _print_change(change, opened.formats.to_json, as_json=as_json)
+            page = answer_of(
+                opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=owner, host=host
+            )
+            for change in page.changes:
+                _print_change(change, json_of(opened, change), as_json=as_json)
             if page.cursor == at:
                 if not follow:
                     return
@@ -79,8 +84,7 @@ def changes(
             at = page.cursor
 
 
-def _print_change(change: Change, read: Reader, *, as_json: bool) -> None:
-    change_json = plain(change, read)
+def _print_change(change: Change, change_json: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         echo_json(change_json)
         return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any, ParamSpec, TypeVar
 
 from aragog.api.json_values import to_json
 from aragog.api.operation import Caller, Operation, Parts
+from aragog.api.steps import finished
 from aragog.options import checked
 from aragog.urlstore.store import UrlStore
 
@@ -15,15 +17,15 @@ R = TypeVar("R")
 
 def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """
-    The answer of an operation that does not wait, on an open store.
+    The answer of an operation on an open store.
 
     Raises:
         BadInput: an option is invalid.
     """
-    answer: R = operation.run(
-        Caller(Parts(store=store)), checked(operation.request(*args, **kwargs))
-    )
-    return answer
+    request = checked(operation.request(*args, **kwargs))
+    answer: Any = operation.run(Caller(Parts(store=store)), request)
+    result: R = finished(answer) if isinstance(answer, Generator) else answer
+    return result
 
 
 def json_of(store: UrlStore, answer: Any) -> Any:

@@ -1,5 +1,6 @@
 """`aragog enqueue` from outside: what it says of good lines, bad lines and bad files."""
 
+import json
 import os
 import random
 import subprocess
@@ -52,6 +53,19 @@ def test_good_lines_are_counted(enqueue):
 
     assert reported.stdout == "2 accepted, 1 already waiting, 0 invalid\n"
     assert reported.exit_code == 0
+
+
+def test_with_json_there_is_a_result_a_line_and_the_summary_is_beside_it(enqueue):
+    reported = enqueue(b"http://A.test/1\nnonsense\n", "--json")
+
+    results = [json.loads(line) for line in reported.stdout.splitlines()]
+    assert [(r["input"], r["status"], r["url"]) for r in results] == [
+        ("http://A.test/1", "accepted", "http://a.test/1"),
+        ("nonsense", "invalid", None),
+    ]
+    assert set(results[0]) == {"input", "status", "url", "reason"}
+    assert reported.stderr.endswith("1 accepted, 0 already waiting, 1 invalid\n")
+    assert reported.exit_code == 3
 
 
 def test_an_invalid_line_is_reported_with_file_and_number_and_stops_nothing(enqueue, tmp_path):

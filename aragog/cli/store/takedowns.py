@@ -6,10 +6,13 @@ from contextlib import closing
 
 import click
 
+from aragog.api import administration
+from aragog.api.values import MOST_ITEMS
 from aragog.bootstrap.redis_services import TakedownSharing
 from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
+from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
@@ -78,11 +81,17 @@ def _named(opened: UrlStore, url: str) -> str:
 def takedowns(*, as_json: bool) -> None:
     """List the hosts, domains and URLs that were taken down."""
     with closing(url_store(command_settings())) as opened:
-        for kind, name in opened.takedowns.listed():
-            if as_json:
-                echo_json({"kind": kind, "name": name})
-            else:
-                echo(f"{kind:6} {name}")
+        cursor = None
+        while True:
+            page = answer_of(opened, administration.takedowns, MOST_ITEMS, cursor)
+            for entry in page.takedowns:
+                if as_json:
+                    echo_json(json_of(opened, entry))
+                else:
+                    echo(f"{entry.kind:6} {entry.name}")
+            cursor = page.cursor
+            if cursor is None:
+                return
 
 
 @click.command("lift-takedown")

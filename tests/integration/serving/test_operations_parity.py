@@ -1,10 +1,13 @@
 """Every operation of the table over every way: the same answers, the same errors, the same limits."""
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, is_dataclass
+from urllib.parse import quote
 
+import orjson
 import pytest
+from click.testing import CliRunner
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.http.services import Services
@@ -12,13 +15,15 @@ from aragog.api.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operation import Parts
 from aragog.api.operations import OPERATIONS
 from aragog.api.values import PageLink
+from aragog.bootstrap.stores import url_store
+from aragog.cli import main
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.settings import StoreSettings
+from aragog.settings import StoreSettings, load_settings
 from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
@@ -194,6 +199,36 @@ def test_a_url_that_was_taken_down_has_one_answer_over_every_way(ways, store):
             assert [type(error) for error in removed] == [TakenDown] * 3, way
             assert [error.url for error in removed] == [REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST]
             assert (known["page.title"], unknown) == ("T", None), way
+
+
+COMMANDS = {
+    ("show", A): ("/v1/urls?url=", None),
+    ("show", A, "--fields", "page.title"): ("/v1/urls?fields=page.title&url=", None),
+    ("links", A): ("/v1/links?url=", "links"),
+    ("links", "http://b.example/", "--in"): ("/v1/links?direction=in&url=", "links"),
+    ("changes",): ("/v1/changes", "changes"),
+    ("store", "takedowns"): ("/v1/takedowns", "takedowns"),
+}
+"""Commands with `--json`, and where HTTP has the same; a list has an item a line."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_prints_the_json_of_http(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
+    path, member = COMMANDS[command]
+    with closing(url_store(load_settings())) as store:
+        filled(store)
+        url = quote(command[1], safe="") if "url=" in path else ""
+        with api_server.running(store) as server:
+            expected = server.get(path + url).json
+
+    printed = CliRunner().invoke(main, [*command, "--json"]).stdout
+
+    if member is None:
+        assert orjson.loads(printed) == expected
+    else:
+        assert [orjson.loads(line) for line in printed.splitlines()] == expected[member]
 
 
 def called(client, name, arguments):
