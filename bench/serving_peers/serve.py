@@ -23,9 +23,9 @@ from thriftpy2.protocol import TCyBinaryProtocolFactory
 from thriftpy2.rpc import make_server
 from thriftpy2.transport import TCyFramedTransportFactory
 
-from aragog.api.http import views
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
+from aragog.api.json_values import record_json
 from aragog.api.operation import Parts
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift.handlers import services
@@ -46,8 +46,8 @@ def opened(folder: str) -> UrlStore:
 
 def read(store: UrlStore, query: dict[str, str]) -> bytes:
     """What every server answers."""
-    record = views.read_url(store, query["url"], query["fields"].split(","), ())
-    return orjson.dumps(record)
+    record = store.get(query["url"], query["fields"].split(","))
+    return orjson.dumps(None if record is None else record_json(record, store.formats))
 
 
 def hand_written(store: UrlStore, sock: socket.socket, *, threads: bool) -> None:
