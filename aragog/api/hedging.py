@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from aragog.api.large_reads import bounded_read
+from aragog.api.large_reads import BoundedRead
 from aragog.errors import TransientError
 from aragog.urlstore.store import UrlStore
 
@@ -147,7 +147,7 @@ def unhedged(store: UrlStore) -> ReadStore:
     """Reads of a store that has no standby; only a few large ones run at once."""
 
     def read(call: Callable[[UrlStore], Any]) -> HedgedResult:
-        with bounded_read():
+        with BoundedRead():
             return HedgedResult(call(store), from_standby=False)
 
     return read

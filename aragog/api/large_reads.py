@@ -10,11 +10,9 @@ one of `AT_ONCE`, and one of many records ends at `MOST_BYTES`; then its caller 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from aragog.errors import TransientError
-from aragog.zen.read_bytes import counted_by
+from aragog.zen.read_bytes import CountedRows
 
 AT_ONCE = 2
 FREE_BYTES = 1_048_576
@@ -35,14 +33,28 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 """Of this process: HTTP and Thrift share its memory."""
 
 
-class _Read:
-    """The rows of one read."""
+class BoundedRead(CountedRows):
+    """
+    A block that bounds what this thread reads in it, until it has made its results from that.
+
+    Raises:
+        TooManyReads: other large reads run.
+        ReadTooLarge: the records are too many for their size.
+    """
+
+    __slots__ = ("_bytes", "_has_place")
 
     def __init__(self) -> None:
         self._bytes = 0
         self._has_place = False
 
-    def count(self, size: int) -> None:
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        if self._has_place:
+            _places.release()
+
+    def add(self, size: int) -> None:
+        """See `CountedRows`."""
         if self._bytes > MOST_BYTES:
             raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once")
         self._bytes += size
@@ -50,24 +62,3 @@ class _Read:
             if not _places.acquire(timeout=WAIT_S):
                 raise TooManyReads("read", f"{AT_ONCE} other large reads run; repeat it later")
             self._has_place = True
-
-    def end(self) -> None:
-        if self._has_place:
-            _places.release()
-
-
-@contextmanager
-def bounded_read() -> Iterator[None]:
-    """
-    Bound what this thread reads in the block, until it has made its results from it.
-
-    Raises:
-        TooManyReads: other large reads run.
-        ReadTooLarge: the records are too many for their size.
-    """
-    read = _Read()
-    try:
-        with counted_by(read.count):
-            yield
-    finally:
-        read.end()

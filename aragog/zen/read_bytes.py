@@ -7,26 +7,27 @@ engine that has the rows in its own file (SQLite) therefore counts each before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
-Count = Callable[[int], None]
-"""Called with the bytes of a row; what it raises ends the read."""
 
-_COUNT: ContextVar[Count | None] = ContextVar("count", default=None)
+class CountedRows:
+    """A block in which `add` is called for the rows that this thread reads."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _COUNTED.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        _COUNTED.reset(self._token)
+
+    def add(self, size: int) -> None:
+        """Count the bytes of a row, or of several small ones; what it raises ends the read."""
 
 
-@contextmanager
-def counted_by(count: Count) -> Iterator[None]:
-    """Call `count` for each row that this thread reads in the block."""
-    token = _COUNT.set(count)
-    try:
-        yield
-    finally:
-        _COUNT.reset(token)
+_COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
 
 
-def row_count() -> Count | None:
+def counted_rows() -> CountedRows | None:
     """What counts the rows that this thread reads; None: nothing does."""
-    return _COUNT.get()
+    return _COUNTED.get()
