@@ -14,7 +14,7 @@ import time
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
-from aragog.stages.enqueue import EnqueueStatus
+from aragog.pipeline.enqueue_results import EnqueueStatus
 
 
 def produce(urls: list[str], *, tries: int = 5) -> int:

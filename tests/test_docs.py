@@ -52,7 +52,7 @@ def test_the_glossary_has_every_word_of_the_public_code():
     from aragog.client import Aragog
     from aragog.fetcher.outcome import Outcome
     from aragog.pinlater.models import JobState
-    from aragog.stages.enqueue import EnqueueStatus
+    from aragog.pipeline.enqueue_results import EnqueueStatus
 
     words = {kind.__name__ for kind in get_args(Outcome)}
     words |= {str(status.value) for status in EnqueueStatus}

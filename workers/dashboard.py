@@ -10,8 +10,8 @@ from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
 from aragog.dashboard import flower
 from aragog.errors import InvalidUrl
+from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings.in_use import process_settings
-from aragog.stages.enqueue import EnqueueStatus
 from aragog.urls import normalize
 
 

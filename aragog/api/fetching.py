@@ -19,7 +19,8 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
-from aragog.stages.enqueue import EnqueueResult, EnqueueStatus, checked_request_id
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.stages.enqueue import checked_request_id
 from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import is_extracted
 from aragog.urlstore.records import FieldInfo, Record

@@ -13,19 +13,22 @@ import typing
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from aragog.api.batch_progress import Batches
-from aragog.api.fetching import Fetching
 from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import ReadStore, unhedged
-from aragog.api.jobs import Jobs
 from aragog.api.steps import Steps
 from aragog.api.tokens import READ
 from aragog.errors import Unsupported
 from aragog.options import OptionField, option_fields
-from aragog.stages.enqueue import EnqueueResult
 from aragog.urlstore.store import UrlStore
+
+if TYPE_CHECKING:
+    # The types of parts: commands that only read do without the clients of a broker.
+    from aragog.api.batch_progress import Batches
+    from aragog.api.fetching import Fetching
+    from aragog.api.jobs import Jobs
+    from aragog.pipeline.enqueue_results import EnqueueResult
 
 P = ParamSpec("P")
 Q = TypeVar("Q")
@@ -44,7 +47,7 @@ class Pool(StrEnum):
     FETCH = auto()
 
 
-Enqueue = Callable[..., Iterable[EnqueueResult]]
+Enqueue = Callable[..., "Iterable[EnqueueResult]"]
 """`aragog.client.Aragog.enqueue`."""
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, overload
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.options import Option
-from aragog.stages.enqueue import EnqueueResult
+from aragog.pipeline.enqueue_results import EnqueueResult
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
 

@@ -30,8 +30,8 @@ from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
 from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
-from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.standalone.demo import is_demo
 from aragog.terminal import SafeConsole, echo, echo_json, note
 from aragog.urls import normalize

@@ -32,9 +32,10 @@ from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
-from aragog.stages.enqueue import CHUNK, EnqueueResult, EnqueueStatus
+from aragog.stages.enqueue import CHUNK
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn

@@ -17,7 +17,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from enum import StrEnum
 from itertools import islice, zip_longest
 from typing import Annotated, Any
 
@@ -26,6 +25,7 @@ from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
 from aragog.options import Option, checked
 from aragog.pipeline import counters
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.memory_limit import Admission
@@ -54,28 +54,6 @@ REQUEST_ID = Option(
 )
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
-
-
-class EnqueueStatus(StrEnum):
-    """The outcome of enqueuing one URL."""
-
-    ACCEPTED = "accepted"
-    WAITING = "already waiting"
-    INVALID = "invalid"
-    TAKEN_DOWN = "taken down"
-    """It was taken down, or its host or domain, so it is not fetched."""
-
-
-@dataclass(frozen=True, slots=True)
-class EnqueueResult:
-    """The result for one URL; results have the order of the input."""
-
-    input: str
-    status: EnqueueStatus
-    url: str | None = None
-    """The normalized URL; None when the input is invalid."""
-    reason: str | None = None
-    """Why the URL is invalid or was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

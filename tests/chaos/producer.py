@@ -7,8 +7,8 @@ from collections import Counter
 
 from aragog.client import Aragog
 from aragog.errors import TransientError
+from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings import Settings
-from aragog.stages.enqueue import EnqueueStatus
 
 ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 CHUNK = 20

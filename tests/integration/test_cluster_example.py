@@ -13,8 +13,9 @@ from aragog.cli import main
 from aragog.clock import SystemClock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
-from aragog.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.stages.enqueue import EnqueueOptions
 from tests.support.pipeline_stand import Sent
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"

@@ -9,7 +9,8 @@ import redis
 
 from aragog.api.fetching import Fetching
 from aragog.pipeline.completions import Completions
-from aragog.stages.enqueue import EnqueueOptions, EnqueueResult
+from aragog.pipeline.enqueue_results import EnqueueResult
+from aragog.stages.enqueue import EnqueueOptions
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import PipelineStand
 from tests.support.stores import body, page

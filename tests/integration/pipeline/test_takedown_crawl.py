@@ -16,6 +16,7 @@ from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.dead_letters import QUEUE
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import ClaimRequest, JobState, Nack
+from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
@@ -23,7 +24,7 @@ from aragog.pipeline.takedown import SiteBlocks
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
-from aragog.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.stages.enqueue import EnqueueOptions
 from aragog.stages.reextract import ReextractBatch
 from aragog.stages.watch import WatchBatch
 from aragog.stages.webhooks import Delivery

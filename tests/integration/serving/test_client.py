@@ -32,8 +32,8 @@ from aragog.errors import (
     VersionConflict,
 )
 from aragog.fetcher.outcome import FetchRecord, Hop
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import BrokerSettings, RedisSettings, Settings
-from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server

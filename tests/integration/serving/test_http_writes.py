@@ -9,8 +9,8 @@ from aragog.api.http.services import Services
 from aragog.api.tokens import make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import ServingSettings, StoreSettings
-from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables

@@ -23,8 +23,8 @@ from aragog.clock import ManualClock
 from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
-from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server

@@ -15,8 +15,8 @@ from aragog.api.thrift.handlers import services
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
-from aragog.stages.enqueue import EnqueueResult, EnqueueStatus
 from tests.support.documented import ROOT, Shell, blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite

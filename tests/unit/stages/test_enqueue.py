@@ -4,7 +4,8 @@ import pytest
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline import counters
-from aragog.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.pipeline.enqueue_results import EnqueueStatus
+from aragog.stages.enqueue import EnqueueOptions
 
 A, B = "http://a.example/", "http://b.example/"
 
