@@ -34,7 +34,10 @@ def end_with_this_process() -> None:
     mark = os.getpid() if most == resource.RLIM_INFINITY else os.getpid() % most
     if mark == 0 or started_by(mark):
         return  # no limit can be a mark here
-    own = os.pidfd_open(os.getpid())
+    try:
+        own = os.pidfd_open(os.getpid())
+    except OSError:  # an old kernel, or a sandbox without this call
+        return
     # In a session of its own it gets no signal that was sent to a group, as ctrl-C is.
     subprocess.Popen(
         [sys.executable, "-I", "-S", __file__, str(mark), str(own)],
