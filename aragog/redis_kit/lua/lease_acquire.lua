@@ -21,9 +21,10 @@ local whole = ARGV[5] == '1'
 local now = tonumber(time[1]) + (whole and 0 or tonumber(time[2]) / 1000000)
 local lease_s, patience_s = tonumber(ARGV[1]), tonumber(ARGV[2])
 local renewed_s, fenced = tonumber(ARGV[3]), ARGV[4] == '1'
--- An instant is rounded to a millisecond, maybe upward.
+-- Instants are kept in milliseconds, rounded down: a lease is never longer than it may be.
 local fresh_s = lease_s + 0.001
-local until_s = string.format(whole and '%.0f' or '%.3f', now + lease_s)
+local until_s = now + lease_s
+until_s = string.format(whole and '%.0f' or '%.3f', whole and until_s or math.floor(until_s * 1000) / 1000)
 local out, names = {}, ARGV[6]
 for at = 1, #names, 16 do
   local name = names:sub(at, at + 15)

@@ -13,7 +13,8 @@
 local time = redis.call('TIME')
 local whole = ARGV[2] == '1'
 local now = tonumber(time[1]) + (whole and 0 or tonumber(time[2]) / 1000000)
-local until_s = string.format(whole and '%.0f' or '%.3f', now + tonumber(ARGV[1]))
+local until_s = now + tonumber(ARGV[1])
+until_s = string.format(whole and '%.0f' or '%.3f', whole and until_s or math.floor(until_s * 1000) / 1000)
 local renewed, names = 0, ARGV[3]
 for at = 1, #names, 16 do
   local name = names:sub(at, at + 15)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,9 +102,7 @@ def test_anchors_within_anchors_do_not_read_the_same_text_again_and_again():
 
     assert len(read) == 900
     assert 1 <= sum(map(bool, read)) < 5
-    started_s = time.process_time()
     assert links(without_text) == (Link("https://shop.test/same"),)
-    assert time.process_time() - started_s < 5
 
 
 def test_a_reference_of_a_megabyte_is_no_link():
