@@ -84,7 +84,8 @@ def test_an_urgent_url_is_requested_while_its_site_answers_to_no_other():
         with standalone(environ, front=()) as system, Aragog(system.settings) as client:
             broker = system.settings.resolved().broker
             admin = Admin.connect(broker.url, broker.shards)
-            client.enqueue([f"http://www.busy.test/slow/{n}" for n in range(80)])
+            # Enough for every thread: on a busy machine, a batch has the URLs of two seconds.
+            client.enqueue([f"http://www.busy.test/slow/{n}" for n in range(320)])
             wait_until(lambda: is_occupied(admin.status("fetch").sizes))
             client.enqueue(["http://www.busy.test/urgent"], priority=2)
             wait_until(lambda: any(request.path == "/urgent" for request in origin.seen))
