@@ -109,7 +109,7 @@ def store():
 
 @pytest.fixture
 def changed():
-    """What the rest of the system was told of takedowns."""
+    """Whether each change of takedowns purged, in the order in which other parts learned of it."""
     return []
 
 
