@@ -12,7 +12,7 @@ WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
-PYTEST := $(BIN)/pytest --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
 .PHONY: help setup run up down test bare unit chaos check lint types layers fix bench docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
 

@@ -36,7 +36,9 @@ HOME = "home/user"
 PASSED_ON = re.compile(r"(PIP|UV|SSL|REQUESTS|CURL)_\w+|(?i:\w+_proxy)")
 COPIED = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs")
 # Lines that say how a command ended.
-SUMMARY = re.compile(r"(FAILED|ERROR) |.*\b(passed|failed|errors?)\b.* in |.*\bstored\b|not here: ")
+SUMMARY = re.compile(
+    r"(FAILED|ERROR|flaky,) |.*\b(passed|failed|errors?)\b.* in |.*\bstored\b|not here: "
+)
 LAST_LINES = 30
 
 

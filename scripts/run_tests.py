@@ -1,0 +1,46 @@
+"""
+Run pytest with the options given; the tests that failed run once more, one at a time.
+
+Several hundred tests start servers, kill processes and wait for what follows, eight at once. One of
+eight thousand that fails there and passes alone says that it is flaky, which is a defect to mend;
+it does not say that the rest is broken. So both runs are shown, flaky tests are named, and the exit
+code is the second run's. With more than RERUN_AT_MOST failures, or when pytest itself could not run
+(its exit code is not 1), the first result stands.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+RERUN_AT_MOST = 5
+TESTS_FAILED = 1  # pytest's exit code
+LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
+
+
+def main(options: list[str]) -> int:
+    """Run the tests, then those that failed; returns the exit code that counts."""
+    LAST_FAILED.unlink(missing_ok=True)
+    status = pytest(options)
+    failed = last_failed()
+    if status != TESTS_FAILED or not 0 < len(failed) <= RERUN_AT_MOST:
+        return status
+    print(f"\n{len(failed)} failed; once more, one at a time:\n", flush=True)
+    status = pytest(["-n", "0", *failed])
+    for test in sorted(set(failed) - set(last_failed())):
+        print(f"flaky, to be mended: {test}", flush=True)
+    return status
+
+
+def pytest(options: list[str]) -> int:
+    """Run pytest in a process of its own, with its output on ours."""
+    return subprocess.run([sys.executable, "-m", "pytest", *options], check=False).returncode
+
+
+def last_failed() -> list[str]:
+    """The ids of the tests that failed last, as pytest noted them."""
+    return list(json.loads(LAST_FAILED.read_text())) if LAST_FAILED.exists() else []
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
