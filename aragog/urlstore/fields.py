@@ -88,8 +88,8 @@ class Fields:
     ) -> str:
         """`UrlStore.put`."""
         self._rules.check(fields)
-        at_ms = self._clock.instant(at_ms)
         normalized, now_ms = normalize(url), self._clock.now_ms()
+        at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
         past = [nodes.history_column(f) for f in fields if f in self._settings.history]
         columns = [*BASE, *past, *map(nodes.field_column, fields)]
         canonical, row = self._nodes.resolve(normalized, columns)
@@ -128,8 +128,8 @@ class Fields:
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """`UrlStore.delete_fields`."""
         self.check_names(names := list(names))
-        at_ms = self._clock.instant(at_ms)
         normalized, now_ms = normalize(url), self._clock.now_ms()
+        at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
         columns = [

@@ -114,13 +114,15 @@ def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
 
 def alias_of(row: Row, url: str) -> str | None:
     """The URL that stands for `url`, by its node; None when it stands for itself."""
-    target = text(row, CANONICAL)
-    return None if target is None or target == url else target
+    cell = row.get(CANONICAL)
+    target = cell.value.decode() if cell else ""
+    return target if target and target != url else None
 
 
 def leads_to(row: Row, url: str) -> str | None:
     """`alias_of`, but None also for an alias that was taken down: it shows nothing anymore."""
-    return None if is_taken_down(row) else alias_of(row, url)
+    target = alias_of(row, url)
+    return None if target is None or is_taken_down(row) else target
 
 
 def sender_of(row: Row, url: str) -> str:

@@ -158,8 +158,8 @@ class Takedowns:
             TakenDown: one of them is refused; nothing was written.
         """
         before = self.count()
-        for url in urls:
-            if self.site_refused(url):
+        for url in set(urls):
+            if self.tombstones.refuses(url):
                 raise TakenDown(url)
         yield
         self.recheck(urls, before)

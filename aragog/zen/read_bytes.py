@@ -28,6 +28,5 @@ class CountedRows:
 _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
 
 
-def counted_rows() -> CountedRows | None:
-    """What counts the rows that this thread reads; None: nothing does."""
-    return _COUNTED.get()
+counted_rows = _COUNTED.get
+"""Call it for what counts the rows that this thread reads; None: nothing does."""

@@ -93,14 +93,14 @@ def refuted(plan: PageWritePlan) -> list[str]:
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
-def identity_of(page: PageWrite) -> tuple[str, ...]:
+def identity_of(page: PageWrite) -> set[str]:
     """The URLs that identify the fetched page."""
-    return (page.url, page.final_url, page.canonical_url)
+    return {page.url, page.final_url, page.canonical_url}
 
 
 def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     """The stored canonical URLs of the URLs of a fetch."""
-    return [end_of(url, rows) for url in page.urls]
+    return [end_of(url, rows) for url in set(page.urls)]
 
 
 def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
