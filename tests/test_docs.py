@@ -256,8 +256,9 @@ def test_the_page_about_fetching_lists_the_facts():
         headers=(("ETag", '"1"'), ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")),
     )  # fmt: skip
     failed = fetch_result(
-        job=UrlJob(url=url), outcome=OutcomeKind.GONE, final_url=url, status=404, fetched_at_ms=2000
-    )
+        job=UrlJob(url=url), outcome=OutcomeKind.PAYMENT_REQUIRED, final_url=url, status=402,
+        fetched_at_ms=2000, crawler_price="USD 0.01",
+    )  # fmt: skip
     evidence = Evidence(url=url, final_url=url)
     analysis = PageAnalysis(
         evidence=evidence, links=(), fields={}, provenance={}, page_type="page", noindex=False,

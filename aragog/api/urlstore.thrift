@@ -155,6 +155,8 @@ struct FetchReport {
   18: optional string content_type
   /** "rendered", or why a browser did not; absent if none was asked for. */
   19: optional string rendering
+  /** What a 402 asks for the page, as sent, such as "USD 0.01". */
+  20: optional string crawler_price
 }
 
 /** What is stored of one URL. */

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aragog.dashboard.components import Components
 from aragog.durations import span
-from aragog.formatting import moment
+from aragog.formatting import at, moment
 from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.overrides import Override
 from aragog.politeness.robots_records import CachedRules, RulesState
@@ -41,6 +41,10 @@ class DomainRow:
     override: str
     """The overrides of the domain."""
     stopped: bool
+    refused_since_ms: int | None
+    """Since when the domain has answered nothing but refusals; None: it does not refuse us."""
+    refused_at_ms: int | None
+    """Its last refusal."""
     cause: str
     """The one cause that holds it back; empty if there is none."""
 
@@ -141,6 +145,8 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
         max_concurrent=report.max_concurrent,
         override=_override_text(facts.override),
         stopped=report.stopped,
+        refused_since_ms=outcomes.refused_since_ms if outcomes and outcomes.refuses_us else None,
+        refused_at_ms=outcomes.refused_at_ms if outcomes and outcomes.refuses_us else None,
         cause=cause(facts, now_ms),
     )
 
@@ -157,6 +163,8 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
     if robots.unreachable:
         again = f", again {moment(robots.retry_at_ms, now_ms)}" if robots.retry_at_ms else ""
         return f"robots.txt is unreachable{again}"
+    if facts.outcomes and facts.outcomes.refuses_us:
+        return _refusal_text(facts.outcomes)
     if report.paused_ms > LEAST_PAUSE_MS:
         return f"its server asked for a rest of {span(report.paused_ms)} more (429 or 503)"
     if report.backoff_factor > 1:
@@ -168,6 +176,13 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
         return f"Crawl-delay of {facts.crawl_delay_s:g} s in robots.txt"
     set_by = "an override" if facts.override and facts.override.qps else "politeness.qps"
     return f"its rate, {facts.qps:.3g} requests/s ({set_by})"
+
+
+def _refusal_text(outcomes: LastOutcomes) -> str:
+    return (
+        f"refuses us: {outcomes.refusals:,} answers since {at(outcomes.refused_since_ms)} were all "
+        f"401, 402, 403, 429 or 451, the last at {at(outcomes.refused_at_ms)}"
+    )
 
 
 def _robots_text(cached: CachedRules) -> str:

@@ -52,10 +52,15 @@ def _by_rate(components: Components) -> list[str]:
     return ranked[:MOST_RANKED]
 
 
+def _by_refusal(components: Components) -> list[str]:
+    return components.outcomes.refusing(MOST_RANKED)
+
+
 SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
     "backlog": _by_backlog,
     "errors": _by_errors,
     "rate": _by_rate,
+    "refusing": _by_refusal,
     "name": lambda _: (),
 }
 """Which domains come first, by the name of the sort order; the others follow by name."""

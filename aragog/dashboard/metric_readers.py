@@ -162,6 +162,23 @@ def _domains(components: Components) -> Iterator[Metric]:
     yield from (backlog, slowed)
 
 
+def _refusing(components: Components) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "aragog_domains_refusing",
+        "Domains whose last ten answers or more were all 401, 402, 403, 429 or 451.",
+        value=components.outcomes.count_refusing(),
+    )
+    since = GaugeMetricFamily(
+        "aragog_domain_refusing_seconds",
+        f"For how long a domain has refused us, the {MOST_DOMAINS} with the latest refusals.",
+        labels=["domain"],
+    )
+    keys = components.outcomes.refusing(MOST_DOMAINS)
+    for key, outcomes in components.outcomes.read(keys).items():
+        since.add_metric([key], (outcomes.refused_at_ms - outcomes.refused_since_ms) / 1000)
+    yield since
+
+
 def _store(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_compaction_lag_seconds",
@@ -236,6 +253,7 @@ READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("queues", _queues),
     ("shards", _shards),
     ("domains", _domains),
+    ("refusing", _refusing),
     ("store", _store),
     ("freshness", _freshness),
     ("disk", _disk),

@@ -19,6 +19,7 @@ from aragog.fetcher.headers import as_sent, location_of, retry_at_ms, target_of
 from aragog.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.outcome import (
+    WITHHELD,
     Blocked,
     Busy,
     Fetched,
@@ -32,6 +33,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
     UnreachableKind,
     Unreadable,
+    Withheld,
 )
 from aragog.fetcher.request import PoliteRequest
 from aragog.fetcher.request_defaults import RequestDefaults
@@ -215,6 +217,9 @@ class FetchAttempt:
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             response.discard()
             return Busy(**self._record(), retry_at_ms=at_ms, reason=status_line)
+        if status in WITHHELD:
+            response.discard()
+            return self._withheld(head, status_line)
         if 400 <= status < 500 and status not in TEMPORARY:
             response.discard()
             return Gone(**self._record(), reason=status_line)
@@ -222,6 +227,11 @@ class FetchAttempt:
             response.discard()
             return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=status_line)
         return self._read(response)
+
+    def _withheld(self, head: ResponseHead, status_line: str) -> Withheld:
+        price = next(iter(head.values("crawler-price")), None) if head.status == 402 else None
+        kind = WITHHELD[head.status]
+        return Withheld(**self._record(), outcome=kind, reason=status_line, crawler_price=price)
 
     def _read(self, response: HttpResponse) -> Outcome:
         """Read the body; return Fetched."""

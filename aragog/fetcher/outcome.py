@@ -10,6 +10,7 @@ class has:
     Redirected    stopped at a redirect whose target must wait for robots.txt or for a later slot
     Refused       robots.txt disallows the URL, or the gate denies a redirect target
     Blocked       the SSRF filter or an operator's block denies the address, port or name
+    Withheld      401, 402, 403, 451: the page exists, and the origin does not give it to us
     Gone          404, 410 and the other 4xx that mean there is no page
     Busy          429 or 503: try again at `retry_at_ms`
     Unreachable   DNS, connect, TLS, timeout, reset, invalid HTTP, other 5xx
@@ -58,6 +59,14 @@ class OutcomeKind(StrEnum):
     REDIRECTED = "Redirected"
     REFUSED = "Refused"
     BLOCKED = "Blocked"
+    UNAUTHORIZED = "Unauthorized"
+    """401: the origin asks for credentials."""
+    PAYMENT_REQUIRED = "PaymentRequired"
+    """402: the origin asks for a payment, which is never made."""
+    FORBIDDEN = "Forbidden"
+    """403."""
+    UNAVAILABLE_LEGALLY = "UnavailableLegally"
+    """451: a legal demand forbids the page (RFC 7725)."""
     GONE = "Gone"
     BUSY = "Busy"
     UNREACHABLE = "Unreachable"
@@ -131,6 +140,8 @@ class FetchRecord:
     """The size of the decoded body."""
     truncated: bool = False
     """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
+    crawler_price: str | None = None
+    """What a 402 asks for the page: its Crawler-Price header as sent, such as `USD 0.01`."""
     rendering: str | None = None
     """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
 
@@ -243,6 +254,20 @@ class Blocked(Failure):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld(Failure):
+    """The page exists, but the origin does not give it to us; `outcome` is one of `WITHHELD`."""
+
+
+WITHHELD = {
+    401: OutcomeKind.UNAUTHORIZED,
+    402: OutcomeKind.PAYMENT_REQUIRED,
+    403: OutcomeKind.FORBIDDEN,
+    451: OutcomeKind.UNAVAILABLE_LEGALLY,
+}
+"""The outcome of each status that withholds an existing page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(FetchRecord):
     """The origin reports that the page does not exist."""
 
@@ -284,5 +309,5 @@ class Unreadable(Failure):
 
 Outcome = (
     Fetched | NotModified | Redirected | Refused | Blocked
-    | Gone | Busy | Unreachable | TooLarge | Unreadable
+    | Withheld | Gone | Busy | Unreachable | TooLarge | Unreadable
 )  # fmt: skip

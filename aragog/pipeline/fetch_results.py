@@ -95,7 +95,7 @@ def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -
 
 NEEDED = frozenset({
     "content-type", "etag", "last-modified", "link", "cache-control", "expires", "x-robots-tag",
-    "content-language", "retry-after", "location", "date", "age",
+    "content-language", "retry-after", "location", "date", "age", "crawler-price",
 })  # fmt: skip
 """What later stages read."""
 COOKIES = frozenset({"set-cookie", "set-cookie2"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.outcome_log import Answered
 
 
 class SpoolState(NamedTuple):
@@ -73,7 +73,7 @@ class CounterSink(Protocol):
 class OutcomeSink(Protocol):
     """The last outcomes of domains (`aragog.pipeline.outcome_log.OutcomeLog`)."""
 
-    def note(self, outcomes: Mapping[str, Sequence[OutcomeKind]]) -> None:
+    def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
         """Add outcomes by limiter key, oldest first; never fails."""
 
 

@@ -64,6 +64,14 @@ def _refresh_problems(refresh: RefreshSettings) -> Iterator[str]:
     for name, text in refresh.intervals.items():
         if not DURATION.fullmatch(text):
             yield f"refresh.intervals: {name}: must be a number with s, m, h or d, got {text!r}"
+    for name, text in refresh.withheld_intervals.items():
+        if name not in ("401", "402", "403", "451"):
+            yield f"refresh.withheld_intervals: {name}: must be 401, 402, 403 or 451"
+        if not DURATION.fullmatch(text):
+            yield (
+                f"refresh.withheld_intervals: {name}: must be a number with s, m, h or d, "
+                f"got {text!r}"
+            )
     if refresh.domain_share > 1:
         yield "refresh.domain_share: must be at most 1"
 

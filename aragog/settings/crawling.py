@@ -214,6 +214,12 @@ class RefreshSettings:
     """404 or 410 responses, at increasing intervals, before refreshes of a page stop."""
     intervals: Mapping[str, str] = field(default_factory=dict)
     """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
+    withheld_intervals: Mapping[str, str] = field(default_factory=dict)
+    """
+    Status to the wait before a page that exists but is withheld is requested again, such as
+    `403 = "14d"`; it doubles each further time, up to `max_interval_s`. The others of 401, 402, 403
+    and 451 keep their defaults: 30 days, and 7 days for 403.
+    """
     effort: float = 1.0
     """Weight of freshness: twice the value makes intervals about 1.4 times shorter."""
     unwatched: bool = True

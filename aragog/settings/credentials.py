@@ -20,6 +20,8 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 # Headers that carry credentials (RFC 9110, 6265): never sent to every host.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+# Headers that agree to the price of a page (Cloudflare's pay per crawl): aragog never pays.
+PAYING_HEADERS = frozenset({"crawler-exact-price", "crawler-max-price"})
 
 
 def origin_of(text: str) -> str | None:
@@ -46,7 +48,9 @@ def credential_problems(
 ) -> Iterator[str]:
     """Yield one line for each invalid setting; the lines contain no secrets."""
     for name, value in headers.items():
-        if name.lower() in PRIVATE_HEADERS:
+        if name.lower() in PAYING_HEADERS:
+            yield f"fetch.headers: {name} would agree to a price; aragog never pays, remove it"
+        elif name.lower() in PRIVATE_HEADERS:
             yield (
                 f"fetch.headers: {name} would be sent to every host; bind it to one origin: "
                 f'fetch.origin_headers = {{ "https://example.com" = "{name}: ..." }}'
@@ -65,6 +69,12 @@ def credential_problems(
             yield f"fetch.basic_auth: {_named(key)}: must be user:password (its value is not shown)"
     for key, lines in origin_headers.items():
         pairs = list(header_lines(lines))
+        for name, _ in pairs:
+            if name.lower() in PAYING_HEADERS:
+                yield (
+                    f"fetch.origin_headers: {_named(key)}: {name} would agree to a price; aragog "
+                    "never pays, remove it"
+                )
         if not pairs or not all(_HEADER_NAME.fullmatch(n) and v.isprintable() for n, v in pairs):
             yield (
                 f'fetch.origin_headers: {_named(key)}: must be "Name: value", one per line '

@@ -26,6 +26,7 @@ from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
 from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
+from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.site_rules import other_spelling
@@ -110,7 +111,7 @@ class _Run:
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.counts: Counter[str] = Counter()
-        self.outcomes: defaultdict[str, list[OutcomeKind]] = defaultdict(list)
+        self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
 
     def vetted(
@@ -124,7 +125,7 @@ class _Run:
         self.stale_origins += vetted.stale_origins
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
-            self._note(denial.job, denial.outcome)
+            self._note(denial.job, Answered(denial.outcome))
             result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
             if denial.outcome is OutcomeKind.UNREACHABLE:
                 self._fail(denial.job, result, self._until(denial.retry_at_ms))
@@ -154,7 +155,7 @@ class _Run:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body in self.stage.requester.run(jobs, validators):
-            self._note(job, outcome.outcome)
+            self._note(job, Answered(outcome.outcome, outcome.status))
             if isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
@@ -184,8 +185,8 @@ class _Run:
         else:
             self.in_line.append(self.stage.access.back_in_line(following, outcome.retry_at_ms))
 
-    def _note(self, job: UrlJob, kind: OutcomeKind) -> None:
-        self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(kind)
+    def _note(self, job: UrlJob, answered: Answered) -> None:
+        self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(answered)
 
     def _passed_ms(self) -> int:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)

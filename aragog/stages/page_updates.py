@@ -66,7 +66,7 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
-    "rendering",
+    "crawler_price", "rendering",
 )  # fmt: skip
 _OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 

@@ -25,6 +25,7 @@ from aragog.fetcher.outcome import (
     Refused,
     Unreachable,
     UnreachableKind,
+    Withheld,
 )
 from aragog.green_threads import GreenPool
 from aragog.pipeline.fetch_results import PackedBody, pack
@@ -169,6 +170,7 @@ def answered_well(outcome: Outcome) -> bool | None:
     Whether the domain that was asked last answered as it should; None where that is not known.
 
     A domain whose redirects lead nowhere has answered: asking it less often would change nothing.
+    One that withholds its pages (401, 402, 403, 451) is asked less often, like one with errors.
     """
     match outcome:
         case Refused() | Blocked() | Redirected() | Unreachable(kind=UnreachableKind.INTERNAL):
@@ -176,7 +178,7 @@ def answered_well(outcome: Outcome) -> bool | None:
         case Unreachable(kind=UnreachableKind.REDIRECT):
             return True
         case _:
-            return not isinstance(outcome, Busy | Unreachable)
+            return not isinstance(outcome, Busy | Unreachable | Withheld)
 
 
 def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:

@@ -92,6 +92,7 @@ MAX_STEPS = 10
 """Maximum length of a chain of canonical URLs and redirects, as for redirects of one fetch."""
 
 _TEMPORARY_STATUS = (408, 421, 425, 429)
+_WITHHELD_STATUS = (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
     r"/(?:(?:index|default|home|main|start|welcome)(?:\.[A-Za-z0-9]{2,5})?/?"
     r"|[A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?/?)?"
@@ -101,9 +102,14 @@ _SCHEME_AND_WWW = re.compile(r"https?://(?:www\.)?")
 
 
 def is_gone(page: KnownPage) -> bool:
-    """Report whether a fetch of the URL found no page; 408, 421, 425, 429 and 5xx do not count."""
+    """
+    Report whether a fetch of the URL found no page.
+
+    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451: the page exists.
+    """
     status = page.status or 200
-    return page.gone or (400 <= status < 500 and status not in _TEMPORARY_STATUS)
+    is_missing = 400 <= status < 500 and status not in (*_TEMPORARY_STATUS, *_WITHHELD_STATUS)
+    return page.gone or is_missing
 
 
 def is_confirmed(url: str, page: KnownPage | None) -> bool:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.outcome import WITHHELD, OutcomeKind
 from aragog.settings import RefreshSettings, duration_s
 
 FLOOR_SHARE = 1 / 8
@@ -184,6 +184,12 @@ def usual_of_page(present: Container[str], page_type: str, settings: RefreshSett
     return min([*paces, usual_s(page_type, settings)])
 
 
+def withheld_s(outcome: str, settings: RefreshSettings) -> float:
+    """The first wait after an outcome that withholds an existing page."""
+    status = WITHHELD_NAMES[outcome]
+    return duration_s(settings.withheld_intervals.get(status, WITHHELD_WAITS[status]))
+
+
 def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
@@ -207,6 +213,16 @@ GONE_SPACING_S = 0.5 * DAY_S
 FAILED_WAIT_S = DAY_S
 """The wait after a failed fetch; it doubles each further time, up to `LONGEST_FAILED_WAIT_S`."""
 LONGEST_FAILED_WAIT_S = 30 * DAY_S
+
+WITHHELD_WAITS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
+"""
+The wait after a status that withholds an existing page; `refresh.withheld_intervals` sets others.
+
+Credentials, prices and legal demands change rarely; a 403 is often a rule about crawlers, which its
+operators do change.
+"""
+WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
+"""The statuses of the outcomes that withhold an existing page."""
 
 JITTER = 0.1
 """Intervals are spread over ±10 %, so that pages fetched together do not stay together."""
@@ -303,6 +319,9 @@ def decide(
     elif seen.outcome == OutcomeKind.GONE:
         after = _gone(before, seen, settings)
         wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
+    elif seen.outcome in WITHHELD_NAMES:
+        after = before._replace(failures=before.failures + 1, gone=0, gone_at_ms=0)
+        wait_s = withheld_s(seen.outcome, settings) * 2.0 ** min(before.failures, 10)
     else:
         after = before._replace(failures=before.failures + 1)
         doubled = FAILED_WAIT_S * 2.0 ** min(before.failures, 10)

@@ -4,6 +4,10 @@ from itertools import permutations
 
 import pytest
 
+from aragog.fetcher.outcome import WITHHELD, FetchRecord
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.settings import Settings
+from aragog.stages.page_updates import failure_write
 from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, alias_page, body, page
 
@@ -249,6 +253,25 @@ def test_a_provisional_alias_is_undone_when_its_home_disappoints(a_stand, dead):
     assert store.get(A).fields == {"t": b"1"}
     assert store.content(A).body == b"x"
     assert store.resolve(B) == (B if dead else C)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 451])
+def test_a_provisional_alias_stays_when_its_home_is_withheld(a_stand, status):
+    store = a_stand.store
+    store.write_pages(
+        [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
+    )
+    kind = WITHHELD[status]
+    fetch = FetchRecord(url=B, final_url=B, outcome=kind, status=status, fetched_at_ms=NOW_MS + 5)
+    a_stand.clock.advance_ms(10)
+
+    update = failure_write(FetchResult(job=UrlJob(url=B), fetch=fetch), Settings())
+    store.write_pages([update.write])
+
+    assert store.resolve(A) == B
+    assert store.get(A).fields == {"t": b"1"}
+    assert store.get(B).facts["outcome"] == kind
+    assert store.content(A).body == b"x"
 
 
 def test_a_settled_alias_outlives_a_failure_of_its_home(a_stand):

@@ -16,7 +16,7 @@ from aragog.client import Aragog
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, Nack, NewJob
-from aragog.pipeline.outcome_log import OutcomeLog
+from aragog.pipeline.outcome_log import Answered, OutcomeLog
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.secret import reveal
@@ -44,9 +44,11 @@ def fill(settings: Settings) -> None:
     rules.put("https://down.example", 503, b"", now_ms)
     OutcomeLog(redis_client(settings), prefix=shared.prefix).note(
         {
-            "shop.example": [OutcomeKind.FETCHED] * 8 + [OutcomeKind.GONE],
-            "news.example": [OutcomeKind.NOT_MODIFIED] * 7 + [OutcomeKind.FETCHED] * 3,
-            "failing.example": [OutcomeKind.FETCHED] * 2 + [OutcomeKind.UNREACHABLE] * 4,
+            "shop.example": [Answered(OutcomeKind.FETCHED)] * 8 + [Answered(OutcomeKind.GONE)],
+            "news.example": [Answered(OutcomeKind.NOT_MODIFIED)] * 7
+            + [Answered(OutcomeKind.FETCHED)] * 3,
+            "failing.example": [Answered(OutcomeKind.FETCHED)] * 2
+            + [Answered(OutcomeKind.UNREACHABLE)] * 4,
         }
     )
     _jobs(settings)

@@ -9,8 +9,9 @@ from typing import Any
 
 from aragog.clock import ManualClock
 from aragog.fetcher.gate import Gate
-from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
+from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.green_threads import GreenPool
+from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import SpoolState
 from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots_rules import RobotsRules
@@ -101,11 +102,11 @@ class MemoryOutcomes:
     """Outcomes by domain, oldest first."""
 
     def __init__(self) -> None:
-        self.of: dict[str, list[OutcomeKind]] = {}
+        self.of: dict[str, list[Answered]] = {}
 
-    def note(self, outcomes: Mapping[str, Sequence[OutcomeKind]]) -> None:
-        for key, kinds in outcomes.items():
-            self.of.setdefault(key, []).extend(kinds)
+    def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
+        for key, answers in outcomes.items():
+            self.of.setdefault(key, []).extend(answers)
 
 
 class MemoryMarks:

@@ -24,7 +24,9 @@ from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.zen.properties import Cell, Row
 
-_OF_AN_ATTEMPT = ("outcome", "status", "reason", "latency_ms", "address", "attempts")
+_OF_AN_ATTEMPT = (
+    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",
+)  # fmt: skip
 """Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 
 

@@ -17,7 +17,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.brokers import of_socket
-from aragog.pipeline.outcome_log import KEPT, OutcomeLog
+from aragog.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.slots import RateExceeded, SlotRequest
 from aragog.settings import load_settings
@@ -88,9 +88,9 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
     rules.put("https://shop.example", 200, b"User-agent: *\nCrawl-delay: 5", now_ms - 60_000)
     rules.put("https://www.down.example", 503, b"", now_ms)
     log = OutcomeLog(redis_client(settings), prefix="aragog:")
-    log.note({"shop.example": [OutcomeKind.BUSY]})
-    log.note({"shop.example": [OutcomeKind.FETCHED] * KEPT, "down.example": []})
-    log.note({"shop.example": [OutcomeKind.GONE]})
+    log.note({"shop.example": [Answered(OutcomeKind.BUSY, 503)]})
+    log.note({"shop.example": [Answered(OutcomeKind.FETCHED)] * KEPT, "down.example": []})
+    log.note({"shop.example": [Answered(OutcomeKind.GONE)]})
 
     domains = rows("shop.example") | rows("down.example")
 
@@ -100,6 +100,31 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
     assert domains["down.example"]["robots"] == "503"
     assert domains["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
     assert rules.refreshes.expiring(now_ms + 10**9) == []
+
+
+def test_a_domain_that_only_refuses_is_shown_as_such_until_it_answers(settings):
+    log = OutcomeLog(redis_client(settings), prefix="aragog:")
+    forbidden, limited = Answered(OutcomeKind.FORBIDDEN, 403), Answered(OutcomeKind.BUSY, 429)
+    timeout, down = Answered(OutcomeKind.UNREACHABLE), Answered(OutcomeKind.BUSY, 503)
+    log.note({"wall.example": [forbidden, timeout, down], "some.example": [forbidden]})
+    log.note({"wall.example": [limited, forbidden] * (REFUSALS // 2)})
+    log.note({"down.example": [down] * 20, "some.example": [Answered(OutcomeKind.GONE, 404)]})
+    log.note({"some.example": [forbidden] * (REFUSALS - 1)})
+
+    shown = rows("--sort", "refusing") | rows("some.example") | rows("down.example")
+
+    assert next(iter(rows("--sort", "refusing"))) == "wall.example"
+    assert shown["wall.example"]["cause"].startswith("refuses us: 11 answers since 2")
+    since_ms, at_ms = (shown["wall.example"][f"refused_{name}_ms"] for name in ("since", "at"))
+    assert 0 < since_ms <= at_ms
+    assert shown["some.example"]["refused_since_ms"] is None
+    assert shown["down.example"]["refused_since_ms"] is None
+    assert (log.refusing(9), log.count_refusing()) == (["wall.example"], 1)
+
+    log.note({"wall.example": [Answered(OutcomeKind.FETCHED, 200), forbidden]})
+
+    assert rows("wall.example")["wall.example"]["cause"] == ""
+    assert (log.refusing(9), log.count_refusing()) == ([], 0)
 
 
 def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, worker):

@@ -7,6 +7,7 @@ import pytest
 from aragog.fetcher import outcome as o
 from aragog.fetcher.outcome import UnreachableKind
 from tests.support.cases import cases
+from tests.support.origin import answer
 
 
 @pytest.mark.parametrize("path", ["/silent", "/stall", "/drip", "/slow-headers"])
@@ -134,12 +135,37 @@ def test_busy_without_retry_after_names_no_time(origin, fetcher):
     assert outcome.retry_at_ms is None
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 410, 418, 451])
+@pytest.mark.parametrize("status", [400, 404, 407, 410, 418])
 def test_a_client_error_is_gone_and_keeps_its_status(origin, fetcher, status):
     outcome = fetcher.fetch(origin.url(f"/status/{status}"))
 
     assert isinstance(outcome, o.Gone)
     assert outcome.status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (401, "Unauthorized"),
+        (402, "PaymentRequired"),
+        (403, "Forbidden"),
+        (451, "UnavailableLegally"),
+    ],
+)
+def test_a_page_that_exists_and_is_withheld_is_not_gone(origin, fetcher, status, name):
+    outcome = fetcher.fetch(origin.url(f"/status/{status}"))
+
+    assert isinstance(outcome, o.Withheld)
+    assert (outcome.outcome, outcome.status) == (name, status)
+    assert outcome.crawler_price is None
+
+
+def test_the_price_of_a_402_is_a_fact_of_the_fetch(origin, fetcher):
+    origin.handlers["/sold"] = answer(402, headers=(("crawler-price", "USD 0.01"),))
+
+    outcome = fetcher.fetch(origin.url("/sold"))
+
+    assert (outcome.outcome, outcome.crawler_price) == ("PaymentRequired", "USD 0.01")
 
 
 def test_a_port_that_nobody_listens_on_is_unreachable(origin, fetcher):

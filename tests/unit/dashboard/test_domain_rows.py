@@ -23,6 +23,7 @@ IDLE = DomainFacts(
     blocked=None,
     taken_down=False,
 )
+REFUSING = LastOutcomes(NOW_MS, (), NOW_MS - 60_000, NOW_MS, 12)
 UNREACHABLE = CachedRules(
     RulesState.FRESH, RobotsRules.parse(b""), NOW_MS, 503, True, NOW_MS + 60_000
 )
@@ -41,6 +42,7 @@ def test_each_cause_hides_the_weaker_ones():
         (lambda f: replace(f, qps=0.2, crawl_delay_s=5.0), "Crawl-delay of 5 s in robots.txt"),
         (lambda f: report(f, backoff_factor=4.0, errors_in_a_row=4), "slowed down 4 times after 4 errors in a row"),
         (lambda f: report(f, paused_ms=90_000), "its server asked for a rest of 1 min 30 s more (429 or 503)"),
+        (lambda f: replace(f, outcomes=REFUSING), "refuses us: 12 answers since 2023-11-14 22:12:20 UTC were all 401, 402, 403, 429 or 451, the last at 2023-11-14 22:13:20 UTC"),
         (lambda f: replace(f, robots=UNREACHABLE), "robots.txt is unreachable, again 2023-11-14 22:14:20 UTC (in 1 min)"),
         (lambda f: report(f, stopped=True), "stopped by an operator"),
         (lambda f: replace(f, blocked="politeness.blocked_hosts has example"), "politeness.blocked_hosts has example"),

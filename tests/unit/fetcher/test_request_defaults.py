@@ -65,6 +65,14 @@ def test_a_credential_for_every_host_is_refused(name):
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["Crawler-Max-Price", "crawler-exact-price"])
+def test_a_header_that_agrees_to_a_price_is_refused(name):
+    with pytest.raises(ConfigError, match=rf"fetch\.headers: {name} would agree to a price"):
+        _defaults(headers={name: "USD 1"})
+    with pytest.raises(ConfigError, match="never pays"):
+        _defaults(origin_headers={"https://a.test": f"{name}: USD 1"})
+
+
 @pytest.mark.parametrize("agent", ["a/1.0 (+http://a.test/)\r\nX-Evil: 1", "a\nb@c.test", "a\x00"])
 def test_a_user_agent_that_would_begin_another_header_is_a_config_error(agent):
     with pytest.raises(ConfigError, match=r"fetch\.user_agent"):

@@ -17,6 +17,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool_room import PATIENCE_S, SpoolRoom
 from aragog.politeness.overrides import Overrides
@@ -102,9 +103,9 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
     run(stage, A, B, "http://www.b.example/", "http://closed.example/x")
 
     assert ports.outcomes.of == {
-        "a.example": [OutcomeKind.GONE],
-        "b.example": [OutcomeKind.FETCHED],
-        "closed.example": [OutcomeKind.REFUSED],
+        "a.example": [Answered(OutcomeKind.GONE, 404)],
+        "b.example": [Answered(OutcomeKind.FETCHED, 200)],
+        "closed.example": [Answered(OutcomeKind.REFUSED)],
     }
 
 

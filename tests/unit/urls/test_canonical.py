@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.attempt import TEMPORARY
+from aragog.fetcher.outcome import WITHHELD
 from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect, decide, is_gone
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"
@@ -255,7 +256,7 @@ def test_a_canonical_known_to_redirect_here_is_not_followed_back():
 
 @pytest.mark.parametrize(
     "page",
-    [KnownPage(status=404), KnownPage(status=410), KnownPage(gone=True), KnownPage(status=403)],
+    [KnownPage(status=404), KnownPage(status=410), KnownPage(gone=True), KnownPage(status=418)],
 )
 def test_a_canonical_known_to_be_gone_is_ignored(page):
     decision = of(link_canonical=(OTHER,), known={OTHER: page})
@@ -264,8 +265,8 @@ def test_a_canonical_known_to_be_gone_is_ignored(page):
     assert "gone" in reason(decision, OTHER)
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_canonical_that_was_only_busy_is_provisional(status):
+@pytest.mark.parametrize("status", [401, 402, 403, 429, 451, 500, 503])
+def test_a_canonical_that_was_only_busy_or_withheld_is_provisional(status):
     decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
 
     assert (decision.canonical_url, decision.provisional) == (OTHER, True)
@@ -460,6 +461,6 @@ def test_without_declarations_only_redirects_decide(evidence):
 
 @pytest.mark.parametrize("status", range(400, 500))
 def test_a_known_url_is_gone_where_a_fetch_would_say_so(status):
-    temporary = {*TEMPORARY, 429}
+    existing = {*TEMPORARY, *WITHHELD, 429}
 
-    assert is_gone(KnownPage(status=status)) is (status not in temporary)
+    assert is_gone(KnownPage(status=status)) is (status not in existing)

@@ -168,6 +168,44 @@ def test_a_page_that_came_back_is_refreshed_again():
     assert due is not None
 
 
+@pytest.mark.parametrize(
+    ("outcome", "days"),
+    [
+        ("Unauthorized", [30, 60, 90]),
+        ("PaymentRequired", [30, 60, 90]),
+        ("Forbidden", [7, 14, 28]),
+        ("UnavailableLegally", [30, 60, 90]),
+    ],
+)
+def test_a_withheld_page_is_asked_for_at_intervals_of_its_own_and_never_given_up(outcome, days):
+    state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
+    waits = []
+    for _ in days:
+        at = due
+        state, due = decide(state, Seen(outcome=outcome, fetched_at_ms=at), (), (), SETTINGS)
+        waits.append(round((due - at) / 1000 / DAY_S))
+
+    assert waits == days
+
+
+def test_a_403_between_404s_shows_that_the_page_exists():
+    state = None
+    for day, outcome in enumerate(("Gone", "Gone", "Forbidden", "Gone", "Gone")):
+        seen = Seen(outcome=outcome, fetched_at_ms=T0 + int(day * DAY_S * 1000))
+        state, due = decide(state, seen, (), (), SETTINGS)
+
+    assert state.gone == 2
+    assert due is not None
+
+
+def test_a_setting_changes_the_interval_of_one_status():
+    weekly = RefreshSettings(withheld_intervals={"402": "2d"})
+    _, due = decide(None, Seen(outcome="PaymentRequired", fetched_at_ms=T0), (), (), weekly)
+    _, other = decide(None, Seen(outcome="Unauthorized", fetched_at_ms=T0), (), (), weekly)
+
+    assert ((due - T0) / DAY_S / 1000, (other - T0) / DAY_S / 1000) == (2, 30)
+
+
 def test_robots_refusal_is_tried_again_when_the_rules_expire():
     expire = T0 + int(1.7 * DAY_S * 1000)
     seen = Seen(outcome="Refused", fetched_at_ms=T0, not_before_ms=expire)
