@@ -18,6 +18,7 @@ MODULE_OF = {
     "flower": "flower",
     "parquet": "pyarrow",
     "render": "playwright",
+    "text": "trafilatura",
     "reppy": "reppy",
 }
 """The module that shows whether an extra is installed."""

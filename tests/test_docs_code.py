@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from aragog.pages.document import parse
 from aragog.settings import Settings, load_settings
 from aragog.stages.page_analysis import read_page
 from tests.support.byte_streams import html_result
@@ -104,8 +105,8 @@ def test_the_fetcher_fetches():
 
 
 def test_the_extractor_extracts():
-    (extractor,) = blocks("docs/extending.md", "python", "from aragog")
-    (entry,) = blocks("docs/extending.md", "toml", "[project")
+    (extractor,) = blocks("docs/extending.md", "python", "from aragog.pages.extractors")
+    (entry,) = blocks("docs/extending.md", "toml", '[project.entry-points."aragog.extractors')
     ((name, target),) = tomllib.loads(entry)["project"]["entry-points"]["aragog.extractors"].items()
     names = {}
     exec(compile(extractor, "extending.md", "exec"), names)
@@ -117,6 +118,18 @@ def test_the_extractor_extracts():
     )  # fmt: skip
 
     assert (analysis.fields["jobs.salary"], analysis.page_type) == (b'"50,000"', "jobs")
+
+
+def test_the_text_finder_finds():
+    (finder,) = blocks("docs/extending.md", "python", "from aragog.pages.document")
+    (entry,) = blocks("docs/extending.md", "toml", '[project.entry-points."aragog.text_finders')
+    (target,) = tomllib.loads(entry)["project"]["entry-points"]["aragog.text_finders"].values()
+    names = {}
+    exec(compile(finder, "extending.md", "exec"), names)
+    find = names[target.partition(":")[2]]
+
+    assert find(parse(b"<nav>Menu</nav><main><p>A text", url="https://a.test/"), "text") == "A text"
+    assert find(parse(b"<p>A text", url="https://a.test/"), "text") == ""
 
 
 def test_an_engine_of_ones_own_is_tested(tmp_path):

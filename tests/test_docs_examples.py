@@ -70,8 +70,18 @@ RUN_BY = {
         "::test_a_copy_of_a_running_system_replaces_a_lost_one"
     ),
     ("docs/extending.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/extending.md", "toml: [project"): f"{CODE}::test_the_extractor_extracts",
-    ("docs/extending.md", "python: from aragog.pages"): f"{CODE}::test_the_extractor_extracts",
+    ("docs/extending.md", 'toml: [project.entry-points."aragog.extractors'): (
+        f"{CODE}::test_the_extractor_extracts"
+    ),
+    ("docs/extending.md", "python: from aragog.pages.extractors"): (
+        f"{CODE}::test_the_extractor_extracts"
+    ),
+    ("docs/extending.md", 'toml: [project.entry-points."aragog.text_finders'): (
+        f"{CODE}::test_the_text_finder_finds"
+    ),
+    ("docs/extending.md", "python: from aragog.pages.document"): (
+        f"{CODE}::test_the_text_finder_finds"
+    ),
     ("docs/extending.md", "python: from celery"): (
         f"{CODE}::test_the_task_of_a_stored_page_prints_it"
     ),

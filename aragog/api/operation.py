@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ca
 
 from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import ReadStore, unhedged
+from aragog.api.page_texts import PageTexts
 from aragog.api.steps import Steps
 from aragog.api.tokens import READ
 from aragog.errors import Unsupported
@@ -74,6 +75,7 @@ class Parts:
         fetching: fetches for callers who wait.
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
+        texts: finds the main texts of pages.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
             `purge` to remove what Redis and the broker hold of what was taken down.
         stopping: true while the server stops: calls that wait end.
@@ -86,6 +88,7 @@ class Parts:
     fetching: Fetching | None = None
     batches: Batches | None = None
     jobs: Jobs | None = None
+    texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     takedowns_changed: TakedownsChanged = unshared
     stopping: Callable[[], bool] = lambda: False
 

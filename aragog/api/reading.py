@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from aragog.api.batch_urls import present, with_takedowns
 from aragog.api.operation import Caller, Form, HttpRoute, Pool, operation
+from aragog.api.page_texts import FORMS, ORIGINAL
 from aragog.api.steps import Steps, Wait
 from aragog.api.values import (
     EXTRAS,
@@ -263,6 +264,15 @@ class ContentRequest:
         int | None,
         Option("How many bytes at most; over Thrift 15,000,000.", least=1, most=2**62, http=""),
     ] = None
+    form: Annotated[
+        str,
+        Option(
+            "`original`, as it was fetched; or the page's main text as `text` or `markdown`, in "
+            "UTF-8.",
+            choices=FORMS,
+            http="as",
+        ),
+    ] = ORIGINAL
 
 
 @operation(
@@ -272,8 +282,17 @@ class ContentRequest:
     pool=Pool.CONTENT,
 )
 def content_part(caller: Caller, request: ContentRequest) -> ContentPart | None:
-    """The page's content as it was fetched, or a part of it; None if there is none."""
-    stored = present(caller.store, request.url, caller.store.content(request.url))
+    """
+    The page's content, or a part of it; None if there is none.
+
+    As it was fetched, or its main text, which only HTML has. Raises Unsupported without the extra
+    `text`, and for a page whose text takes more than `pipeline.page_max_cpu_s` to find.
+    """
+    if request.form == ORIGINAL:
+        stored = caller.store.content(request.url)
+    else:
+        stored = caller.parts.texts.content(caller.store, request.url, request.form)
+    stored = present(caller.store, request.url, stored)
     if stored is None:
         return None
     return ContentPart.of(stored, request.offset_bytes, request.limit_bytes)

@@ -268,9 +268,11 @@ struct ContentOptions {
   2: optional i64 offset_bytes
   /** At most so many bytes; default and maximum 15,000,000. */
   3: optional i64 limit_bytes
+  /** `original` (default), as it was fetched; or the page's main text as `text` or `markdown`, in UTF-8. */
+  4: optional string form
 }
 
-/** The content of a page as it was fetched, without its content encoding. */
+/** The content of a page as it was fetched, without its content encoding; or its main text. */
 struct Content {
   /** The canonical URL that it is stored under. */
   1: string url

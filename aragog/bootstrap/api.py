@@ -21,6 +21,7 @@ from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import HedgedReads
 from aragog.api.jobs import Jobs
 from aragog.api.operation import Parts
+from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import Tokens
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store
@@ -155,7 +156,7 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
         Aragog(settings) as producer,
         closing(fetching(settings, store, producer.enqueue)) as fetches,
     ):
-        jobs = job_queues(settings)
+        jobs, texts = job_queues(settings), PageTexts(settings.pipeline)
         parts = Parts(
             store=store,
             writers=FieldWriters(settings.serving.field_writers),
@@ -163,10 +164,12 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            texts=texts,
             takedowns_changed=TakedownSharing(settings, store),
         )
         try:
             yield Client(DirectBackend(parts))
         finally:
+            texts.close()
             if jobs is not None:
                 jobs.close()

@@ -48,7 +48,7 @@ from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import Enqueuer
 from aragog.stages.fetch import FetchStage
 from aragog.stages.maintenance import MaintenanceStage
-from aragog.stages.page_analysis import named_agent
+from aragog.stages.page_analysis import named_agent, text_fields
 from aragog.stages.page_limits import RunMarks
 from aragog.stages.page_resources import PageResources
 from aragog.stages.pipeline import Pipeline
@@ -88,6 +88,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     extractors.load(settings.pipeline.extractors)  # a wrong name must not fail a page
+    text_fields(settings.pipeline)
     return _pipeline(_shared_parts(settings, sender, clock))
 
 

@@ -128,7 +128,9 @@ COMMANDS = {
     "show": LazyCommand("aragog.cli.show", "show", "Show the fields and facts of URL."),
     "links": LazyCommand("aragog.cli.show", "links", "List the links from URL, or to it."),
     "content": LazyCommand(
-        "aragog.cli.show", "content", "Print the page's content as it was fetched."
+        "aragog.cli.show",
+        "content",
+        "Print the page's content as it was fetched, or its main text.",
     ),
     "serve": LazyCommand(
         "aragog.cli.serve",

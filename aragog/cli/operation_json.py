@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 from typing import Any, ParamSpec, TypeVar
 
 from aragog.api.json_values import to_json
 from aragog.api.operation import Caller, Operation, Parts
+from aragog.api.page_texts import PageTexts
 from aragog.api.steps import finished
+from aragog.cli.data_folder import command_settings
 from aragog.options import checked
 from aragog.urlstore.store import UrlStore
 
@@ -23,9 +26,10 @@ def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwar
         BadInput: an option is invalid.
     """
     request = checked(operation.request(*args, **kwargs))
-    answer: Any = operation.run(Caller(Parts(store=store)), request)
-    result: R = finished(answer) if isinstance(answer, Generator) else answer
-    return result
+    with closing(PageTexts(command_settings().pipeline)) as texts:
+        answer: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
+        result: R = finished(answer) if isinstance(answer, Generator) else answer
+        return result
 
 
 def json_of(store: UrlStore, answer: Any) -> Any:

@@ -20,7 +20,7 @@ from aragog.client import Aragog
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.settings import Settings
 from aragog.stages.page_analysis import named_agent
-from aragog.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
+from aragog.stages.reextract import WALK, ReextractBatch, reextract_batch, text_version, walk
 from aragog.terminal import note
 from aragog.urlstore.store import UrlStore
 
@@ -44,18 +44,20 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     Extract the fields of stored pages again; nothing is fetched.
 
     An interrupted run continues. Pages that this version of aragog has read are skipped; use --all
-    after a change of `pipeline.extractors`.
+    after a change of `pipeline.extractors`. A change of `pipeline.store_text` is noticed.
     """
     counts: Counter[str] = Counter()
+    settings = command_settings()
+    texts = text_version(settings.pipeline)
     with (
-        closing(url_store(command_settings())) as opened,
+        closing(url_store(settings)) as opened,
         _bar() as progress,
         _batch_runner(tasks=tasks) as do,
     ):
-        name = " ".join(filter(None, [WALK, "all" if everything else "", host]))
+        name = " ".join(filter(None, [WALK, texts, "all" if everything else "", host]))
         begin = None if afresh else opened.maintenance.bookmark(name)
         task = progress.add_task("extracting again", total=None if host else 1.0)
-        for stretch in walk(opened, begin, host=host, everything=everything):
+        for stretch in walk(opened, begin, host=host, everything=everything, texts=texts):
             urls = stretch.urls
             batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
             for batch_counts in do(batches):

@@ -44,7 +44,10 @@ FIRST = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",
 )  # fmt: skip
-HIDDEN = ("page.extractor_version", "page.canonical_url", "page.images", "page.types")
+HIDDEN = (
+    "page.extractor_version", "page.canonical_url", "page.images", "page.types", "page.markdown",
+    "page.text_version",
+)  # fmt: skip
 MOST_ROWS = 12
 MOST_CHARS = 60
 LOOKED_AT = 25

@@ -22,6 +22,7 @@ from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
 from aragog.api.memory import return_large_blocks
+from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import READ, SCOPES, Tokens, make
 from aragog.bootstrap.api import ThriftServices, batches, fetching, hedged_reads, job_queues
 from aragog.bootstrap.api import listen as listen_thrift
@@ -81,7 +82,8 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         contextlib.ExitStack() as waits,
     ):
         parts = components(settings)
-        jobs = job_queues(settings)
+        jobs, texts = job_queues(settings), PageTexts(settings.pipeline)
+        waits.callback(texts.close)
         if jobs is not None:
             waits.callback(jobs.close)
         services = Services(
@@ -90,6 +92,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            texts=texts,
             takedowns_changed=TakedownSharing(settings, store),
             explain=lambda url: explain_url(url, parts).as_dict(),
             read=hedged.read if hedged else None,

@@ -13,6 +13,7 @@ import orjson
 from rich.table import Table
 
 from aragog.api import reading
+from aragog.api.page_texts import FORMS, ORIGINAL
 from aragog.api.values import EXTRAS, MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, FieldNames, check_fields
@@ -128,16 +129,25 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
 
 @click.command()
 @click.argument("url")
-def content(url: str) -> None:
-    """Print the page's content as it was fetched."""
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(FORMS),
+    default=ORIGINAL,
+    show_default=True,
+    help="The page's main text instead, as plain text or Markdown.",
+)
+def content(url: str, form: str) -> None:
+    """Print the page's content as it was fetched, or its main text."""
     with store() as opened:
-        page_content = opened.content(url)
+        page_content = answer_of(opened, reading.content_part, url, form=form)
         record = opened.get(url, []) if page_content is None else None
     if page_content is None:
         if record is None:
             _unknown(url)
             return
         outcome = record.facts.get("outcome", "not fetched yet")
-        echo(f"aragog: no content is stored of {url} (outcome: {outcome})", err=True)
+        what = "content is stored" if form == ORIGINAL else "text is known"
+        echo(f"aragog: no {what} of {url} (outcome: {outcome})", err=True)
         sys.exit(NOTHING)
     write_body(page_content.body)

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from aragog.api import administration, crawling, graph, job_queues, reading, writing
 from aragog.api.operation import Operation
+from aragog.api.page_texts import ORIGINAL
 from aragog.client.store_client import Client, documented
 
 P = ParamSpec("P")
@@ -78,9 +79,9 @@ class AsyncClient:
     takedowns = _awaits(administration.takedowns)
     token_view = _awaits(administration.token_view)
 
-    async def content(self, url: str) -> bytes | None:
-        """The page's content as it was fetched; None if there is none."""
-        return await self._in_thread(partial(self.client.content, url))
+    async def content(self, url: str, *, form: str = ORIGINAL) -> bytes | None:
+        """The page's content as it was fetched, or its main text; see `Client.content`."""
+        return await self._in_thread(partial(self.client.content, url, form=form))
 
     async def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Make a call of the table, by its options."""

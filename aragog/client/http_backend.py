@@ -27,6 +27,7 @@ from urllib3.util import Timeout
 from aragog.api import reading, writing
 from aragog.api.json_values import STORED, answer_of, members_of, record_of
 from aragog.api.operation import HttpRoute, Operation
+from aragog.api.page_texts import ORIGINAL
 from aragog.api.problems import TAKEN_DOWN
 from aragog.api.reading import ContentRequest, GetManyRequest, GetRequest
 from aragog.api.values import ContentPart, PageRecord
@@ -242,6 +243,8 @@ class HttpBackend:
             end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
             headers["Range"] = f"bytes={begin}-{end}"
         params = {"url": request.url}
+        if request.form != ORIGINAL:
+            params["as"] = request.form
         response = self._ask(
             "GET", "/v1/content", limit_s, headers=headers, params=params, missing=True
         )

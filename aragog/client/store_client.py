@@ -18,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from aragog.api import administration, crawling, graph, job_queues, reading, writing
 from aragog.api.operation import Operation
+from aragog.api.page_texts import ORIGINAL
 from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TransientError
 from aragog.options import OptionField, arguments_text
@@ -130,11 +131,15 @@ class Client(AbstractContextManager["Client"]):
     takedowns = _calls(administration.takedowns)
     token_view = _calls(administration.token_view)
 
-    def content(self, url: str) -> bytes | None:
-        """The page's content as it was fetched; None if there is none."""
+    def content(self, url: str, *, form: str = ORIGINAL) -> bytes | None:
+        """
+        The page's content as it was fetched; None if there is none.
+
+        With the form `text` or `markdown` it is the page's main text in UTF-8.
+        """
         body = b""
         while True:
-            part: ContentPart | None = self.content_part(url, offset_bytes=len(body))
+            part: ContentPart | None = self.content_part(url, offset_bytes=len(body), form=form)
             if part is None:
                 return None
             body += part.body

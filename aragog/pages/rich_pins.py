@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from aragog.pages import page_types
+from aragog.pages import main_text, page_types
 from aragog.pages.provenance import Alternatives, Conflict, Dropped, Provenance
 from aragog.pages.values.dates import AnyDate, Moment, PartialDate
 from aragog.pages.values.images import Image
@@ -155,6 +155,8 @@ def field_names() -> frozenset[str]:
         "page.type",
         "page.types",
         "page.extractor_version",
+        *main_text.FIELDS.values(),
+        main_text.VERSION_FIELD,
         *(f"page.{n}" for n in _PAGE_FIELDS),
     }
     for page_type in page_types.page_types():

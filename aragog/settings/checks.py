@@ -21,6 +21,7 @@ BROKER_SCHEMES = (
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
+TEXT_FORMS = ("text", "markdown")
 ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
 TOKEN_ENTRY = re.compile(
     r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}"
@@ -85,6 +86,11 @@ def _store_problems(settings: Settings) -> Iterator[str]:
         if text not in FIELD_FORMATS:
             formats = ", ".join(FIELD_FORMATS)
             yield f"store.field_formats: {name}: must be one of {formats}, got {text!r}"
+    for form in settings.pipeline.store_text:
+        if form not in TEXT_FORMS:
+            yield f"pipeline.store_text: must be of {', '.join(TEXT_FORMS)}, got {form!r}"
+    if settings.pipeline.store_text and settings.store.max_field_bytes < 1_000_000:
+        yield "store.max_field_bytes: must be at least 1000000 when pipeline.store_text is set"
     if settings.store.sqlite_shards > 256:
         yield "store.sqlite_shards: must be at most 256"
 

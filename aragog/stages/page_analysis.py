@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
+from aragog.pages import canonical_evidence, document, extraction, links, main_text, rich_pins
 from aragog.pages.document import Document
 from aragog.pages.extractors import Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
@@ -21,7 +21,7 @@ from aragog.pages.rich_pins import RichPin
 from aragog.pages.robots_meta import PageRobots
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots_rules import product_token
-from aragog.settings import FetchSettings
+from aragog.settings import FetchSettings, PipelineSettings
 from aragog.urls import canonical
 from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
 
@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NO_EXTRACTORS: Mapping[str, Extractor] = {}
+
+TextFields = Callable[[Document], Mapping[str, bytes]]
+"""Returns the fields of a page's main text."""
 
 _CAUTIOUS = PageRobots(noindex=True, nofollow=True)
 """What holds for a page whose own wishes could not be read."""
@@ -72,13 +75,14 @@ def read_page(
     agent: str,
     max_links: int,
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
+    texts: TextFields | None = None,
 ) -> PageAnalysis:
     """
     The reading of a body; broken markup, or a part that fails, gives less, never an error.
 
     `agent` is the name by which a page may address this crawler (`named_agent`).
     """
-    html = _is_html(result.fetch.content_type)
+    html = main_text.is_html(result.fetch.content_type)
     if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
     page = document.parse(
@@ -90,7 +94,7 @@ def read_page(
         lambda: canonical_evidence.page_robots(page, result.fetch.headers, agent=agent),
         _CAUTIOUS,
     )
-    pin = parts.fields(page, extractors)
+    pin = parts.fields(page, extractors, texts)
     return PageAnalysis(
         evidence=parts.get("evidence", lambda: _evidence(page, result), _evidence_of_fetch(result)),
         links=parts.get("links", lambda: links.extract(page, limit=max_links), ()),
@@ -130,8 +134,10 @@ class _Parts:
             _log_once(name, error, self._url)
             return otherwise
 
-    def fields(self, page: Document, extractors: Mapping[str, Extractor]) -> AnalyzedFields:
-        """The fields of the Rich Pin and of each extractor; one that fails leaves the others."""
+    def fields(
+        self, page: Document, extractors: Mapping[str, Extractor], texts: TextFields | None
+    ) -> AnalyzedFields:
+        """The fields of the Rich Pin, each extractor and the main text; one may fail alone."""
         pin = self.get("rich pin", lambda: extraction.extract_from(page), None)
         if pin is None:
             return AnalyzedFields()
@@ -139,6 +145,11 @@ class _Parts:
         for name, extractor in extractors.items():
             run = partial(_with, result, name, extractor, ExtractorPage(page, pin))
             result = self.get(f"extractor {name}", run, replace(result, complete=False))
+        if texts is not None:
+            nothing: Mapping[str, bytes] = {}
+            found = self.get("main text", partial(texts, page), nothing)
+            sources = {**result.provenance, **dict.fromkeys(found, "main text")}
+            result = replace(result, fields={**result.fields, **found}, provenance=sources)
         return result
 
 
@@ -150,10 +161,20 @@ def _log_once(name: str, error: Exception, url: str) -> None:
 
 
 def fields_of(
-    page: Document, extractors: Mapping[str, Extractor] = NO_EXTRACTORS
+    page: Document,
+    extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
+    texts: TextFields | None = None,
 ) -> AnalyzedFields:
     """Read only the fields of a page. A part that fails is logged, and its fields are missing."""
-    return _Parts(page.url).fields(page, extractors)
+    return _Parts(page.url).fields(page, extractors, texts)
+
+
+def text_fields(settings: PipelineSettings) -> TextFields | None:
+    """What finds the main texts that are stored; None: none is."""
+    if not settings.store_text:
+        return None
+    finder = main_text.load(settings.text_finder)
+    return partial(main_text.to_fields, finder=finder, forms=settings.store_text)
 
 
 def _pin_fields(pin: RichPin) -> AnalyzedFields:
@@ -197,12 +218,6 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
         status=result.fetch.status or 200,
         redirects=redirects_of(result),
     )
-
-
-def _is_html(content_type: str | None) -> bool:
-    """True for HTML, and for a body without a declared type."""
-    media = (content_type or "").partition(";")[0].strip().lower()
-    return media in ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
 
 def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:

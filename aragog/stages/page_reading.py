@@ -19,7 +19,7 @@ from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.ports import CounterSink
 from aragog.settings import PipelineSettings
-from aragog.stages.page_analysis import PageAnalysis, read_page
+from aragog.stages.page_analysis import PageAnalysis, read_page, text_fields
 from aragog.stages.page_limits import PageTooExpensive, limited
 from aragog.urlstore.compression import decompress
 
@@ -94,6 +94,7 @@ class PageReader:
                     agent=self.agent,
                     max_links=limits.max_links_per_page,
                     extractors=load(limits.extractors),
+                    texts=text_fields(limits),
                 )
         except TransientError:
             raise

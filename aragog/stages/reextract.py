@@ -19,11 +19,11 @@ from typing import Any, Self
 import orjson
 
 from aragog.errors import CorruptContent, InvalidMessage, TakenDown
-from aragog.pages import document, rich_pins
+from aragog.pages import document, main_text, rich_pins
 from aragog.pages.extractors import load
 from aragog.pipeline.messages import VERSION
 from aragog.settings import PipelineSettings
-from aragog.stages.page_analysis import AnalyzedFields, fields_of
+from aragog.stages.page_analysis import AnalyzedFields, fields_of, text_fields
 from aragog.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
@@ -68,7 +68,12 @@ class Stretch:
 
 
 def walk(
-    store: UrlStore, cursor: str | None, *, host: str | None = None, everything: bool = False
+    store: UrlStore,
+    cursor: str | None,
+    *,
+    host: str | None = None,
+    everything: bool = False,
+    texts: str = "",
 ) -> Iterator[Stretch]:
     """
     Every page whose fields come from another version of the extractor, in parts of about 200 rows.
@@ -78,6 +83,7 @@ def walk(
         cursor: where an earlier walk stopped; None: from the start.
         host: only pages of this host.
         everything: also pages that this version has read.
+        texts: `text_version`; pages whose texts have another one are extracted again.
     """
     while True:
         if host is None:
@@ -85,19 +91,30 @@ def walk(
             done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
         else:
             page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
-        urls = tuple(_extractable(store, page.items, everything=everything))
+        urls = tuple(_extractable(store, page.items, everything=everything, texts=texts))
         yield Stretch(urls, page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
             return
 
 
-def _extractable(store: UrlStore, urls: Sequence[str], *, everything: bool) -> Iterator[str]:
-    today = orjson.dumps(rich_pins.EXTRACTOR_VERSION)
-    for url, record in zip(urls, store.get_many(urls, [_MARK]), strict=True):
+def text_version(settings: PipelineSettings) -> str:
+    """The version of the texts that are stored with these settings; empty: none is."""
+    if not settings.store_text:
+        return ""
+    return main_text.stored_version(main_text.load(settings.text_finder), settings.store_text)
+
+
+def _extractable(
+    store: UrlStore, urls: Sequence[str], *, everything: bool, texts: str
+) -> Iterator[str]:
+    today = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
+    if texts:
+        today[main_text.VERSION_FIELD] = orjson.dumps(texts)
+    for url, record in zip(urls, store.get_many(urls, list(today)), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue
-        if everything or record.fields.get(_MARK) != today:
+        if everything or record.fields != today:
             yield url
 
 
@@ -168,12 +185,13 @@ def _reextracted(url: str, store: UrlStore, limits: PipelineSettings, agent: str
     changed = store.fields.replace(
         content.url, result.fields, result.provenance, at_ms=fetched_at_ms
     )
-    return "changed" if changed - {_MARK} else "read"
+    return "changed" if changed - {_MARK, main_text.VERSION_FIELD} else "read"
 
 
 def _fields(content: Content, limits: PipelineSettings, agent: str) -> AnalyzedFields:
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
-    page = document.parse(content.body, url=final_url, content_type=content_type, agent=agent)
-    return fields_of(page, load(limits.extractors))
+    body = content.body if main_text.is_html(content_type) else b""
+    page = document.parse(body, url=final_url, content_type=content_type, agent=agent)
+    return fields_of(page, load(limits.extractors), text_fields(limits))

@@ -11,7 +11,7 @@ of JSON) and `parquet` are the formats. For page content see `warc`, for copying
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
@@ -106,6 +106,9 @@ BATCH_BYTES = 4 << 20
 """Size of field values; a batch of large ones ends sooner."""
 MAX_LINKS = 6000
 
+TextsOf = Callable[[str], Mapping[str, bytes]]
+"""Returns the main texts of the page of a URL, as fields that replace those of its record."""
+
 OnProgress = Callable[[int], None]
 """Called after each batch with the number of the last line or row that is done."""
 
@@ -176,6 +179,7 @@ def export_urls(
     fields: Sequence[str] | None = None,
     aliases: bool = True,
     links_of: UrlStore | None = None,
+    texts_of: TextsOf | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
@@ -185,14 +189,14 @@ def export_urls(
     meanwhile is not, unless its batch was already in the file.
 
     `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
-    from, at most 6,000 a page.
+    from, at most 6,000 a page. `texts_of` adds the main text of each page with content.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
     """
     nodes = Nodes(zen)
     with SelectedNodes(zen, selection) as selected:
-        records = _records(selected, fields, aliases=aliases, links_of=links_of)
+        records = _records(selected, fields, aliases=aliases, links_of=links_of, texts_of=texts_of)
         for batch in _of_bounded_size(records):
             sink.write(_without_taken_down(batch, nodes))
             on_progress(selected.taken)
@@ -205,11 +209,14 @@ def _records(
     *,
     aliases: bool,
     links_of: UrlStore | None,
+    texts_of: TextsOf | None,
 ) -> Iterator[UrlRecord]:
     for row in selected:
         record = _record(row, fields, aliases=aliases)
         if record is not None:
             selected.taken += 1
+            if texts_of is not None and record.content_key is not None:
+                record = replace(record, fields={**record.fields, **texts_of(record.url)})
             yield _with_links(record, links_of) if links_of else record
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aragog.errors import BadInput, ConfigError
-from aragog.transfer.import_export import NodeSelection, NodeSource, Sink, export_urls
+from aragog.transfer.import_export import NodeSelection, NodeSource, Sink, TextsOf, export_urls
 from aragog.transfer.json_lines import JsonLinesSink, open_to_write
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.warc import COLUMNS, export_warc
@@ -87,6 +87,8 @@ class PartOptions:
     """One of FORMATS. `warc` writes page content, as a folder of files for each part."""
     fields: Sequence[str] | None = None
     links: bool = False
+    texts_of: TextsOf | None = None
+    """Finds the main texts that `fields` names."""
 
 
 def prepare_folder(folder: Path, count: int, kind: str) -> None:
@@ -194,6 +196,7 @@ def _write(
             NodeSelection(nodes=_nodes(store.zen, part, on_share)),
             fields=options.fields,
             links_of=store if options.links else None,
+            texts_of=options.texts_of,
         ).records
 
 

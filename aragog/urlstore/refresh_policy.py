@@ -161,7 +161,7 @@ _PACED = {
     for page_type in USUAL_S
 }
 
-IGNORED_FIELDS = frozenset({"page.extractor_version"})
+IGNORED_FIELDS = frozenset({"page.extractor_version", "page.text_version", "page.markdown"})
 """They change with the crawler's code, not with the page."""
 
 

@@ -74,6 +74,7 @@ class Api:
             fetching=services.fetching,
             batches=services.batches,
             jobs=services.jobs,
+            texts=services.texts,
             takedowns_changed=services.takedowns_changed or unshared,
             stopping=lambda: self._status.draining,
         )

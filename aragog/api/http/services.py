@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.api.batch_progress import Batches
@@ -11,6 +11,7 @@ from aragog.api.fetching import Fetching
 from aragog.api.hedging import ReadStore
 from aragog.api.jobs import Jobs
 from aragog.api.operation import Enqueue, TakedownsChanged
+from aragog.api.page_texts import PageTexts
 
 Explain = Callable[[str], dict[str, Any]]
 """Explains a URL: `sections` with `title`, `problem` and `lines` of `name`, `text` and `note`."""
@@ -27,6 +28,8 @@ class Services:
     """For batch ids of enqueued URLs; without it there are none."""
     jobs: Jobs | None = None
     """For the queues of workers in other programs."""
+    texts: PageTexts = field(default_factory=PageTexts)
+    """Finds the main texts of pages."""
     explain: Explain | None = None
     """Explains a URL on the look-up page; without it the page shows what is stored."""
     takedowns_changed: TakedownsChanged | None = None

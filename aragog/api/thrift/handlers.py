@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,4 +71,4 @@ def _bounded(request: ContentRequest) -> ContentRequest:
     if limit > MOST_CONTENT_BYTES:
         most = MOST_CONTENT_BYTES
         raise BadInput(f"limit_bytes: must be a whole number from 1 to {most}, got {limit}")
-    return ContentRequest(request.url, offset_bytes=request.offset_bytes, limit_bytes=limit)
+    return replace(request, limit_bytes=limit)

@@ -29,6 +29,7 @@ CHECKS: tuple[Check, ...] = (
     data.check_overrides,
     configuration.check_site_rules,
     configuration.check_extractors,
+    configuration.check_text_finder,
     configuration.check_rendering,
     configuration.check_exposure,
     configuration.check_listeners,

@@ -162,6 +162,16 @@ def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("pipeline.extractors", ok=True, text=f"{', '.join(names)} can be loaded")
 
 
+def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
+    """What finds the main texts that are stored is installed on this machine."""
+    pipeline = system.settings.pipeline
+    if pipeline.store_text:
+        from aragog.pages.main_text import load  # noqa: PLC0415 - it imports the parsers
+
+        version = load(pipeline.text_finder).version
+        yield Finding("pipeline.text_finder", ok=True, text=f"{version} finds main texts")
+
+
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
     """The browser that renders pages starts, with its sandbox if that is asked for."""
     rendering = system.settings.rendering

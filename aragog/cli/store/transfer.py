@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+from aragog.api.page_texts import PageTexts, PageTextUnavailable
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
-from aragog.errors import BadInput
+from aragog.errors import BadInput, CorruptContent, TakenDown
+from aragog.pages.main_text import FIELDS
 from aragog.terminal import echo, echo_json, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.bulk_writer import BulkWriter
-from aragog.transfer.import_export import NodeSelection
+from aragog.transfer.import_export import NodeSelection, TextsOf
 from aragog.transfer.parquet import ParquetSink, read_parquet
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.warc import export_warc, next_file
@@ -72,7 +75,12 @@ def export(
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
     if cursor and kind == "parquet" and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
-    with closing(url_store(settings)) as opened, counting(kind) as counted:
+    with (
+        closing(url_store(settings)) as opened,
+        counting(kind) as counted,
+        closing(PageTexts(settings.pipeline)) as texts,
+    ):
+        texts_of = partial(_texts_of, texts)
         urls = _urls_of(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
@@ -94,6 +102,7 @@ def export(
                     selection,
                     fields=fields,
                     links_of=opened if links else None,
+                    texts_of=texts_of(opened, fields),
                     on_progress=counted,
                 )
             count, left = report.records, report.cursor
@@ -101,6 +110,26 @@ def export(
         echo(f"{count:,} records; continue with --cursor {left}")
     else:
         note(f"{count:,} records")
+
+
+def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
+    """
+    What finds the main texts that `fields` names; None: it names none.
+
+    A page whose text cannot be found is reported, and keeps what is stored of it.
+    """
+    names = tuple(name for name in FIELDS.values() if name in (fields or ()))
+    if not names:
+        return None
+
+    def found(url: str) -> Mapping[str, bytes]:
+        try:
+            return texts.fields(store, url, names)
+        except (PageTextUnavailable, CorruptContent, TakenDown) as error:
+            _report_url(url, str(error))
+            return {}
+
+    return found
 
 
 def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
@@ -146,7 +175,6 @@ def export_parts(
     if wrong := [number for number in numbers if number >= parts]:
         raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
     settings = command_settings()
-    options = PartOptions(format=kind, fields=fields, links=links)
     prepare_folder(folder, parts, kind)
     chosen = [Part(number, parts) for number in numbers or range(parts)]
     written = records = 0
@@ -158,8 +186,11 @@ def export_parts(
     )
     with (
         closing(url_store(settings)) as store,
+        closing(PageTexts(settings.pipeline)) as texts,
         progress_display(*columns) as progress,
     ):
+        texts_of = _texts_of(texts, store, fields)
+        options = PartOptions(format=kind, fields=fields, links=links, texts_of=texts_of)
         content = open_content(settings.content, settings.data_dir)
         task = progress.add_task("exporting", total=len(chosen))
         for done, part in enumerate(chosen):

@@ -29,6 +29,7 @@ from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
+from tests.unit.pages.test_main_text import FIRST, PAGE
 
 pytestmark = pytest.mark.redis
 
@@ -276,6 +277,20 @@ def test_the_content_comes_whole_and_in_parts(ways):
         assert client.content(UNKNOWN) is None
         part = client.content_part(ALIAS, offset_bytes=3, limit_bytes=4)
         assert (part.url, part.body, part.total_bytes) == (A, b"3456", 10)
+
+
+def test_the_main_text_comes_over_every_way(ways, store):
+    body = PAGE.encode()
+    store.put_content(A, body, {"content_type": "text/html"})
+
+    for client in ways.values():
+        assert FIRST in client.content(A, form="text").decode()
+        assert b"Imprint" not in client.content(A, form="text")
+        assert b"## The harvest" in client.content(ALIAS, form="markdown")
+        assert client.content(A) == body
+        assert client.content(UNKNOWN, form="text") is None
+        with pytest.raises(BadInput, match="original, text, markdown"):
+            client.content(A, form="pdf")
 
 
 def test_values_are_decoded_by_their_formats(ways):

@@ -1,11 +1,14 @@
 """Exports that are continued, and copies of a damaged store, on the command line."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.settings import load_settings
+from aragog.transfer.json_lines import open_to_read, read_json_lines
 from aragog.transfer.parquet import read_parquet
 from aragog.urlstore.content import open_content
 
@@ -76,3 +79,42 @@ def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_pat
     assert f"content {damaged}:" in output
     there = open_content(settings.content, tmp_path / "there")
     assert {*there.keys("")} == {*here.keys("")} - {damaged}
+
+
+def test_an_export_has_the_main_texts_that_it_names(store, tmp_path):
+    url, sentence = (
+        "http://a.example/article",
+        "A page has one long sentence, and it is about leeks.",
+    )
+    body = f"<html><nav>Menu</nav><article><p>{sentence} {sentence.upper()}</p></article>"
+    store.put_content(url, body.encode(), {"content_type": "text/html"})
+
+    for name in ("x.jsonl", "x.parquet"):
+        run("export", tmp_path / name, "--fields", "page.text,page.title")
+        run("export", tmp_path / f"plain-{name}")
+    run("export-parts", tmp_path / "parts", "--parts", 2, "--fields", "page.markdown")
+
+    lines = read_json_lines((tmp_path / "x.jsonl").open("rb"))
+    text = {record.url: record.fields for _, record in lines if record.fields}
+    assert sentence in json.loads(text[url]["page.text"])
+    assert "Menu" not in json.loads(text[url]["page.text"])
+    rows = {record.url: record.fields for _, record in read_parquet(tmp_path / "x.parquet")}
+    assert rows[url] == text[url]
+    assert not any("page.text" in r.fields for _, r in read_parquet(tmp_path / "plain-x.parquet"))
+    parts = [open_to_read(path) for path in (tmp_path / "parts").iterdir()]
+    fields = {r.url: r.fields for part in parts for _, r in read_json_lines(part)}
+    assert fields[url].keys() == {"page.markdown"}
+
+
+def test_a_page_whose_text_exceeds_its_limits_is_reported_and_exported_without_it(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ARAGOG_PIPELINE__PAGE_MAX_CPU_S", "0.001")
+    body = "<html><article>" + "<p>A long page has many paragraphs.</p>" * 20_000
+    store.put_content(URLS[0], body.encode(), {"content_type": "text/html"})
+
+    output = run("export", tmp_path / "x.jsonl", "--fields", "page.text")
+
+    assert f"{URLS[0]}: the main text of {URLS[0]} cannot be found" in output
+    records = read_json_lines((tmp_path / "x.jsonl").open("rb"))
+    assert {record.url for _, record in records} == {*URLS}

@@ -6,7 +6,7 @@ import pytest
 from aragog.errors import InvalidMessage
 from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.settings import PipelineSettings
-from aragog.stages.reextract import ReextractBatch, ReextractStage, walk
+from aragog.stages.reextract import ReextractBatch, ReextractStage, text_version, walk
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page
@@ -90,3 +90,24 @@ def test_an_extractor_sees_the_rules_of_the_page_for_the_configured_agent(ports,
     ReextractStage(ports.store, ports.marks, extractor, "examplebot").run(ReextractBatch((URL,)))
 
     assert ports.store.get(URL).fields["rules.noindex"] == b"true"
+
+
+def test_texts_are_stored_again_when_their_version_changes(ports, stored):
+    settings = PipelineSettings(store_text=("text", "markdown"))
+    stage = ReextractStage(ports.store, ports.marks, settings, "examplebot")
+    stage.run(ReextractBatch((URL,)))
+    fields = ports.store.get(URL).fields
+
+    assert orjson.loads(fields["page.text_version"]) == text_version(settings)
+    assert next(walk(ports.store, None, texts=text_version(settings))).urls == ()
+    assert next(walk(ports.store, None, texts="another 2.0: text")).urls == (URL,)
+
+
+def test_texts_that_are_no_longer_stored_are_deleted(ports, stored):
+    old = {"page.text": b'"x"', "page.text_version": b'"a: text"'}
+    ports.store.fields.replace(URL, old, dict.fromkeys(old, "main text"), at_ms=NOW_MS)
+    ReextractStage(ports.store, ports.marks, ports.settings.pipeline, "examplebot").run(
+        ReextractBatch((URL,))
+    )
+
+    assert {"page.text", "page.text_version"}.isdisjoint(ports.store.get(URL).fields)

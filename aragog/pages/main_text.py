@@ -1,0 +1,141 @@
+"""
+Find the main text of a page, as plain text or Markdown, by a library behind a port. No I/O.
+
+The text of an article, a recipe or a documentation page without its menus, teasers and comments.
+The setting `pipeline.text_finder` names who finds it: `trafilatura` (the extra `text`), or a
+function that an installed package declares under the group `aragog.text_finders`:
+
+    def my_text(page: Document, form: str) -> str:
+        return page.tree.css_first("main").text()
+
+A text has the version of what found it. A stored text of another version is found anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import TYPE_CHECKING
+
+import orjson
+
+from aragog.errors import ConfigError, Unsupported
+from aragog.extras import has, install_command
+
+if TYPE_CHECKING:
+    from aragog.pages.document import Document  # names of fields need no parser
+
+GROUP = "aragog.text_finders"
+TRAFILATURA = "trafilatura"
+TEXT_VERSION = 1
+"""Incremented when the same library is asked differently; stored texts are then renewed."""
+TEXT, MARKDOWN = FORMS = ("text", "markdown")
+FIELDS = {form: f"page.{form}" for form in FORMS}
+"""The field of each form."""
+VERSION_FIELD = "page.text_version"
+MOST_BYTES = 1_000_000
+"""A stored text in JSON; a longer one is not stored, but can be read."""
+_HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])
+
+
+@dataclass(frozen=True, slots=True)
+class TextFinder:
+    """Finds main texts."""
+
+    find: Callable[[Document, str], str]
+    """Returns the text of a page in a form; empty if there is none."""
+    version: str
+    """Changes when the same page may yield another text."""
+
+
+class TextTooLong(ValueError):
+    """A text is too long to be stored."""
+
+
+@lru_cache(maxsize=16)
+def load(name: str) -> TextFinder:
+    """
+    The finder of this name, imported.
+
+    Raises:
+        ConfigError: no installed package declares it, or its import fails.
+        Unsupported: the extra `text` is not installed.
+    """
+    if name == TRAFILATURA:
+        return TextFinder(_by_trafilatura, f"{TRAFILATURA} {_trafilatura_version()}/{TEXT_VERSION}")
+    return load_from(entry_points(group=GROUP), name)
+
+
+def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
+    """The finder among these entry points; see `load`."""
+    declared = {point.name: point for point in points}
+    if name not in declared:
+        others = ", ".join(sorted({TRAFILATURA, *declared}))
+        raise ConfigError(
+            f"pipeline.text_finder: no installed package declares {name!r} under {GROUP}; "
+            f"declared: {others}"
+        )
+    point = declared[name]
+    try:
+        find = point.load()
+    except Exception as error:
+        raise ConfigError(f"pipeline.text_finder: {name!r} cannot be loaded: {error}") from error
+    return TextFinder(find, f"{name} {point.dist.version if point.dist else '0'}")
+
+
+def _trafilatura_version() -> str:
+    if not has("text"):
+        raise Unsupported(
+            f"the main text needs trafilatura, which is not installed: {install_command('text')}"
+        )
+    return version(TRAFILATURA)
+
+
+def _by_trafilatura(page: Document, form: str) -> str:
+    import trafilatura  # noqa: PLC0415 - an extra, and 0.3 s
+
+    # It logs a warning for each page without a text.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    body = page.body.decode("utf-8", "replace")
+    if "html" not in body[:50].lower():
+        body = f"<html>{body}"  # it takes what does not begin so for something else
+    found = trafilatura.extract(
+        body,
+        url=page.url,
+        fast=True,  # its other mode costs half as much again for the same F1 (docs/extraction.md)
+        include_comments=False,
+        include_links=form == MARKDOWN,
+        output_format="txt" if form == TEXT else form,
+    )
+    return str(found or "")
+
+
+def is_html(content_type: str | None) -> bool:
+    """Whether a page of this Content-Type is HTML; one without a declared type is."""
+    return (content_type or "").partition(";")[0].strip().lower() in _HTML
+
+
+def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:
+    """The version of the texts of a page that is stored with these forms; empty without a form."""
+    names = ", ".join(sorted(forms))
+    return f"{finder.version}: {names}" if names else ""
+
+
+def to_fields(page: Document, finder: TextFinder, forms: Iterable[str]) -> dict[str, bytes]:
+    """
+    The fields of a page's texts, and that of their version. A form without text has no field.
+
+    Raises:
+        TextTooLong: a text has more than `MOST_BYTES` in JSON.
+    """
+    fields = {VERSION_FIELD: orjson.dumps(stored_version(finder, forms))}
+    for form in forms:
+        value = orjson.dumps(finder.find(page, form).encode("utf-8", "replace").decode())
+        if len(value) > MOST_BYTES:
+            raise TextTooLong(f"{FIELDS[form]}: has {len(value)} bytes, at most {MOST_BYTES}")
+        if value != b'""':
+            fields[FIELDS[form]] = value
+    return fields

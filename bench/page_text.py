@@ -1,0 +1,264 @@
+"""
+Score libraries that find the main text of a page: its F1, and the CPU time of a page.
+
+    python -m bench.page_text FOLDER [FOLDER …]
+
+FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the folder), `url`, `group` (a
+name of yours), and either `text`, the whole main text, or `with` and `without`, pieces of text that
+must and must not be in it. This repository contains no pages.
+
+With `text`, F1 compares sequences of four words, and the figure is the mean over pages. With `with`
+and `without` it is computed once from all pieces. Pages are divided by a hash of their registered
+domain, as in `bench.extraction`; of the half called `score` only totals are printed.
+
+The libraries are imported by the interpreter that BENCH_PYTHON names, else by .venv-bench or this
+one; those that it does not have are left out. A program's time is the CPU time from the page's bytes,
+decoding and parsing included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.urls.domain import registered_domain
+from bench.quick import add_quick
+
+WORDS = 4
+"""The length of the sequences that are compared."""
+
+PROGRAMS = r"""
+import json, logging, sys, time
+logging.disable(logging.CRITICAL)
+
+def trafilatura_with(**options):
+    import trafilatura
+    return lambda body, url: trafilatura.extract(
+        body, url=url, include_comments=False, with_metadata=False, **options)
+
+def resiliparse(**options):
+    from resiliparse.extract.html2text import extract_plain_text
+    from resiliparse.parse.encoding import detect_encoding
+    from resiliparse.parse.html import HTMLTree
+    return lambda body, url: extract_plain_text(
+        HTMLTree.parse_from_bytes(body, detect_encoding(body, from_html_meta=True)),
+        comments=False, **options)
+
+def turbohtml():
+    import turbohtml
+    return lambda body, url: turbohtml.parse(body).article().text
+
+def turbohtml_markdown():
+    import turbohtml
+    def run(body, url):
+        element = turbohtml.parse(body).article().element
+        return element.to_markdown() if element is not None else ""
+    return run
+
+def html_to_markdown():
+    import html_to_markdown
+    options = html_to_markdown.ConversionOptions(
+        extract_metadata=False, skip_images=True,
+        preprocessing=html_to_markdown.PreprocessingOptions(enabled=True, preset="aggressive"))
+    return lambda body, url: html_to_markdown.convert(body.decode("utf-8", "replace"), options).content
+
+def readability():
+    from lxml import html
+    from readability import Document
+    return lambda body, url: html.fromstring(Document(body).summary()).text_content()
+
+CANDIDATES = {
+    "trafilatura": lambda: trafilatura_with(),
+    "trafilatura, fast": lambda: trafilatura_with(fast=True),
+    "trafilatura, Markdown": lambda: trafilatura_with(output_format="markdown"),
+    "resiliparse": lambda: resiliparse(main_content=True, preserve_formatting=True, post_meta=False),
+    "turbohtml": turbohtml,
+    "turbohtml, Markdown": turbohtml_markdown,
+    "readability-lxml": readability,
+    "html-to-markdown": html_to_markdown,
+}
+programs = {}
+for name, make in CANDIDATES.items():
+    try:
+        programs[name] = make()
+    except ImportError:
+        pass
+for line in sys.stdin:
+    path, url = json.loads(line)
+    body = open(path, "rb").read()
+    results = {}
+    for name, run in programs.items():
+        began = time.process_time()
+        try:
+            text, failed = run(body, url) or "", False
+        except Exception:
+            text, failed = "", True
+        results[name] = {"text": text, "cpu_ms": 1e3 * (time.process_time() - began), "failed": failed}
+    print(json.dumps(results), flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPage:
+    """A page and what is known of its main text."""
+
+    path: Path
+    url: str
+    group: str
+    text: str | None
+    wanted: tuple[str, ...]
+    unwanted: tuple[str, ...]
+
+    @property
+    def half(self) -> str:
+        """`read` or `score`, by site."""
+        site = re.sub(r"^\w+://(?:www\.)?", "", self.url).partition("/")[0]
+        digest = hashlib.sha256(registered_domain(site).encode()).digest()
+        return "score" if digest[0] % 2 else "read"
+
+
+@dataclass(slots=True)
+class Counts:
+    """What one program found in one group of pages."""
+
+    pages: int = 0
+    found: int = 0
+    missed: int = 0
+    wrong: int = 0
+    failed: int = 0
+    f1s: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
+
+    @property
+    def f1(self) -> float:
+        """The mean of the pages with a whole text, else that of all pieces."""
+        if self.f1s:
+            return statistics.fmean(self.f1s)
+        return 2 * self.found / max(1, 2 * self.found + self.missed + self.wrong)
+
+
+def load(folder: Path) -> list[TextPage]:
+    """The pages that `pages.jsonl` of a folder lists."""
+    lines = (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return [
+        TextPage(
+            path=folder / row["file"],
+            url=row["url"],
+            group=row["group"],
+            text=row.get("text"),
+            wanted=tuple(row.get("with", ())),
+            unwanted=tuple(row.get("without", ())),
+        )
+        for row in rows
+    ]
+
+
+def sequences(text: str) -> Counter[tuple[str, ...]]:
+    """The sequences of WORDS words of a text, each with how often it occurs."""
+    words = re.findall(r"\w+", text.casefold())
+    if len(words) < WORDS:
+        return Counter([tuple(words)] if words else [])
+    return Counter(tuple(words[at : at + WORDS]) for at in range(len(words) - WORDS + 1))
+
+
+def text_f1(expected: str, text: str) -> float:
+    """How much of the sequences of two texts agrees, 0 to 1."""
+    first, other = sequences(expected), sequences(text)
+    total = first.total() + other.total()
+    return 2 * (first & other).total() / total if total else 1.0
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def results_of(pages: list[TextPage]) -> Iterable[dict[str, Any]]:
+    """What each program made of each page, in order."""
+    beside = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
+    pythons = (os.environ.get("BENCH_PYTHON", ""), str(beside), sys.executable)
+    python = next(path for path in pythons if path and Path(path).exists())
+    lines = "".join(json.dumps([str(page.path), page.url]) + "\n" for page in pages)
+    run = subprocess.run(
+        [python, "-c", PROGRAMS], input=lines, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return map(json.loads, run.stdout.splitlines())
+
+
+def score(pages: list[TextPage]) -> dict[tuple[str, str, str], Counts]:
+    """The counts of each group, half and program."""
+    scores: dict[tuple[str, str, str], Counts] = defaultdict(Counts)
+    for page, results in zip(pages, results_of(pages), strict=True):
+        for program, result in results.items():
+            counts = scores[page.group, page.half, program]
+            counts.pages += 1
+            counts.failed += result["failed"]
+            counts.cpu_ms.append(result["cpu_ms"])
+            if page.text is not None:
+                counts.f1s.append(text_f1(page.text, result["text"]))
+            else:
+                text = _flat(result["text"])
+                hits = sum(_flat(piece) in text for piece in page.wanted)
+                counts.found += hits
+                counts.missed += len(page.wanted) - hits
+                counts.wrong += sum(_flat(piece) in text for piece in page.unwanted)
+    return scores
+
+
+def table_of(scores: dict[tuple[str, str, str], Counts]) -> Table:
+    """F1 in percent and CPU times of each group, half and program."""
+    table = Table("group", "half", "program", "pages", "F1", "CPU ms mean", "p95", "failed")
+    before: tuple[str, str] | None = None
+    for (group, half, program), counts in sorted(scores.items(), key=lambda item: item[0][:2]):
+        if before not in (None, (group, half)):
+            table.add_section()
+        before = (group, half)
+        times = sorted(counts.cpu_ms)
+        table.add_row(
+            group, half, program, str(counts.pages), f"{100 * counts.f1:.1f}",
+            f"{statistics.fmean(times):.1f}", f"{times[int(0.95 * (len(times) - 1))]:.1f}",
+            str(counts.failed),
+        )  # fmt: skip
+    return table
+
+
+def one_page(folder: Path) -> Path:
+    """The folder, with one page."""
+    text = "A page of a few words, which is all that it has to say about its subject today."
+    (folder / "page.html").write_text(f"<title>A page</title><article><p>{text}</p></article>")
+    row = {"file": "page.html", "url": "http://a.example/", "group": "news", "text": text}
+    (folder / "pages.jsonl").write_text(json.dumps(row))
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Score libraries that find a page's main text.")
+    parser.add_argument("folders", nargs="*", type=Path, help="with pages.jsonl and the pages")
+    add_quick(parser)
+    options = parser.parse_args()
+    if not options.folders and not options.quick:
+        parser.error("FOLDER: the annotated pages")
+    with tempfile.TemporaryDirectory() as made:
+        folders = options.folders or [one_page(Path(made))]
+        pages = [page for folder in folders for page in load(folder)]
+        scores = score(pages)
+    Console(width=100).print(table_of(scores))
+
+
+if __name__ == "__main__":
+    main()

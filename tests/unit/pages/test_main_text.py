@@ -1,0 +1,117 @@
+"""The main text of a page, by trafilatura and by finders of one's own."""
+
+from importlib.metadata import EntryPoint
+
+import orjson
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.pages import main_text
+from aragog.pages.document import parse
+from aragog.pages.main_text import MARKDOWN, TEXT, TextFinder, TextTooLong, load, load_from
+
+URL = "https://news.example/leeks"
+FIRST = "Leeks are planted in spring and harvested from late summer on, in most of the country."
+LAST = "Whoever waits until the first frost gets the mildest taste, say the growers of the valley."
+PAGE = f"""<html><head><title>Leeks</title></head><body>
+<nav><a href="/a">Start page</a> <a href="/b">All categories</a></nav>
+<article><h1>How to grow leeks</h1><p>{FIRST}</p><h2>The harvest</h2>
+<p>{LAST} See <a href="/frost">the frost table</a>.</p></article>
+<aside>Subscribe to our newsletter today</aside><footer>Imprint and terms</footer></body></html>"""
+
+
+def upper(page, form):
+    """A finder as a package would declare it."""
+    return f"{form}: {page.title}".upper()
+
+
+def found(body, form, name=main_text.TRAFILATURA):
+    return load(name).find(parse(body.encode(), url=URL), form)
+
+
+def test_the_text_is_the_article_without_menus_and_footer():
+    text = found(PAGE, TEXT)
+
+    assert FIRST in text
+    assert LAST in text
+    assert not any(part in text for part in ("Start page", "newsletter", "Imprint", "<p>", "#"))
+
+
+def test_markdown_keeps_headings_and_absolute_links():
+    text = found(PAGE, MARKDOWN)
+
+    assert "## The harvest" in text
+    assert "[the frost table](https://news.example/frost)" in text
+
+
+@pytest.mark.parametrize("body", ["", "<p>", "\0\0\0", "<html><body></body></html>", "🥬"])
+def test_a_page_without_text_has_an_empty_one(body):
+    assert found(body, TEXT).strip() in ("", "🥬")
+
+
+def test_a_page_that_leaves_out_its_html_tag_has_its_text():
+    body = PAGE.replace("<html>", "").replace("<head>", "")
+
+    assert FIRST in found(body, TEXT)
+
+
+def test_a_page_in_a_legacy_encoding_is_read_in_it():
+    body = PAGE.replace("Leeks are", "Poireaux d'été sont").encode("windows-1252")
+    page = parse(body, url=URL, content_type="text/html; charset=windows-1252")
+
+    assert "Poireaux d'été sont" in load(main_text.TRAFILATURA).find(page, TEXT)
+
+
+def test_the_fields_of_a_page_have_its_texts_and_their_version():
+    finder = TextFinder(upper, "upper 1.0")
+    page = parse(b"<title>A page</title>", url=URL)
+
+    assert main_text.to_fields(page, finder, (TEXT, MARKDOWN)) == {
+        "page.text": b'"TEXT: A PAGE"',
+        "page.markdown": b'"MARKDOWN: A PAGE"',
+        "page.text_version": b'"upper 1.0: markdown, text"',
+    }
+
+
+def test_a_text_that_is_empty_or_not_asked_for_is_no_field():
+    finder = TextFinder(lambda *_: "", "none 1.0")
+
+    fields = main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))
+
+    assert fields == {"page.text_version": b'"none 1.0: text"'}
+
+
+def test_half_of_a_surrogate_pair_does_not_reach_the_store():
+    finder = TextFinder(lambda *_: "a\ud83d", "odd 1.0")
+
+    fields = main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))
+
+    assert orjson.loads(fields["page.text"]) == "a?"
+
+
+def test_a_text_too_long_for_a_field_is_refused_with_its_size():
+    finder = TextFinder(lambda *_: "é" * 600_000, "long 1.0")
+
+    with pytest.raises(TextTooLong, match="1200002 bytes, at most 1000000"):
+        main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))
+
+
+def test_a_package_declares_a_finder_of_its_own():
+    point = EntryPoint("upper", f"{__name__}:upper", main_text.GROUP)
+
+    finder = load_from([point], "upper")
+
+    assert finder.find(parse(b"<title>a</title>", url=URL), TEXT) == "TEXT: A"
+    assert finder.version == "upper 0"
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([], "no installed package declares 'mine' under aragog.text_finders; declared: trafil"),
+        ([EntryPoint("mine", "no_such_module:x", main_text.GROUP)], "'mine' cannot be loaded"),
+    ],
+)
+def test_a_finder_that_is_missing_is_named(points, message):
+    with pytest.raises(ConfigError, match=message):
+        load_from(points, "mine")
