@@ -10,10 +10,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from socket import create_connection, socket
-from time import sleep
+from socket import create_server
 from typing import IO
 
 from aragog.settings import Settings
@@ -24,6 +23,7 @@ NOBODY, CLOSED = "*.test.invalid", "127.0.0.1:1"
 """Hosts of the demo's links that do not answer, and where they are looked for."""
 USER_AGENT = "aragog-demo/1.0"
 """It names no contact, so nothing but the demo web and other servers on loopback is fetched."""
+WAITING_CONNECTIONS = 128
 MARK = "demo-web"
 _MARK_TEXT = """\
 The URLs of this folder include those of aragog's demo web, *.test. While this file exists, each
@@ -84,32 +84,19 @@ def web_beside(
 @contextmanager
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
     """Run the demo web's server; yields its address and port."""
-    port = _free_port()
-    module = "aragog.standalone.demo_server"
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(port)],
-        stderr=log,
-        start_new_session=True,  # ctrl-C ends the crawl first, then this
-        preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
-    )
+    # It inherits a socket that listens: no other program can take its port before it runs, and
+    # what connects meanwhile waits for it.
+    with create_server(("127.0.0.1", 0), backlog=WAITING_CONNECTIONS) as listening:
+        port = listening.getsockname()[1]
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "aragog.standalone.demo_server"],
+            stdin=listening.fileno(),
+            stderr=log,
+            start_new_session=True,  # ctrl-C ends the crawl first, then this
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
+        )
     try:
-        _wait_for(port)
         yield f"127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(10)
-
-
-def _free_port() -> int:
-    with closing(socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        try:
-            create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            sleep(0.05)
+        process.wait()

@@ -1,5 +1,7 @@
 """
-The demo web's server: `python -m aragog.standalone.demo_server PORT`, on 127.0.0.1.
+The demo web's server: `python -m aragog.standalone.demo_server [PORT]`, on 127.0.0.1.
+
+Without a port, its standard input must be a socket that listens.
 
 One process serves every host name of `sites` and selects the site by the Host header. It speaks
 HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs it.
@@ -8,6 +10,7 @@ HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs it.
 from __future__ import annotations
 
 import hashlib
+import socket
 import sys
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,12 +74,15 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class DemoServer(ThreadingHTTPServer):
-    """The demo origin; `server_port` is the port on which it listens."""
+    """The demo origin; `server_port` is the port on which it listens, unless `listening` does."""
 
     daemon_threads = True
 
-    def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, port: int = 0, *, listening: socket.socket | None = None) -> None:
+        super().__init__(("127.0.0.1", port), Handler, bind_and_activate=listening is None)
+        if listening is not None:
+            self.socket.close()
+            self.socket = listening
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing for a client that went away: the terminal is the user's."""
@@ -85,8 +91,12 @@ class DemoServer(ThreadingHTTPServer):
 
 
 def main() -> None:
-    """Serve on the port from the command line until stopped."""
-    with DemoServer(int(sys.argv[1])) as server:
+    """Serve until stopped, on the port from the command line or the socket of standard input."""
+    if len(sys.argv) > 1:
+        server = DemoServer(int(sys.argv[1]))
+    else:
+        server = DemoServer(listening=socket.socket(fileno=sys.stdin.fileno()))
+    with server:
         server.serve_forever()
 
 

@@ -29,3 +29,15 @@ def test_a_client_that_resets_its_connection_prints_no_traceback(capfd):
         server.shutdown()
 
     assert capfd.readouterr().err == ""
+
+
+def test_a_request_that_is_sent_before_the_server_runs_is_answered():
+    listening = socket.create_server(("127.0.0.1", 0))
+    with socket.create_connection(listening.getsockname()) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: news.test\r\nConnection: close\r\n\r\n")
+        with DemoServer(listening=listening) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            status, _, _ = client.makefile("rb").read().partition(b"\r\n")
+            server.shutdown()
+
+    assert status == b"HTTP/1.1 200 OK"
