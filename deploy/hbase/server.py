@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ import string
 import subprocess
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -34,6 +36,9 @@ CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
 
 MASTER = "org.apache.hadoop.hbase.master.HMaster"
 GATEWAY = "org.apache.hadoop.hbase.thrift.ThriftServer"
+PORTS = range(10_000, 12_000)
+READY_WITHIN_S = 240.0
+"""It takes 9 s on two idle cores; the limit is for busy ones."""
 
 
 def tool(name: str, remedy: str) -> str:
@@ -72,12 +77,20 @@ def jars(cache: Path = CACHE) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on at this moment, all different."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """
+    Ports of 127.0.0.1 that nobody listens on at this moment, all different.
+
+    HBase binds them seconds later, so none is of those that the kernel gives to other sockets.
+    """
+    return list(islice(filter(_is_free, random.sample(PORTS, len(PORTS))), count))
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 class HBaseServer:
@@ -102,7 +115,7 @@ class HBaseServer:
         """`host:port` of each gateway, as `store.hbase_gateways` takes them."""
         return tuple(f"127.0.0.1:{port}" for port in self.ports)
 
-    def start(self, *, timeout_s: float = 90.0) -> Self:
+    def start(self, *, timeout_s: float = READY_WITHIN_S) -> Self:
         """Run it and return once every gateway answers; CannotStart when one does not."""
         try:
             self._configure()
@@ -126,7 +139,7 @@ class HBaseServer:
         name = f"gateway-{number}"
         self._gateways[number] = self._java(name, GATEWAY, "start", *address, heap="256m")
 
-    def wait_until_ready(self, number: int = 0, *, timeout_s: float = 90.0) -> None:
+    def wait_until_ready(self, number: int = 0, *, timeout_s: float = READY_WITHIN_S) -> None:
         """Return once that gateway reads the table that the master makes last."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:

@@ -68,7 +68,7 @@ class S3Server:
         """What `content.s3_endpoint` takes."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, *, timeout_s: float = 20.0) -> Self:
+    def start(self, *, timeout_s: float = 120.0) -> Self:
         """Run it and return once it answers; CannotStart when it does not."""
         data, log = self.folder / "data", self.folder / "s3.log"
         data.mkdir(parents=True, exist_ok=True)

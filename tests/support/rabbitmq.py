@@ -16,15 +16,10 @@ from typing import Self
 import pytest
 
 from tests.support.missing_parts import RABBITMQ, skip_without
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 class RabbitMQ:

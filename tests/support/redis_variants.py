@@ -14,13 +14,8 @@ from pathlib import Path
 from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer, find_redis_server
 from tests.support import tls
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

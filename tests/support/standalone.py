@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,14 +18,8 @@ from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.demo import web
 from aragog.standalone.supervisor import Supervisor
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @dataclass
