@@ -16,6 +16,10 @@ BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")
 NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")
 RESULTS = os.environ.get("ARAGOG_TEST_RESULTS") or None
 
+CLAIM_TIMEOUT_S = 5.0
+"""For tests in which a claim expires. A worker that a busy machine stops for three seconds keeps its
+own."""
+
 
 def make(broker: str, results: str | None = None, **conf) -> Celery:
     app = Celery("pinlater_app", broker=broker, backend=results, set_as_current=False)

@@ -11,7 +11,7 @@ from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
-from tests.support.pinlater_app import make
+from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 
 
 class Place:
@@ -35,6 +35,13 @@ class Place:
     def running(self, queue="celery"):
         return self.shard.sizes(queue).running
 
+    def expire_claims(self, *queues):
+        """End the claims of a killed worker, which may be long so that no living one loses any."""
+        for queue in queues or ("celery",):
+            key = self.shard.keys(queue).running
+            for job_id in self.client.zrange(key, 0, -1):
+                self.client.zadd(key, {job_id: 0})
+
     def close(self):
         self.app.close()
         self.client.close()
@@ -52,7 +59,7 @@ def _staffed():
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
         a_place = Place(server)
         conf = {
-            "broker_transport_options": {"claim_timeout_s": 1.5},
+            "broker_transport_options": {"claim_timeout_s": CLAIM_TIMEOUT_S},
             "worker_send_task_events": True,
         }
         env = a_place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
@@ -63,7 +70,7 @@ def _staffed():
 
 @pytest.fixture
 def staffed(_staffed):
-    """A place with a prefork worker whose claims last 1.5 s; its queue is emptied before."""
+    """A place with a prefork worker whose claims are short; its queue is emptied before."""
     _staffed.shard.drop("celery")
     _staffed.client.delete("notes", "gate is open")
     return _staffed

@@ -14,7 +14,7 @@ from aragog.pinlater.claims import stop_claims
 from aragog.pinlater.models import JobState, NewJob
 from aragog.pinlater.transport.celery_consumer import EVENTS_EVERY_S
 from tests.support.celery_worker import Worker
-from tests.support.pinlater_app import make
+from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 from tests.support.redis_variants import free_port
 from tests.support.waiting import wait_until
 
@@ -105,13 +105,14 @@ def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
     with place.app.connection() as connection:
         queue = Queue("celery", "celery", routing_key="celery")
         with Consumer(connection.channel(), [queue], on_message=take, prefetch_count=20):
-            place.app.send_task("third", countdown=0.6)
-            place.app.send_task("second", countdown=0.3)
-            place.app.send_task("first")
+            for name, countdown in (("third", 1.5), ("second", 1.0), ("first", 0.5)):
+                place.app.send_task(name, countdown=countdown)
+            # A busy machine may send the second a second after the first.
+            waiting = place.shard.jobs("celery", JobState.PENDING, limit=3)
             for _ in range(3):
                 connection.drain_events(timeout=120)
 
-    assert received == ["first", "second", "third"]
+    assert received == [job.name for job in sorted(waiting, key=lambda job: job.at_ms)]
     assert place.shard.sizes("celery").succeeded == 3
 
 
@@ -274,11 +275,12 @@ def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(st
 
 
 def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed, tmp_path):
-    conf = {"broker_transport_options": {"claim_timeout_s": 1.5}}
+    conf = {"broker_transport_options": {"claim_timeout_s": CLAIM_TIMEOUT_S}}
     env = staffed.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
+    longer_s = 2.2 * CLAIM_TIMEOUT_S
     with Worker(APP, tmp_path / "log2", env=env, args=["-P", "solo", "-n", "second@here"]):
-        staffed.app.send_task("say", ("slow", 4.0))
-        staffed.app.send_task("say", ("later",), countdown=4.0)
+        staffed.app.send_task("say", ("slow", longer_s))
+        staffed.app.send_task("say", ("later",), countdown=longer_s)
         wait_until(lambda: len(staffed.notes()) == 3)
 
     assert sorted(staffed.notes()) == ["later", "slow", "slow done"]
@@ -300,7 +302,8 @@ def test_an_eta_of_three_hours_is_delivered_once(staffed):
 def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
     with publish_receipts.collect_receipts() as reported:
         for _ in range(2):
-            staffed.app.send_task("say", ("once", 0.2), countdown=0.5, unique_key="page 7")
+            staffed.app.send_task("say", ("once", 0.2), countdown=3 * 3600, unique_key="page 7")
+    make_due(staffed)
     wait_until(lambda: "once done" in staffed.notes() and staffed.running() == 0)
     with publish_receipts.collect_receipts() as later:
         staffed.app.send_task("say", ("again",), unique_key="page 7")
