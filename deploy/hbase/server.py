@@ -115,6 +115,11 @@ class HBaseServer:
         """`host:port` of each gateway, as `store.hbase_gateways` takes them."""
         return tuple(f"127.0.0.1:{port}" for port in self.ports)
 
+    @property
+    def cluster_key(self) -> str:
+        """What the `add_peer` of another HBase takes to replicate to this one."""
+        return f"127.0.0.1:{self._inner['zookeeper_port']}:/hbase"
+
     def start(self, *, timeout_s: float = READY_WITHIN_S) -> Self:
         """Run it and return once every gateway answers; CannotStart when one does not."""
         try:

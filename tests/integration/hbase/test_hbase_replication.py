@@ -1,0 +1,69 @@
+"""A standby cluster gets what aragog writes, set up as docs/hbase.md says."""
+
+import shutil
+import subprocess
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aragog.errors import StoreUnavailable
+from aragog.zen.tables import Cell
+from aragog.zen.tables.hbase import HBaseTables
+from deploy.hbase.server import HERE, jars, tool
+from tests.support.hbase_server import start_hbase
+from tests.support.missing_parts import JDK, unless
+from tests.support.servers import folder_of_a_server
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.hbase, unless(shutil.which("javac"), JDK)]
+
+PROGRAM = Path(__file__).with_name("ReplicateTable.java")
+
+
+@contextmanager
+def replicated(primary, standby, table, log):
+    """Until the block ends, the standby is a peer of the primary, which replicates a table to it."""
+    class_path = f"{primary.folder / 'conf'}:{jars()}/*"
+    java = tool("java", "apt install openjdk-17-jre-headless")
+    command = [java, f"@{HERE / 'jvm.options'}", "-cp", class_path, PROGRAM]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            [*command, standby.cluster_key, table],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+        ) as process,
+    ):  # fmt: skip
+        started = process.stdout.readline()
+        assert started == "replicates\n", log.read_text()
+        yield
+        process.stdin.close()
+    assert process.returncode == 0, log.read_text()
+
+
+@pytest.fixture
+def standby():
+    with folder_of_a_server("hbase") as folder:
+        server = start_hbase(folder, gateways=1)
+        yield server
+        server.kill()
+
+
+def test_a_row_arrives_at_a_standby(
+    hbase_server, hbase_settings, all_hbase_tables, standby, tmp_path
+):
+    there = HBaseTables(replace(hbase_settings, hbase_gateways=standby.gateways))
+    name = f"{hbase_settings.hbase_prefix}n"
+
+    def copy():
+        try:
+            return there["n"].get(b"replicated")
+        except StoreUnavailable:  # the table is being made
+            return {}
+
+    with replicated(hbase_server, standby, name, tmp_path / "log"):
+        all_hbase_tables["n"].put(b"replicated", {b"m:a": b"1"}, at_ms=1000)
+
+        assert wait_until(copy, every_s=0.1) == {b"m:a": Cell(b"1", 1000)}
+    there.close()
