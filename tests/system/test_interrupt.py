@@ -34,7 +34,7 @@ def environ(plain_origin, tmp_path):
         "ARAGOG_FETCH__HOST_MAP": f"*.test={plain_origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
-        "ARAGOG_POLITENESS__QPS": "2",
+        "ARAGOG_POLITENESS__QPS": "0.5",
         "COLUMNS": "200",
     }
 
@@ -74,7 +74,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, envi
     assert 0 < left < len(URLS)
     assert running_pid(tmp_path / "var" / "run") is None
 
-    again = start(environ, "up")
+    again = start({**environ, "ARAGOG_POLITENESS__QPS": "10"}, "up")
     wait_until(lambda: running_pid(tmp_path / "var" / "run") and in_flight(settings))
     wait_until(lambda: not in_flight(settings))
     os.killpg(again.pid, signal.SIGINT)

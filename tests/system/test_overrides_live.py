@@ -70,8 +70,9 @@ def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, orig
     def slowed():
         return gap_ms(system, origin, "slow.test", next(names)) > BETWEEN_MS
 
-    # A process looks at the file when it asks for a permit, once a second at most.
-    assert not slowed()
+    # A process looks at the file when it asks for a permit, once a second at most. On a busy machine a
+    # crawl may have longer gaps than those of its rate.
+    wait_until(lambda: not slowed())
 
     file.write_text(SLOWED)
     wait_until(slowed)
@@ -101,7 +102,7 @@ def test_an_operators_rate_and_stop_hold_for_running_workers(system, origin):
     def slowed():
         return gap_ms(system, origin, "rated.test", next(names)) > BETWEEN_MS
 
-    assert not slowed()
+    wait_until(lambda: not slowed())
     operator.set_qps("rated.test", 1000 / INTERVAL_MS, who="test")
     wait_until(slowed)
 

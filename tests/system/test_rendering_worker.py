@@ -31,6 +31,7 @@ def environ(origin: Origin) -> dict[str, str]:
         "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_RENDERING__HOSTS": "shop.test",
+        "ARAGOG_RENDERING__DEADLINE_S": "60",  # of a busy machine's browser
         "ARAGOG_RENDERING__BROWSER": chromium_or_skip(),
         # Chromium's own sandbox needs a user other than root.
         "ARAGOG_RENDERING__SANDBOX": str(os.geteuid() != 0).lower(),

@@ -113,11 +113,11 @@ def test_threads_never_share_a_connection(open_pool, table, proxy, rows):
 
 
 def test_after_timeouts_no_answer_is_another_rows(open_pool, table, proxy, rows):
-    nodes = table(open_pool(proxy.address, timeout_s=0.1))
+    nodes = table(open_pool(proxy.address, timeout_s=0.4))
     right = late = 0
 
     for turn, row in enumerate(rows * 2):
-        proxy.delay_s = 0.25 if turn % 4 == 1 else 0.0
+        proxy.delay_s = 0.6 if turn % 8 == 1 else 0.0
         try:
             assert name_in(nodes, row) == row
             right += 1
@@ -270,7 +270,7 @@ def test_with_all_gateways_away_each_call_says_so_and_the_first_to_return_serves
 def test_a_pool_with_every_connection_in_use_names_the_setting(
     open_pool, table, hbase_server, rows
 ):
-    pool = HBasePool(hbase_server.gateways[:1], size=1, timeout_s=0.1)
+    pool = HBasePool(hbase_server.gateways[:1], size=1, timeout_s=2)
     nodes = table(pool)
 
     def nested(client):

@@ -159,7 +159,7 @@ def test_an_early_error_with_an_unread_body_ends_the_connection(api):
 
 
 def test_slow_clients_are_cut_off_and_the_rest_is_served(a_stand):
-    with running(a_stand.store, head_timeout_s=1, keep_alive_s=1, send_timeout_s=1) as api:
+    with running(a_stand.store, head_timeout_s=3, keep_alive_s=3, send_timeout_s=3) as api:
         silent, headless, bodiless, idle, deaf = (api.connect() for _ in range(5))
         headless.sendall(b"GET / HTTP/1.1\r\nHost: local")
         bodiless.sendall(
