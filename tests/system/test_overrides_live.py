@@ -110,7 +110,7 @@ def test_an_operators_rate_and_stop_hold_for_running_workers(system, origin):
     operator.set_qps("other.test", 50, who="test")
     with Aragog(system.settings) as client:
         # Each worker process has read the stop once it applies what was changed after it.
-        wait_until(lambda: stops(client, system, origin, next(names)), otherwise=system.logs)
+        assert wait_until(lambda: stops(client, system, origin, next(names)), otherwise=system.logs)
 
 
 def stops(client, system, origin, name):

@@ -340,7 +340,10 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
                     app.send_task("say", (f"after {i}",))
                 wait_until(lambda: shards[0].sizes("celery").succeeded == sent + 5 - waiting)
                 second.start()
-                wait_until(lambda: shards[1].sizes("celery").succeeded == waiting)
+                wait_until(lambda: shards[1].sizes("celery").pending == 0)
+                wait_until(lambda: shards[1].sizes("celery").running == 0)
+
+    assert [shard.sizes("celery").succeeded for shard in shards] == [sent + 5 - waiting, waiting]
 
 
 def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
@@ -369,7 +372,7 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
         # the producer, who got no receipt, gave to the other.
         everything = {f"later {i}".encode() for i in range(later)}
         everything |= {str(i).encode() for i in range(40)}
-        wait_until(lambda: everything <= set(client.lrange("notes", 0, -1)))
+        assert wait_until(lambda: everything <= set(client.lrange("notes", 0, -1)))
 
 
 def sent_to_both(app, shards, text="", **options):
