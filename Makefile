@@ -59,7 +59,7 @@ fix: setup  ## format, and correct what ruff can correct
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup  ## crawl real pages with aragog and with Scrapy, interleaved
+bench: setup  ## crawl real pages with aragog, Scrapy, colly and fast Python, interleaved
 	@scripts/setup bench
 	@$(BIN)/python -m bench.crawl $(ARGS)
 

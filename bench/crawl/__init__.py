@@ -1,1 +1,1 @@
-"""Crawl the same pages with aragog and with Scrapy, interleaved in one run."""
+"""Crawl the same pages with aragog and with other crawlers, interleaved in one run."""

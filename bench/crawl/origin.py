@@ -1,20 +1,24 @@
 """
-The benchmark's origin: nginx on loopback, one process, keep-alive; its CPU counts for neither side.
+The benchmark's origin: nginx on loopback, one process, keep-alive; its CPU counts for no side.
 
 nginx is the installed one, or else Debian's package unpacked into `.cache/bench`, without root.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from unittest.mock import patch
+
+import trustme
 
 from bench.crawl.page_sets import CACHE
 
@@ -40,12 +44,16 @@ http {{
     open_file_cache max=2000;
     log_format asked "$msec $request_time $host$request_uri";
     server {{
-        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{port}{tls};
         root {root};
         {server}
         location = /robots.txt {{ default_type text/plain; return 200 "{robots}"; }}
     }}
 }}
+"""
+TLS = """
+        ssl_certificate {certificates}/$ssl_server_name;
+        ssl_certificate_key {certificates}/$ssl_server_name;
 """
 
 
@@ -56,10 +64,24 @@ def free_port() -> int:
 
 
 @contextmanager
-def serve(pages: Path, server: str = "") -> Iterator[int]:
+def certificates(hosts: Iterable[str]) -> Iterator[Path]:
+    """A folder with a certificate for each host; this process and its children trust their authority."""
+    authority = trustme.CA()
+    with tempfile.TemporaryDirectory(prefix="crt") as name:
+        folder = Path(name)
+        authority.cert_pem.write_to_path(folder / "authority")
+        for host in hosts:
+            authority.issue_cert(host).private_key_and_cert_chain_pem.write_to_path(folder / host)
+        with patch.dict(os.environ, SSL_CERT_FILE=str(folder / "authority")):
+            yield folder
+
+
+@contextmanager
+def serve(pages: Path, server: str = "", certificates: Path | None = None) -> Iterator[int]:
     """
     Serve a folder under every host name, with a robots.txt; yields the port.
 
+    With `certificates`, a folder of one file a host, it speaks HTTPS, with sessions that are resumed.
     `server` are more directives. They may log requests in the format `asked`: when the response was
     sent (seconds since the epoch), how long that took, host and path.
     """
@@ -69,9 +91,12 @@ def serve(pages: Path, server: str = "") -> Iterator[int]:
         folder.chmod(0o755)
         # A process of root changes to another user, who may not read the pages.
         user = "user root;" if Path("/").owner() == Path(name).owner() else ""
+        if certificates:
+            server += TLS.format(certificates=certificates)
         config = CONFIG.format(
-            folder=folder, port=port, root=pages, user=user, robots=ROBOTS, server=server
-        )
+            folder=folder, port=port, root=pages, user=user, robots=ROBOTS, server=server,
+            tls=" ssl" if certificates else "",
+        )  # fmt: skip
         (folder / "nginx.conf").write_text(config)
         argv = [_binary(), "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]
         process = subprocess.Popen(argv)

@@ -29,32 +29,31 @@ def print_crawl(side: str, crawl: Crawl) -> None:
         print(f"    {role:25} {1000 * used_s / crawl.pages:6.2f}", flush=True)
 
 
-def summary(name: str, crawls: Mapping[str, Sequence[Crawl]]) -> str:
-    """Return one line: the median of each side and the ratio."""
-    sides = [f"{side} {_median(done, cpu_ms):.2f} CPU ms/page" for side, done in crawls.items()]
-    if len(crawls) == 2:
-        sides.append(f"ratio {_ratio(crawls, cpu_ms):.2f}")
-    return f"{name}: median of {len(next(iter(crawls.values())))}: " + ", ".join(sides)
+def table(results: Results) -> list[str]:
+    """Return the Markdown table of all sets and sides; empty without results."""
+    sides = _sides(results)
+    rows = [f"| pages | | {' | '.join(sides)} |", "|---" * (len(sides) + 2) + "|"]
+    for name, crawls in results.items():
+        cpu = [format(_median(crawls[side], cpu_ms), ".1f") for side in sides]
+        rows += [
+            f"| {name} | CPU a page (ms) | {' | '.join(cpu)} |",
+            f"| {name} | lowest to highest | {' | '.join(_span(crawls[side]) for side in sides)} |",
+        ]
+        if "aragog" in crawls:
+            ratios = [f"{_ratio(crawls, side):.2f}" for side in sides]
+            rows.append(f"| {name} | aragog's CPU by theirs | {' | '.join(ratios)} |")
+        rates = [format(_median(crawls[side], rate), ".0f") for side in sides]
+        rows.append(f"| {name} | pages/s | {' | '.join(rates)} |")
+    return rows
 
 
 def markdown(results: Results) -> str:
-    """Return the tables of all sets, each with the roles of aragog, and a plot."""
-    lines = [
-        "| pages | | aragog | Scrapy | ratio |",
-        "|---|---|---|---|---|",
-    ]
-    for name, crawls in results.items():
-        for label, figure, form in (
-            ("CPU a page, median (ms)", cpu_ms, ".1f"),
-            ("pages/s, median", rate, ".0f"),
-        ):
-            cells = [format(_median(crawls[side], figure), form) for side in ("aragog", "scrapy")]
-            lines.append(
-                f"| {name} | {label} | {' | '.join(cells)} | {_ratio(crawls, figure):.2f} |"
-            )
-        spans = [_span(crawls[side]) for side in ("aragog", "scrapy")]
-        lines.append(f"| {name} | CPU a page, lowest to highest (ms) | {' | '.join(spans)} | |")
-    return "\n".join([*lines, "", *_roles(results), "", *_plot(results), ""])
+    """Return the table of all sides, the roles of aragog, and a plot."""
+    return "\n".join([*table(results), "", *_roles(results), "", *_plot(results), ""])
+
+
+def _sides(results: Results) -> list[str]:
+    return list(next(iter(results.values()), {}))
 
 
 def _roles(results: Results) -> list[str]:
@@ -73,7 +72,7 @@ def _roles(results: Results) -> list[str]:
 
 
 def _plot(results: Results) -> list[str]:
-    sides = ("aragog", "scrapy")
+    sides = _sides(results)
     labels = [f'"{name}, {side}"' for name in results for side in sides]
     values = [f"{_median(done[side], cpu_ms):.1f}" for done in results.values() for side in sides]
     return [
@@ -91,8 +90,8 @@ def _median(crawls: Sequence[Crawl], figure: Callable[[Crawl], float]) -> float:
     return median(map(figure, crawls))
 
 
-def _ratio(crawls: Mapping[str, Sequence[Crawl]], figure: Callable[[Crawl], float]) -> float:
-    return _median(crawls["aragog"], figure) / _median(crawls["scrapy"], figure)
+def _ratio(crawls: Mapping[str, Sequence[Crawl]], side: str) -> float:
+    return _median(crawls["aragog"], cpu_ms) / _median(crawls[side], cpu_ms)
 
 
 def _span(crawls: Sequence[Crawl]) -> str:

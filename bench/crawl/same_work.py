@@ -1,4 +1,4 @@
-"""Compare what both sides stored of the same pages: body, title and every link."""
+"""Compare what two sides stored of the same pages: body, title and every link."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from bench.crawl.sides import MAX_LINKS, Stored
 
 
 def differences(
-    pages: PageSet, aragog: Mapping[str, Stored], scrapy: Mapping[str, Stored]
+    pages: PageSet, aragog: Mapping[str, Stored], other: Mapping[str, Stored], side: str = "Scrapy"
 ) -> list[str]:
     """
     Return one line for each difference.
 
-    Links are compared in one spelling and without those to the page itself: Scrapy keeps tracking
-    parameters, escapes more characters, and reports links within the page, too. Titles are only
+    Links are compared in one spelling and without those to the page itself: the others keep tracking
+    parameters, escape other characters, and report links within the page, too. Titles are only
     compared for being there: aragog takes the best of several and removes the name of the site.
-    aragog reads a page as a browser with scripts does, so Scrapy alone has links in `<noscript>`.
+    aragog reads a page as a browser with scripts does, so the others alone have links in `<noscript>`.
     """
-    reports = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ scrapy.keys())]
-    for url in sorted(aragog.keys() & scrapy.keys()):
-        ours, theirs = aragog[url], scrapy[url]
+    reports = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ other.keys())]
+    for url in sorted(aragog.keys() & other.keys()):
+        ours, theirs = aragog[url], other[url]
         if ours.body_hash != theirs.body_hash:
             reports.append(f"{url}: other bodies")
         if bool(ours.title) < bool(theirs.title):
-            reports.append(f"{url}: aragog has no title, Scrapy {theirs.title!r}")
-        mine, other = _targets(ours.links, url), _targets(theirs.links, url)
-        reports += [f"{url}: only aragog has {link}" for link in sorted(mine - other)]
-        missing = other - mine
+            reports.append(f"{url}: aragog has no title, {side} {theirs.title!r}")
+        mine, missing = _targets(ours.links, url), _targets(theirs.links, url)
+        reports += [f"{url}: only aragog has {link}" for link in sorted(mine - missing)]
+        missing -= mine
         missing -= _in_noscript(pages.body(url), url) if missing else set()
-        reports += [f"{url}: only Scrapy has {link}" for link in sorted(missing)]
+        reports += [f"{url}: only {side} has {link}" for link in sorted(missing)]
     return reports
 
 

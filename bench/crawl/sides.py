@@ -1,4 +1,9 @@
-"""The two sides of the benchmark: crawl a page set with aragog, or with Scrapy."""
+"""
+The sides of the benchmark: crawl a page set with aragog, or with one of the programs in `programs/`.
+
+The programs have the tasks of a Scrapy spider: robots.txt, the page, its title, its links made absolute,
+the compressed body on disk.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,14 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -20,7 +27,9 @@ import psutil
 
 from bench.crawl.page_sets import ROOT, PageSet
 
-SCRAPY = ROOT / ".venv-bench" / "bin" / "python"
+PROGRAMS = ROOT / "bench" / "crawl" / "programs"
+PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+COLLY = ROOT / ".venv-bench" / "bin" / "colly"
 ROLES = ("fetch", "robots", "canonicalize", "store")
 SIGNS = {
     "nginx": "origin",
@@ -30,7 +39,7 @@ SIGNS = {
     **{f"workers {role}": role for role in ROLES},
 }
 """The kind of a process whose command line has these words."""
-WARM_UP_HOSTS = 120
+WARM_UP_HOSTS = [f"warm{number}.test" for number in range(120)]
 MAX_LINKS = 1_000
 """aragog keeps so many links of a page."""
 
@@ -113,7 +122,7 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
         store = url_store(settings)
         with Aragog(settings) as client, closing(store):
             # 404s of hosts of their own: every process and thread has imported and connected by then.
-            _crawl(client, [f"http://warm{n}.test:{port}/404" for n in range(WARM_UP_HOSTS)])
+            _crawl(client, [f"{pages.scheme}://{host}:{port}/404" for host in WARM_UP_HOSTS])
             store.maintenance.compact_links()
             before, cpu_s = client.counters(), cpu_s_by_role()
             seconds = _crawl(client, urls)
@@ -142,15 +151,16 @@ def _stored(store, url: str) -> Stored:
     return Stored(body_hash, title, tuple(link.url for link in links.items))
 
 
-def run_scrapy(pages: PageSet, port: int, compared: int = 0) -> Crawl:
-    """Crawl with `scrapy_spider.py`."""
+def run_program(argv: Sequence[Path | str], pages: PageSet, port: int, compared: int = 0) -> Crawl:
+    """Crawl with a program that takes a file of URLs, the origin's port and a folder for its output."""
     urls = pages.urls(port)
     with tempfile.TemporaryDirectory(prefix="arb") as name:
         folder = Path(name)
         (folder / "urls").write_text("\n".join(urls))
-        script = ROOT / "bench" / "crawl" / "scrapy_spider.py"
-        argv = [str(SCRAPY), str(script), str(folder / "urls"), str(port), name]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+        command = [*map(str, argv), str(folder / "urls"), str(port), name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{command} failed:\n{done.stderr[-2000:]}")
         wanted, stored = set(urls[:compared]), {}
         for line in (folder / "pages.jsonl").read_text().splitlines() if wanted else ():
             page = json.loads(line)
@@ -162,4 +172,17 @@ def run_scrapy(pages: PageSet, port: int, compared: int = 0) -> Crawl:
         return Crawl(**json.loads(done.stdout.splitlines()[-1]), stored=stored)
 
 
-SIDES = {"aragog": run_aragog, "scrapy": run_scrapy}
+Side = Callable[[PageSet, int, int], Crawl]
+SIDES: dict[str, Side] = {
+    "aragog": run_aragog,
+    "Python": partial(run_program, (PYTHON, PROGRAMS / "fast_python.py")),
+    "colly": partial(run_program, (COLLY,)),
+    "Scrapy": partial(run_program, (PYTHON, PROGRAMS / "scrapy_spider.py")),
+}
+
+
+def installed() -> list[str]:
+    """The sides that can run here: without Go, all but colly. Exits if others than aragog are missing."""
+    if not PYTHON.exists():
+        sys.exit("Scrapy is missing: run `make bench`, or scripts/setup bench")
+    return [side for side in SIDES if side != "colly" or COLLY.exists()]

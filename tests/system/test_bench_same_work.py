@@ -1,10 +1,10 @@
-"""`make bench` compares equals: both sides store the same of every page, link by link."""
+"""`make bench` compares equals: all sides store the same of every page, link by link."""
 
 import pytest
 
 from bench.crawl import origin, page_sets, same_work
-from bench.crawl.sides import SCRAPY, Stored, run_aragog, run_scrapy
-from tests.support.missing_parts import BENCH, skip_without
+from bench.crawl.sides import COLLY, PYTHON, SIDES, Stored
+from tests.support.missing_parts import BENCH, GO, skip_without
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -13,19 +13,23 @@ PAGES = 25
 
 @pytest.fixture(params=page_sets.ALL)
 def pages(request):
-    if not SCRAPY.exists():
+    if not PYTHON.exists():
         skip_without(BENCH)
+    if not COLLY.exists():
+        skip_without(GO, "then run scripts/setup bench")
     return page_sets.ALL[request.param]().first(PAGES)
 
 
-def test_both_sides_store_the_same_of_real_pages(pages):
+def test_all_sides_store_the_same_of_real_pages(pages):
     with origin.serve(pages.folder) as port:
-        ours = run_aragog(pages, port, PAGES)
-        theirs = run_scrapy(pages, port, PAGES)
+        crawls = {side: crawl(pages, port, PAGES) for side, crawl in SIDES.items()}
 
-    assert ours.pages == theirs.pages == len(ours.stored) == len(theirs.stored) == PAGES
-    assert same_work.differences(pages, ours.stored, theirs.stored) == []
+    ours = crawls.pop("aragog")
+    assert ours.pages == len(ours.stored) == PAGES
     assert sum(len(page.links) for page in ours.stored.values()) > 20 * PAGES
+    for side, crawl in crawls.items():
+        assert crawl.pages == len(crawl.stored) == PAGES
+        assert same_work.differences(pages, ours.stored, crawl.stored, side) == []
 
 
 def test_a_link_or_a_body_that_one_side_leaves_out_is_reported(tmp_path):
