@@ -53,8 +53,25 @@ class RedisSettings:
 class StoreSettings:
     """Storage of metadata, links and indexes."""
 
-    engine: Literal["sqlite", "hbase", "memory"] = "sqlite"
-    """`sqlite` in `data_dir`, `hbase` through its Thrift gateways, or `memory` for tests."""
+    engine: Literal["sqlite", "postgres", "hbase", "memory"] = "sqlite"
+    """`sqlite` in `data_dir`, `postgres`, `hbase` through its Thrift gateways, or `memory` for
+    tests."""
+    dsn: SecretUrl = NO_URL
+    """
+    The PostgreSQL of `postgres`: `postgresql://user:password@host:port/database`; libpq's own
+    options pass (`sslmode`, several hosts). Empty: the private server in `data_dir`.
+    """
+    postgres_schema: str = "aragog"
+    """The schema that holds the tables; lower-case letters, digits and underscores."""
+    postgres_partitions: int = 8
+    """Partitions of each large table, a power of two up to 256; applies when they are created."""
+    postgres_pool_size: int = 8
+    """Connections per process."""
+    postgres_timeout_ms: int = 10_000
+    """Limit for connecting, and for one call; a slower call closes its connection."""
+    postgres_pooler: bool = False
+    """A pooler that gives each transaction another connection (pgbouncer) is between: nothing is
+    prepared, which takes the server 0.1 ms more a call."""
     sqlite_shards: int = 16
     """Number of files; cannot change once there is data."""
     hbase_gateways: tuple[str, ...] = ("127.0.0.1:9090",)
@@ -93,6 +110,9 @@ class StoreSettings:
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
     extracted fields are `json` (docs/http.md)."""
+
+    def __post_init__(self) -> None:
+        mask(self, dsn=SecretUrl(self.dsn))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from aragog.clock import ManualClock
 from aragog.errors import ConfigError
+from aragog.secret import SecretUrl
+from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
+from aragog.zen.tables import TABLES, Tables
+from aragog.zen.tables.postgres import PostgresTables
 from tests.support.missing_parts import POSTGRES, skip_without
 
 OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}
@@ -46,6 +52,40 @@ def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
     name = f"test_{next(_numbers)}"
     yield postgres_server.create_database(name)
     postgres_server.drop_database(name)
+
+
+def store_settings(dsn: str, **changes: object) -> StoreSettings:
+    """The settings of a store in that database."""
+    return StoreSettings(
+        engine="postgres",
+        dsn=SecretUrl(dsn),
+        postgres_partitions=2,
+        postgres_timeout_ms=60_000,
+        **changes,
+    )
+
+
+@pytest.fixture(scope="session")
+def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[PostgresTables, str]]:
+    """The tables of this run, made once, and where they are; take `fresh_postgres`."""
+    dsn = postgres_server.create_database("tables")
+    tables = PostgresTables(store_settings(dsn), clock=ManualClock())
+    tables.create()
+    yield tables, dsn
+    tables.close()
+
+
+@pytest.fixture
+def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[[], Tables]:
+    """A function that empties the tables and returns them; closing them keeps them usable."""
+    tables, dsn = all_postgres_tables
+
+    def make() -> Tables:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("; ".join(f"DELETE FROM aragog.{name}" for name in TABLES))
+        return tables
+
+    return make
 
 
 @pytest.fixture

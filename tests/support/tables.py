@@ -34,11 +34,16 @@ def hbase(request: pytest.FixtureRequest) -> Tables:
     return request.getfixturevalue("fresh_hbase")()
 
 
+def postgres(request: pytest.FixtureRequest) -> Tables:
+    return request.getfixturevalue("fresh_postgres")()
+
+
 Opener = Callable[[pytest.FixtureRequest], Tables]
 
 ENGINES: dict[str, tuple[Opener, tuple[pytest.MarkDecorator, ...]]] = {
     "memory": (memory, ()),
     "sqlite": (sqlite, ()),
+    "postgres": (postgres, (pytest.mark.postgres,)),
     "hbase": (hbase, (pytest.mark.hbase,)),
 }
 
@@ -52,11 +57,18 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
     engine.close()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("hbase", marks=pytest.mark.hbase)])
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("hbase", marks=pytest.mark.hbase),
+    ]
+)
 def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables]]:
     """A maker of empty tables for tests that need hundreds of them."""
-    if request.param == "hbase":
-        yield request.getfixturevalue("fresh_hbase")
+    if request.param in {"postgres", "hbase"}:
+        yield request.getfixturevalue(f"fresh_{request.param}")
         return
     folder: Path = request.getfixturevalue("tmp_path")
     opened: list[Tables] = []

@@ -72,6 +72,13 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     }
 
 
+def end_of(data: bytes, start: int = 0) -> int:
+    """Where the packed row that begins at `start` ends, in data that may hold more."""
+    count, length = _HEAD.unpack_from(data, start)
+    values: int = start + _HEAD.size + length + 12 * count + 4
+    return values + int.from_bytes(data[values - 4 : values])
+
+
 def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
     A packed row with cells put, as `merged` does it.

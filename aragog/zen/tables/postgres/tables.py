@@ -1,0 +1,91 @@
+"""
+All cell tables in one schema of a PostgreSQL database.
+
+Any number of machines may write. What a call acknowledges has been committed; how much of that a
+power cut or a failover can lose is decided by the server's `synchronous_commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aragog.clock import Clock
+from aragog.secret import reveal
+from aragog.settings import StoreSettings
+from aragog.zen.tables import TABLES, CellTable, Put, Tables
+from aragog.zen.tables.postgres.cells import CellRows
+from aragog.zen.tables.postgres.nodes import NodeRows
+from aragog.zen.tables.postgres.partitions import Partitions
+from aragog.zen.tables.postgres.pool import PostgresPool
+from aragog.zen.tables.postgres.schema import HASHED, PACKED, UPGRADES, Schema
+
+
+class PostgresTables(Tables):
+    """
+    All tables; safe for threads and forks. Does not connect before the first call.
+
+    Args:
+        settings: how to connect, and the schema's name.
+        dsn: instead of that of the settings.
+        clock: gives the timestamps of `check_and_put` and `incr`; None: the server's clock.
+        upgrades: as `UPGRADES`.
+    """
+
+    def __init__(
+        self,
+        settings: StoreSettings,
+        *,
+        dsn: str = "",
+        clock: Clock | None = None,
+        upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
+    ) -> None:
+        self._pool = PostgresPool(
+            dsn or reveal(settings.dsn),
+            size=settings.postgres_pool_size,
+            timeout_s=settings.postgres_timeout_ms / 1000,
+            pooler=settings.postgres_pooler,
+        )
+        name = settings.postgres_schema
+        self.schema = Schema(self._pool, name, settings.postgres_partitions, upgrades)
+        of = {
+            table: Partitions(name, table, self.schema.partitions if table in HASHED else None)
+            for table in TABLES
+        }
+        self._nodes = NodeRows(self._pool, of.pop(PACKED), clock)
+        self._others = {table: CellRows(self._pool, each, clock) for table, each in of.items()}
+
+    def __getitem__(self, name: str) -> CellTable:
+        return self._nodes if name == PACKED else self._others[name]
+
+    def write(self, puts: Sequence[Put]) -> None:
+        """See `Tables.write`; one round trip and one transaction for all of them."""
+        by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
+        for name, row, cells, at_ms in puts:
+            by_table.setdefault(name, []).append((row, cells, at_ms))
+        calls = self._nodes.puts(by_table.pop(PACKED, []))
+        count = len(calls)
+        for name in sorted(by_table):
+            calls += self._others[name].puts(by_table[name])
+        if calls:
+            results = self._pool.run(calls)
+            self._nodes.merge_parts([row for rows in results[:count] for (row,) in rows])
+
+    def create(self) -> None:
+        """
+        Create missing tables; drops nothing.
+
+        Raises:
+            ConfigError: the schema is of another version.
+            StoreUnavailable: the server does not answer, or the user may not create them.
+        """
+        self.schema.create()
+
+    def identity(self) -> str:
+        return self.schema.identity()
+
+    def check(self) -> list[str]:
+        """Problems of the server and its tables, one line each with the remedy."""
+        return list(self.schema.problems())
+
+    def close(self) -> None:
+        self._pool.close()
