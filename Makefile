@@ -4,6 +4,8 @@
 BIN := .venv/bin
 URLS ?=
 DEPTH ?= 0
+# Where the tables are, if not where the settings say: sqlite, postgres, hbase.
+STORE ?=
 IMAGES ?= docs/images
 # Two pytest processes a core: tests wait for servers and for time about as long as they compute.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
@@ -11,6 +13,10 @@ WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # each of a dozen processes would compile everything again at its start (1 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
+
+ifneq ($(STORE),)
+export ARAGOG_STORE__ENGINE := $(STORE)
+endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
@@ -22,7 +28,7 @@ help:  ## show what can be made
 setup:  ## install everything into .venv, by the hashes of requirements.lock
 	@scripts/setup
 
-run: setup  ## fetch the demo web, or URLS=file DEPTH=n, and show progress
+run: setup  ## fetch the demo web, or URLS=file DEPTH=n, and show progress; STORE=postgres
 	@$(BIN)/aragog run $(URLS) --depth $(DEPTH)
 
 up: setup  ## start the system and keep it running

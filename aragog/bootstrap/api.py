@@ -104,7 +104,7 @@ class ThriftServices:
 
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)
-        embedded = settings.store.engine != "hbase"
+        embedded = settings.store.is_embedded
         self._server = ThriftServer(
             services(parts), settings.serving, embedded=embedded, tokens=tokens
         )

@@ -15,9 +15,12 @@ from aragog.zen.tables import Tables
 
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
     """The identity of the configured store, as Redis records it."""
-    gateways = ", ".join(settings.store.hbase_gateways)
-    folder = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
-    where = gateways if settings.store.engine == "hbase" else folder
+    if settings.store.engine == "hbase":
+        where = ", ".join(settings.store.hbase_gateways)
+    elif settings.store.dsn:
+        where = str(settings.store.dsn)
+    else:
+        where = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
     return StoreIdentity(engine.identity(), settings.store.engine, where)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +30,11 @@ def tables(settings: Settings) -> Tables:
         from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
         return HBaseTables(store)
+    if store.engine == "postgres":
+        require("postgres", 'store.engine = "postgres"')
+        from aragog.zen.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+
+        return PostgresTables(replace(store, dsn=settings.store_dsn))
     from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
 
     return SqliteTables(settings.data_dir / "store", shards=store.sqlite_shards)
@@ -47,6 +54,25 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
 
 
+def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
+    """
+    Take the schema of the store to the version that this program needs; what was done.
+
+    Args:
+        settings: of the store.
+        report: gets a line before each step that may take long.
+
+    Raises:
+        ConfigError: a newer program has upgraded it.
+    """
+    engine = tables(settings)
+    with closing(engine):
+        if settings.store.engine != "postgres":
+            return f"nothing to do: {settings.store.engine} stores carry the version in each row"
+        version = engine.schema.upgrade(report)  # type: ignore[attr-defined]  # an extra's class
+    return f"the schema {settings.store.postgres_schema} has version {version}"
+
+
 def replaced_files(settings: Settings) -> list[Path]:
     """The damaged files of the embedded store that a repair has replaced and kept."""
     if settings.store.engine != "sqlite":
@@ -60,7 +86,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     """The UrlStore. Creates its tables if the storage engine is embedded."""
     take_up_site_rules(settings)
     engine = timed_tables(tables(settings))
-    if settings.store.engine != "hbase":
+    if settings.store.is_embedded:
         engine.create()
     content = timed_content(open_content(settings.content, settings.data_dir))
     formats = {f"{name}.*": "json" for name in settings.pipeline.extractors}

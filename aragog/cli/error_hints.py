@@ -71,4 +71,8 @@ def _store(settings: Settings) -> str:
     if settings.store.engine == "hbase":
         gateways = ", ".join(settings.store.hbase_gateways)
         return f"store.hbase_gateways: {gateways}; check that a Thrift gateway runs there"
+    if settings.private_postgres:
+        return "store.dsn: is empty: `aragog up` starts the private PostgreSQL of this data_dir"
+    if settings.store.engine == "postgres":
+        return f"store.dsn: {settings.store.dsn}; `aragog doctor` says what is wrong there"
     return f"data_dir: {settings.data_dir.absolute()}; check its free space and permissions"

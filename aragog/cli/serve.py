@@ -87,7 +87,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         if jobs is not None:
             waits.callback(jobs.close)
         services = Services(
-            embedded=settings.store.engine != "hbase",
+            embedded=settings.store.is_embedded,
             enqueue=producer.enqueue,
             fetching=fetches,
             batches=batches(settings),

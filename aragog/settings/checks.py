@@ -20,6 +20,7 @@ BROKER_SCHEMES = (
     "", "pinlater", "pinlaters", "pinlater+socket", "pinlater+sentinel", "pinlater+sentinels",
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
+SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,40}", re.ASCII)
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
 TEXT_FORMS = ("text", "markdown")
 ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
@@ -91,6 +92,12 @@ def _store_problems(settings: Settings) -> Iterator[str]:
             yield f"pipeline.store_text: must be of {', '.join(TEXT_FORMS)}, got {form!r}"
     if settings.pipeline.store_text and settings.store.max_field_bytes < 1_000_000:
         yield "store.max_field_bytes: must be at least 1000000 when pipeline.store_text is set"
+    if not SCHEMA_NAME.fullmatch(settings.store.postgres_schema):
+        name = settings.store.postgres_schema
+        yield f"store.postgres_schema: must be lower-case letters, digits and _, got {name!r}"
+    partitions = settings.store.postgres_partitions
+    if partitions > 256 or partitions & (partitions - 1):
+        yield f"store.postgres_partitions: must be a power of two up to 256, got {partitions}"
     if settings.store.sqlite_shards > 256:
         yield "store.sqlite_shards: must be at most 256"
 

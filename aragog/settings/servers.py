@@ -114,6 +114,11 @@ class StoreSettings:
     def __post_init__(self) -> None:
         mask(self, dsn=SecretUrl(self.dsn))
 
+    @property
+    def is_embedded(self) -> bool:
+        """True if the tables are in this process: a read takes microseconds, and no network."""
+        return self.engine in {"sqlite", "memory"}
+
 
 @dataclass(frozen=True, slots=True)
 class ContentSettings:

@@ -69,17 +69,37 @@ class Settings:
         It is in `data_dir`. If that path is too long for a unix socket (107 bytes, unix(7)), it is
         in a separate folder in the temporary directory.
         """
-        data_dir = self.data_dir.absolute()
-        path = data_dir / "redis" / "redis.sock"
-        if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
-            return path
-        name = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"aragog-{os.getuid()}-{name}" / "redis.sock"
+        return self._socket("redis", "redis.sock")
 
     @property
     def private_redis(self) -> bool:
         """True when an empty setting selects the private redis-server."""
         return not (self.redis.url and self.broker.url)
+
+    @property
+    def postgres_socket(self) -> Path:
+        """The unix socket of the private PostgreSQL; where it is, is decided as for Redis."""
+        return self._socket("postgres", ".s.PGSQL.5432")
+
+    @property
+    def private_postgres(self) -> bool:
+        """True when an empty setting selects the private PostgreSQL."""
+        return self.store.engine == "postgres" and not self.store.dsn
+
+    @property
+    def store_dsn(self) -> SecretUrl:
+        """How to connect to the PostgreSQL of the store, also to the private one."""
+        private = f"postgresql://aragog@/postgres?host={self.postgres_socket.parent}"
+        return self.store.dsn or SecretUrl(private)
+
+    def _socket(self, folder: str, name: str) -> Path:
+        """Where the socket of a private server is."""
+        data_dir = self.data_dir.absolute()
+        path = data_dir / folder / name
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+            return path
+        digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"aragog-{os.getuid()}-{digest}" / name
 
     def resolved(self) -> Settings:
         """
@@ -90,7 +110,7 @@ class Settings:
         """
         socket = self.redis_socket
         if self.private_redis and socket.parent.parent != self.data_dir.absolute():
-            _claim_folder(socket.parent)
+            claim_folder(socket.parent)
         redis_url = self.redis.url or SecretUrl(f"unix://{socket}?db=0")
         broker_url = self.broker.url or SecretUrl(f"pinlater+socket://{socket}?virtual_host=1")
         return dataclasses.replace(
@@ -103,7 +123,7 @@ class Settings:
         )
 
 
-def _claim_folder(folder: Path) -> None:
+def claim_folder(folder: Path) -> None:
     """
     Create the folder of a socket with mode 0700, or check that it is this user's and has that mode.
 
@@ -133,6 +153,5 @@ def _claim_folder(folder: Path) -> None:
     else:
         return
     raise ConfigError(
-        f"data_dir: {folder}, where the private redis-server listens, {reason}; "
-        f"remove it, or {_REMEDY}"
+        f"data_dir: {folder}, where a private server listens, {reason}; remove it, or {_REMEDY}"
     )

@@ -153,6 +153,7 @@ class PostgresServer:
         self.clients = clients
         self.options = dict(options or {})
         self._programs = programs
+        self.log = self.folder / "postgres.log"
         self.process: Process | None = None
 
     @property
@@ -251,11 +252,11 @@ class PostgresServer:
 
     def last_lines(self) -> list[str]:
         """The end of its log."""
-        log = self.folder / "postgres.log"
+        log = self.log
         return log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
 
     def _spawn(self) -> None:
-        with (self.folder / "postgres.log").open("ab") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, umask=0o077
             )

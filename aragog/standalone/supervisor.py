@@ -72,6 +72,7 @@ class Child:
     restarts: int = 0
     restart_at_s: float = 0.0
     log: Path = field(default_factory=Path)
+    stop_signal: signal.Signals = signal.SIGTERM
     after_kill: Callable[[int], Sequence[str]] | None = None
     """Returns the command to run after a signal killed the process with this id."""
 
@@ -239,8 +240,8 @@ class Supervisor:
         for group in sorted({child.group for child in self.children}, reverse=True):
             members = [child for child in self.children if child.group == group]
             for child in members:
-                if child.process is not None:
-                    child.process.terminate()
+                if child.process is not None and child.process.poll() is None:
+                    os.kill(child.process.pid, child.stop_signal)
             for child in members:
                 _wait(child)
         self._cleanup.stop()

@@ -2,6 +2,7 @@
 The standalone system: its processes and their command lines and environment.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
+    postgres  the private PostgreSQL (only where store.engine is postgres and store.dsn empty)
     fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
     render    a worker that renders pages (only where rendering.hosts names hosts)
     beat      the schedule
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,14 +23,16 @@ from typing import NamedTuple
 
 from aragog.api.tokens import check_exposure
 from aragog.bootstrap.rendering import check_rendering
+from aragog.bootstrap.stores import tables
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
-from aragog.extras import has
+from aragog.extras import has, require
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims import worker_name
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.overrides import Overrides
 from aragog.settings import ServingSettings, Settings
+from aragog.settings.settings import claim_folder
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Child, Supervisor
@@ -38,6 +42,7 @@ SERVERS, WORKERS, FRONT = 0, 1, 2
 WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 # Imports what workers need, for the supervisor's fork server.
+MOST_RESTARTS = 5
 PRELOAD = "aragog.workers.preload:preload"
 ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 
@@ -149,6 +154,8 @@ def start(
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)
+    if settings.private_postgres:
+        _start_postgres(supervisor, settings)
     release = release_command if kind_of(settings.resolved().broker.url) == "pinlater" else None
     for role in roles(settings):
         command = worker_command(role)
@@ -160,6 +167,30 @@ def start(
     }
     for name in front:
         supervisor.start(Child(name, commands[name], FRONT))
+
+
+def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
+    """Start the private PostgreSQL and create the tables of the store in it."""
+    require("postgres", 'store.engine = "postgres"')
+    from aragog.standalone.postgres_server import PostgresServer  # noqa: PLC0415 - an extra
+
+    socket_folder = settings.postgres_socket.parent
+    if socket_folder.parent != settings.data_dir.absolute():
+        claim_folder(socket_folder)
+    server = PostgresServer(settings.data_dir.absolute() / "postgres", socket_folder=socket_folder)
+    _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
+    server.prepare()
+    child = Child("postgres", server.command(), SERVERS, 20.0, stop_signal=signal.SIGINT)
+    supervisor.start(child)
+    server.log = child.log
+
+    def check() -> bool:
+        supervisor.check()  # starts it again if its predecessor had not quite ended
+        return child.restarts <= MOST_RESTARTS
+
+    server.wait_until_ready(60.0, check)
+    with contextlib.closing(tables(settings)) as engine:
+        engine.create()
 
 
 def memory_bytes() -> int:

@@ -23,6 +23,7 @@ LONGEST_FIRST = (
     "politeness/test_interval_promise",
     "pinlater/test_pinlater_celery",
     "system/test_refresh",
+    "system/test_postgres_crawl",
     "system/test_chaos",
     "system/test_bench_same_work",
     "tests/system/",

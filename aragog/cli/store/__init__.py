@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from aragog.cli.store.tables import adopt, copy, create_tables, repair
+from aragog.cli.store.tables import adopt, copy, create_tables, repair, upgrade
 from aragog.cli.store.takedowns import lift_takedown, takedown, takedowns
 from aragog.cli.store.transfer import export, export_parts, import_, list_
 
@@ -15,7 +15,7 @@ def store() -> None:
 
 
 for command in (
-    create_tables, repair, adopt, copy,
+    create_tables, upgrade, repair, adopt, copy,
     export, export_parts, import_, list_,
     takedown, takedowns, lift_takedown,
 ):  # fmt: skip

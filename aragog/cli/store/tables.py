@@ -1,4 +1,4 @@
-"""`aragog store create-tables`, `repair`, `adopt`, `copy`: the store as a whole."""
+"""`aragog store create-tables`, `upgrade`, `repair`, `adopt`, `copy`: the store as a whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
-from aragog.bootstrap.stores import schema_commands, tables, url_store
+from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_store
 from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
@@ -43,6 +43,17 @@ def create_tables(regions: int, *, show: bool) -> None:
     with closing(tables(settings)) as engine:
         engine.create()
     note(f"the tables of {settings.store.engine} exist")
+
+
+@click.command()
+def upgrade() -> None:
+    """
+    Take the tables in PostgreSQL to the version that this aragog needs; the system may run.
+
+    There is no way back: an older aragog refuses the new version.
+    """
+    settings = command_settings()
+    note(upgrade_store(settings, lambda step: note(step, err=True)))
 
 
 @click.command()

@@ -46,9 +46,19 @@ class PostgresPool:
         size: the most connections of this process.
         timeout_s: for one call, and for the wait for a free connection.
         pooler: see `PostgresConnection`.
+        opened: is called with each new connection; what it raises closes it.
     """
 
-    def __init__(self, dsn: str, *, size: int, timeout_s: float, pooler: bool = False) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        size: int,
+        timeout_s: float,
+        pooler: bool = False,
+        opened: Callable[[PostgresConnection], None] = lambda _: None,
+    ) -> None:
+        self._opened = opened
         self._dsn = dsn
         self._size = size
         self._timeout_s = timeout_s
@@ -134,7 +144,11 @@ class PostgresPool:
                         "raise store.postgres_pool_size",
                     )
         try:
-            return PostgresConnection(self._dsn, timeout_s=self._timeout_s, pooler=self._pooler)
+            connection = PostgresConnection(
+                self._dsn, timeout_s=self._timeout_s, pooler=self._pooler
+            )
+            self._opened(connection)
+            return connection
         except BaseException:
             with self._changed:
                 self._open -= 1

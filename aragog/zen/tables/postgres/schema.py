@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.zen.tables import TABLES
-from aragog.zen.tables.postgres.connection import Rows, ServerError
+from aragog.zen.tables.postgres.connection import PostgresConnection, Rows, ServerError
 from aragog.zen.tables.postgres.pool import PostgresPool
 
 VERSION = 1
@@ -122,6 +123,7 @@ class Schema:
         self.name = name
         self._partitions = partitions
         self._upgrades = upgrades
+        self._meta = f"SELECT name, value FROM {name}.meta"  # noqa: S608
         self._newest = VERSION + len(upgrades) - len(UPGRADES)
 
     def create(self) -> None:
@@ -148,9 +150,16 @@ class Schema:
         """A random word that identifies these data."""
         return self.require_version()["identity"]
 
+    def check_version(self, connection: PostgresConnection) -> None:
+        """Raise ConfigError if the schema that a new connection finds is of another version."""
+        with suppress(ServerError):  # no schema yet: the first statement reports that
+            self._require_version(_texts(connection.read(self._meta)))
+
     def require_version(self) -> dict[str, str]:
         """What `meta` says; raises ConfigError if this program cannot use the schema."""
-        facts = self._facts()
+        return self._require_version(self._facts())
+
+    def _require_version(self, facts: dict[str, str]) -> dict[str, str]:
         if not facts:
             raise ConfigError(
                 f"{self._pool.where} has no schema {self.name}: run `aragog store create-tables`"
@@ -243,16 +252,19 @@ class Schema:
         )
         return self._read(f"SELECT {each}") == [(b"\1",)]
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
+
     def _facts(self) -> dict[str, str]:
         """What `meta` holds; empty if there is no such table."""
         try:
-            rows = self._read(f"SELECT name, value FROM {self.name}.meta")  # noqa: S608
+            return _texts(self._read(self._meta))
         except StoreUnavailable as error:
             cause = error.__cause__
             if isinstance(cause, ServerError) and cause.state in {"42P01", "3F000"}:
                 return {}
             raise
-        return {(name or b"").decode(): (value or b"").decode() for name, value in rows}
 
     def _read(self, text: str) -> Rows:
         return self._pool.use(lambda connection: connection.read(text))
@@ -264,6 +276,10 @@ class Schema:
             f"SELECT pg_advisory_xact_lock(hashtext('aragog {self.name}'));\n{text}"
         )
         self._pool.use(lambda connection: connection.execute(script), repeatable=False)
+
+
+def _texts(rows: Rows) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in rows}
 
 
 _FACTS = """

@@ -8,6 +8,7 @@ power cut or a failover can lose is decided by the server's `synchronous_commit`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from aragog.clock import Clock
 from aragog.secret import reveal
@@ -39,14 +40,16 @@ class PostgresTables(Tables):
         clock: Clock | None = None,
         upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
     ) -> None:
-        self._pool = PostgresPool(
+        name = settings.postgres_schema
+        new_pool = partial(
+            PostgresPool,
             dsn or reveal(settings.dsn),
-            size=settings.postgres_pool_size,
             timeout_s=settings.postgres_timeout_ms / 1000,
             pooler=settings.postgres_pooler,
         )
-        name = settings.postgres_schema
-        self.schema = Schema(self._pool, name, settings.postgres_partitions, upgrades)
+        # Its own connection: the others refuse a schema of another version.
+        self.schema = Schema(new_pool(size=1), name, settings.postgres_partitions, upgrades)
+        self._pool = new_pool(size=settings.postgres_pool_size, opened=self.schema.check_version)
         of = {
             table: Partitions(name, table, self.schema.partitions if table in HASHED else None)
             for table in TABLES
@@ -89,3 +92,4 @@ class PostgresTables(Tables):
 
     def close(self) -> None:
         self._pool.close()
+        self.schema.close()
