@@ -48,7 +48,7 @@ def test_one_error_names_every_bad_key(tmp_path):
     for name in ("nope", "store.engine", "redis.host", "ARAGOG_SERVING__HTTP_PORT"):
         assert name in reported
     assert "'pg'" in reported
-    assert "sqlite, hbase, memory" in reported
+    assert "sqlite, postgres, hbase, memory" in reported
 
 
 def test_a_value_out_of_bounds_is_named(tmp_path):

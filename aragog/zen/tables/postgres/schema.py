@@ -101,7 +101,7 @@ def bounds(number: int, partitions: int) -> tuple[str, str]:
     return low, high
 
 
-class Schema:
+class TableSchema:
     """
     The schema in one database: created, checked and upgraded.
 

@@ -18,7 +18,7 @@ from aragog.zen.tables.postgres.cells import CellRows
 from aragog.zen.tables.postgres.nodes import NodeRows
 from aragog.zen.tables.postgres.partitions import Partitions
 from aragog.zen.tables.postgres.pool import PostgresPool
-from aragog.zen.tables.postgres.schema import HASHED, PACKED, UPGRADES, Schema
+from aragog.zen.tables.postgres.schema import HASHED, PACKED, UPGRADES, TableSchema
 
 
 class PostgresTables(Tables):
@@ -48,7 +48,7 @@ class PostgresTables(Tables):
             pooler=settings.postgres_pooler,
         )
         # Its own connection: the others refuse a schema of another version.
-        self.schema = Schema(new_pool(size=1), name, settings.postgres_partitions, upgrades)
+        self.schema = TableSchema(new_pool(size=1), name, settings.postgres_partitions, upgrades)
         self._pool = new_pool(size=settings.postgres_pool_size, opened=self.schema.check_version)
         of = {
             table: Partitions(name, table, self.schema.partitions if table in HASHED else None)
