@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from types import GeneratorType
 from typing import Any, Protocol
 
 from aragog.api.memory import SMALL_BYTES
@@ -130,7 +131,7 @@ class Call(ThreadCall):
             return
         try:
             value = self.steps or self.method.run(self.decoded())
-            if isinstance(value, Generator):
+            if isinstance(value, GeneratorType):
                 self.steps = value
                 try:
                     self.reply, self.outcome = next(value), "waits"

@@ -6,7 +6,6 @@ Calls that name fields and want no facts are read together, and encoded by hand.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -104,25 +103,19 @@ class EncodedReads:
     def get_shares(arguments: Mapping[str, Any]) -> bool:
         """Calls of `get` that differ only in their URL are one read, if they name fields."""
         options = arguments.get("options")
-        return bool(arguments.get("fields")) and not _has_more(options)
+        has_more = options is not None and bool(options.facts or options.extras)
+        return bool(arguments.get("fields")) and not has_more
 
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
-        """The value or the exception of several calls of `get`: one read for those alike."""
-        results: list[Any] = [None] * len(calls)
-        alike: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
-        for place, call in enumerate(calls):
-            try:
-                fields, url = names(call.fields), text(call.url, "url")
-                if not fields or _has_more(call.options):
-                    results[place] = self.get(call)
-                else:
-                    alike[fields].append((place, normalize(url)))
-            except Exception as error:  # noqa: BLE001 - it is the result of only this call
-                results[place] = error
-        for fields, group in alike.items():
-            result = self._values([url for _, url in group], fields)
-            for (place, _), value in zip(group, result, strict=True):
-                results[place] = value
+        """The value or the exception of several calls of `get` that share one read."""
+        try:
+            fields = names(calls[0].fields)
+        except BadInput as error:
+            return [error] * len(calls)
+        urls, refused = normalized([call.url for call in calls])
+        results = self._values(urls, fields) if urls else []
+        for place, invalid in refused.items():
+            results.insert(place, invalid)
         return results
 
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
@@ -221,11 +214,6 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     while results and excess < 0:
         excess += len(results.pop())
     return results
-
-
-def _has_more(options: Any) -> bool:
-    """Whether a call of `get` asks for more than fields."""
-    return options is not None and bool(options.facts or options.extras)
 
 
 def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) -> Any:

@@ -133,39 +133,36 @@ def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
     plain, facts = idl.ReadOptions(), idl.ReadOptions(facts=True)
     calls = [
         *((f"http://h{n}.example/", ["n"], plain) for n in range(20)),
-        ("HTTP://h1.example:80/#x", ["n", "none"], None),
+        ("HTTP://h1.example:80/#x", ["n"], plain),
         ("http://alias.example/", ["n"], plain),
         ("http://unknown.example/", ["n"], plain),
         ("nonsense", ["n"], plain),
-        (None, ["n"], plain),
-        ("http://h2.example/", ["x" * 300], plain),
-        ("http://h2.example/", [], plain),
-        ("http://h2.example/", ["n"], facts),
-        ("http://damaged.example/", ["n"], plain),
     ]
-    arguments = [idl.UrlStore.get_args(*arguments) for arguments in calls]
+    together = [(("http://damaged.example/", ["n"], plain), *calls), calls]
+    together += [
+        [("http://h2.example/", names, None)] * 2 for names in (["n", "none"], ["x" * 300])
+    ]
     service = EncodedReads(store, None, get=lambda _: None)
 
-    together = service.get_together(arguments[:20])
-    reads = store.reads
-    together += service.get_together(arguments[20:])
+    for shared in together:
+        arguments = [idl.UrlStore.get_args(*call) for call in shared]
+        results = service.get_together(arguments)
+        assert list(map(repr, results)) == [repr(alone(service, call)) for call in arguments]
 
-    def alone(call):
-        try:
-            return service.get(call)
-        except Exception as error:
-            return error
+    store.reads = 0
+    results = service.get_together([idl.UrlStore.get_args(*call) for call in calls])
+    assert store.reads == 1
+    assert [type(value).__name__ for value in results[22:]] == ["Missing", "InvalidUrl"]
+    assert not EncodedReads.get_shares({"fields": ["n"], "options": facts})
+    assert not EncodedReads.get_shares({"fields": [], "options": plain})
 
-    shown = [repr(value) for value in together]
-    assert shown == [repr(alone(call)) for call in arguments]
-    assert reads == 1
-    assert [type(value).__name__ for value in together[22:26]] == [
-        "Missing",
-        "InvalidUrl",
-        "BadInput",
-        "BadInput",
-    ]
-    assert type(together[-1]) is CorruptRow
+
+def alone(service, call):
+    """What a call gives that is made for itself."""
+    try:
+        return service.get(call)
+    except Exception as error:
+        return error
 
 
 def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache):

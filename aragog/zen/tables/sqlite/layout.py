@@ -140,8 +140,9 @@ def _counted(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
             if size > _COUNTED_BYTES:
                 counted.add(size)
                 size = 0
-    finally:
-        cursor.close()
+    except BaseException:
+        cursor.close()  # the traceback would keep it, and the file as it is now with it
+        raise
     counted.add(size)
     return rows
 
