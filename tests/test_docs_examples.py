@@ -21,6 +21,7 @@ INTERFACES = "tests/test_docs_interfaces.py"
 SHELL = "tests/integration/test_docs_shell.py"
 DEMO = "tests/system/test_demo_crawl.py"
 PRODUCERS = "tests/system/test_cli_docs.py"
+OWN_FIELDS = "tests/system/test_own_fields.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
 # language alone stands for all its blocks. The longest name counts.
@@ -68,6 +69,14 @@ RUN_BY = {
     ("docs/deployment.md", "sh"): (
         "tests/integration/urlstore/test_backup.py"
         "::test_a_copy_of_a_running_system_replaces_a_lost_one"
+    ),
+    ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
+    ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
+    ("docs/own-fields.md", "sh: aragog try"): (
+        f"{OWN_FIELDS}::test_try_reads_a_page_with_a_function_of_a_file"
+    ),
+    ("docs/own-fields.md", "python"): (
+        f"{OWN_FIELDS}::test_try_reads_a_page_with_a_function_of_a_file"
     ),
     ("docs/extending.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/extending.md", 'toml: [project.entry-points."aragog.extractors'): (

@@ -34,6 +34,7 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.settings import ServingSettings, Settings
+from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
 
@@ -44,7 +45,7 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(
         store, enqueue, completions, most_waiting=settings.serving.max_waiting,
-        extractors=settings.pipeline.extractors,
+        extractors=tuple(map(prefix_of, settings.pipeline.extractors)),
     )  # fmt: skip
 
 

@@ -87,7 +87,8 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         # Not a ConfigError: waiting messages must stay in the queue until an operator has looked.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
-    extractors.load(settings.pipeline.extractors)  # a wrong name must not fail a page
+    # A wrong name or rule must not fail a page.
+    extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
     return _pipeline(_shared_parts(settings, sender, clock))
 
@@ -329,6 +330,7 @@ def _reextract_stage(parts: _StageParts) -> ReextractStage:
         marks=parts.marks,
         limits=parts.settings.pipeline,
         agent=named_agent(parts.settings.fetch),
+        rules=parts.settings.extract,
     )
 
 

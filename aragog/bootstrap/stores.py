@@ -13,6 +13,7 @@ from aragog.extras import require
 from aragog.instruments import CONTENT_SECONDS, STORE_SECONDS, Histogram, timed_calls
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import Settings
+from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
@@ -89,7 +90,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     if settings.store.is_embedded:
         engine.create()
     content = timed_content(open_content(settings.content, settings.data_dir))
-    formats = {f"{name}.*": "json" for name in settings.pipeline.extractors}
+    formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
     return UrlStore(engine, content, store, clock or SystemClock(), settings.refresh)
 

@@ -96,6 +96,11 @@ COMMANDS = {
         "run",
         "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
     ),
+    "try": LazyCommand(
+        "aragog.cli.try_url",
+        "try_url",
+        "Fetch URL once and show its fields, links and timing; nothing is stored.",
+    ),
     "enqueue": LazyCommand(
         "aragog.cli.enqueue",
         "enqueue",

@@ -165,7 +165,9 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
 
 def _declared() -> set[str]:
-    return set(command_settings().store.field_formats)
+    settings = command_settings()
+    rules = {f"site.{name}" for table in settings.extract.values() for name in table}
+    return rules | set(settings.store.field_formats)
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")

@@ -44,7 +44,8 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     Extract the fields of stored pages again; nothing is fetched.
 
     An interrupted run continues. Pages that this version of aragog has read are skipped; use --all
-    after a change of `pipeline.extractors`. A change of `pipeline.store_text` is noticed.
+    after a change of `extract` or `pipeline.extractors`. A change of `pipeline.store_text` is
+    noticed.
     """
     counts: Counter[str] = Counter()
     settings = command_settings()
@@ -107,6 +108,7 @@ def _read_here(urls: tuple[str, ...]) -> Counter[str]:
         store,
         agent=named_agent(settings.fetch),
         limits=settings.pipeline,
+        rules=settings.extract,
     )
 
 

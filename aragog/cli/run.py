@@ -21,9 +21,11 @@ from rich.progress import Progress
 
 from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import enqueue_options
+from aragog.cli.arguments import FieldNames, enqueue_options
+from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
+from aragog.cli.run_output import RunOutput
 from aragog.cli.run_progress import SLOT, waiting_for, watch
 from aragog.cli.run_report import LOOKED_AT, best_of, card, print_problems
 from aragog.cli.run_tracker import Ending, RunTracker
@@ -55,11 +57,26 @@ class RunOptions:
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     refresh: bool
+    output: RunOutput | None = None
+    """What the pages are written to."""
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path())
 @enqueue_options("depth", "refresh", "include", "exclude")
+@extractor_option
+@click.option(
+    "-O",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a record of each page to this file: .jsonl (.gz, .zst) or .parquet.",
+)
+@click.option(
+    "--fields",
+    type=FieldNames(),
+    help="Fields of the records of --output, separated by commas: `price` is the field of a rule "
+    "or extractor, else of the page. Default: those of rules and extractors, else all.",
+)
 @click.option(
     "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
 )
@@ -68,6 +85,9 @@ def run(
     depth: int,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    extractor: tuple[str, ...],
+    output: Path | None,
+    fields: tuple[str, ...] | None,
     *,
     refresh: bool,
     keep: bool | None,
@@ -81,7 +101,11 @@ def run(
     waiting URLs stay, and the exit code is 130 (ctrl-C) or 143.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
-    options = RunOptions(depth, include, exclude, refresh)
+    use_extractors(extractor)
+    if fields and output is None:
+        raise click.UsageError("--fields names the fields of the records of --output")
+    written = RunOutput(output, fields, command_settings()) if output else None
+    options = RunOptions(depth, include, exclude, refresh, written)
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -190,12 +214,15 @@ class Crawl:
             ConfigError: the settings do not permit to fetch one of the URLs.
         """
         with closing(url_store(self.settings)) as store:
-            tracker = RunTracker(self.settings, store)
+            output = self.options.output
+            tracker = RunTracker(self.settings, store, output.add if output else None)
             with closing(tracker):
                 first, enqueued_all = self._enqueue(tracker, tick)
                 snapshot = watch(tracker, self.console, tick, self._causes(tracker))
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
+            if output:
+                self.console.print(output.write(store), highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
         finished = enqueued_all and not tracker.in_flight
         return RunResult(finished, tracker.usable, tracker.unusable)

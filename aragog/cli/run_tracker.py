@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from itertools import islice
@@ -59,14 +59,17 @@ class RunTracker:
     Args:
         settings: of the system that fetches them.
         store: where their outcomes are read.
+        on_stored: called with the canonical URL of each URL that is stored.
     """
 
-    def __init__(self, settings: Settings, store: UrlStore) -> None:
+    def __init__(
+        self, settings: Settings, store: UrlStore, on_stored: Callable[[str], object] | None = None
+    ) -> None:
         settings = settings.resolved()
         shared = SharedState.of(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
-        self._store = store
+        self._store, self._on_stored = store, on_stored
         self._began_ms = int(time.time() * 1000)
         self._left: deque[str] = deque()
         self._ended: list[str] = []
@@ -126,6 +129,8 @@ class RunTracker:
             facts = record.facts if record else {}
             reason = str(facts.get("reason") or "") if record else "it has no record"
             self.endings[ending] += 1
+            if self._on_stored is not None and record is not None and ending in USABLE:
+                self._on_stored(record.canonical_url)
             if ending not in USABLE and len(self.problems) < PROBLEMS_KEPT:
                 outcome = str(facts.get("outcome") or "")
                 self.problems[url] = NotStored(url, outcome, reason)

@@ -1,20 +1,22 @@
 """
-Custom extractors: entry points that read further fields and page types from each page.
+Custom extractors: functions that read further fields and page types from each page.
 
 A package declares a function under the group `aragog.extractors`; the setting `pipeline.extractors`
-names those to run. The function gets the parsed page and its Rich Pin, and returns its fields:
+names those to run, or functions of files (`jobs.py:jobs`). The function gets the parsed page and
+its Rich Pin, and returns its fields, as `Extracted` or as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
-The entry point's name is the prefix of its fields: `jobs.salary`. They are stored as JSON, change
+The function's name is the prefix of its fields: `jobs.salary`. They are stored as JSON, change
 events and refresh intervals work as for other fields, and a field that a page no longer has is
 removed. Functions run where pages are parsed, within the limits of a page: they must do no I/O.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +27,10 @@ from typing import Any
 import orjson
 
 from aragog.errors import ConfigError, InvalidField
+from aragog.pages import selectors
 from aragog.pages.document import Document
 from aragog.pages.rich_pins import RichPin
+from aragog.settings.extractor_names import SITE, is_of_file, prefix_of
 
 GROUP = "aragog.extractors"
 MAX_FIELDS = 100
@@ -42,6 +46,24 @@ class ExtractorPage:
     pin: RichPin
     """The typed metadata that was found already."""
 
+    @property
+    def url(self) -> str:
+        """The URL of the page, normalized."""
+        return self.document.url
+
+    def css(self, rule: str) -> Any:
+        """The first value of a CSS rule, such as `h1`, `.cover::link`; see `selectors`."""
+        return selectors.parsed(f"css:{rule}").value(selectors.SelectedPage(self.document))
+
+    def css_all(self, rule: str) -> list[Any]:
+        """All values of a CSS rule."""
+        page = selectors.SelectedPage(self.document)
+        return selectors.parsed(f"css-all:{rule}").value(page) or []
+
+    def xpath(self, expression: str) -> Any:
+        """The first value of an XPath expression."""
+        return selectors.parsed(f"xpath:{expression}").value(selectors.SelectedPage(self.document))
+
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
@@ -53,13 +75,32 @@ class Extracted:
     """What the page is, if the Rich Pin has no type for it; must be the extractor's name."""
 
 
-Extractor = Callable[[ExtractorPage], Extracted | None]
+Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
 
 
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
     """`load_from` what installed packages declare."""
     return load_from(entry_points(group=GROUP), names)
+
+
+def load_all(names: tuple[str, ...], rules: selectors.Rules) -> Mapping[str, Extractor]:
+    """
+    The extractors of these names, and that of the rules for single sites, by prefix.
+
+    Raises:
+        ConfigError: as `load_from` and `SiteRules`.
+    """
+    if not rules:
+        return load(names)
+    as_tuples = tuple((host, tuple(table.items())) for host, table in rules.items())
+    return {**load(names), SITE: _by_rules(as_tuples)}
+
+
+@lru_cache(maxsize=16)
+def _by_rules(rules: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> Extractor:
+    site_rules = selectors.SiteRules({host: dict(table) for host, table in rules})
+    return lambda page: site_rules.values(page.document)
 
 
 def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[str, Extractor]:
@@ -73,6 +114,9 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     declared = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
     for name in names:
+        if is_of_file(name):
+            result[prefix_of(name)] = _of_file(name)
+            continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
         if name not in declared:
@@ -88,13 +132,32 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     return result
 
 
-def to_fields(name: str, extracted: Extracted) -> dict[str, bytes]:
+def _of_file(name: str) -> Extractor:
+    """The function of a file, as `folder/file.py:function`."""
+    path, _, function = name.rpartition(":")
+    if not _NAME.fullmatch(function):
+        raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
+    try:
+        spec = importlib.util.spec_from_file_location(f"aragog_extractor_{function}", path)
+        if spec is None or spec.loader is None:
+            raise ImportError("is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found: Extractor = getattr(module, function)
+    except Exception as error:
+        raise ConfigError(f"pipeline.extractors: {name!r} cannot be loaded: {error}") from error
+    return found
+
+
+def to_fields(name: str, extracted: Extracted | Mapping[str, Any]) -> dict[str, bytes]:
     """
     The fields of an extractor as they are stored.
 
     Raises:
         InvalidField: a name, a value or a page type that cannot be stored.
     """
+    if not isinstance(extracted, Extracted):
+        extracted = Extracted(extracted)
     if extracted.page_type not in (None, name):
         raise InvalidField(name, f"its page type must be {name!r}")
     if len(extracted.fields) > MAX_FIELDS:

@@ -19,6 +19,8 @@ SETTINGS_FILE = "aragog.toml"
 
 # Variables that are not settings: the path of the settings file, and what the tests use.
 NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE")
+TABLES = ("extract",)
+"""Settings that are tables themselves, and no sections."""
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -61,7 +63,7 @@ def names_set(path: Path | None = None, environ: Mapping[str, str] | None = None
     """The settings, such as `fetch.user_agent`, that the file or the environment gives."""
     names = []
     for section, value in _values(path, os.environ if environ is None else environ, []).items():
-        keys = value if isinstance(value, dict) else None
+        keys = value if isinstance(value, dict) and section not in TABLES else None
         names += [f"{section}.{key}" for key in keys] if keys is not None else [section]
     return names
 

@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +46,9 @@ class Settings:
     site_rules_file: Path | None = None
     """TOML file of query parameters to keep or drop by site (docs/urls.md); must be the same on all
     machines."""
+    extract: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Host to field to rule: fields of that host's pages by CSS or XPath, as `site.FIELD`
+    (docs/extending.md)."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)

@@ -109,6 +109,10 @@ def _convert(value: Any, hint: Any) -> Any:
         if not isinstance(parts, list):
             raise ValueError("a list")
         return tuple(_convert(part, args[0]) for part in parts)
+    if origin is not None and issubclass(origin, Mapping) and typing.get_origin(args[1]):
+        if not isinstance(value, dict):
+            raise ValueError("a table of tables, in the settings file")
+        return {key: _convert(table, args[1]) for key, table in value.items()}
     if origin is not None and issubclass(origin, Mapping):
         pairs = _pairs(value) if isinstance(value, str) else value
         if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):

@@ -82,6 +82,7 @@ class CanonicalizeStage:
             self.rescheduling.counters,
             self.settings.pipeline,
             named_agent(self.settings.fetch),
+            self.settings.extract,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
         updates = self._updates(present, readings)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from aragog.pages import canonical_evidence, document, extraction, links, main_text, rich_pins
 from aragog.pages.document import Document
-from aragog.pages.extractors import Extractor, ExtractorPage, to_fields
+from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
 from aragog.pages.rich_pins import RichPin
 from aragog.pages.robots_meta import PageRobots
@@ -190,11 +190,11 @@ def _with(
     if extracted is None:
         return before
     own = to_fields(name, extracted)
-    is_untyped = before.type == "page" and extracted.page_type is not None
+    page_type = extracted.page_type if isinstance(extracted, Extracted) else None
     return AnalyzedFields(
         {**before.fields, **own},
         {**before.provenance, **dict.fromkeys(own, f"extractor {name}")},
-        name if is_untyped else before.type,
+        name if before.type == "page" and page_type is not None else before.type,
         before.complete,
     )
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from aragog.errors import TransientError
-from aragog.pages.extractors import load
+from aragog.pages.extractors import load_all
+from aragog.pages.selectors import Rules
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.ports import CounterSink
@@ -53,6 +54,8 @@ class PageReader:
     limits: PipelineSettings
     agent: str
     """The name by which pages address this crawler."""
+    rules: Rules = field(default_factory=dict)
+    """Rules for the fields of single sites."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -93,7 +96,7 @@ class PageReader:
                     body,
                     agent=self.agent,
                     max_links=limits.max_links_per_page,
-                    extractors=load(limits.extractors),
+                    extractors=load_all(limits.extractors, self.rules),
                     texts=text_fields(limits),
                 )
         except TransientError:

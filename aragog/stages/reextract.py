@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -20,7 +20,8 @@ import orjson
 
 from aragog.errors import CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import document, main_text, rich_pins
-from aragog.pages.extractors import load
+from aragog.pages.extractors import load_all
+from aragog.pages.selectors import Rules
 from aragog.pipeline.messages import VERSION
 from aragog.settings import PipelineSettings
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, text_fields
@@ -127,11 +128,18 @@ class ReextractStage:
     limits: PipelineSettings
     agent: str
     """The name by which pages address this crawler."""
+    rules: Rules = field(default_factory=dict)
+    """Rules for the fields of single sites."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         """Extract the batch's pages again; see `reextract_batch`."""
         return reextract_batch(
-            batch, self.store, agent=self.agent, limits=self.limits, marks=self.marks
+            batch,
+            self.store,
+            agent=self.agent,
+            limits=self.limits,
+            marks=self.marks,
+            rules=self.rules,
         )
 
 
@@ -142,6 +150,7 @@ def reextract_batch(
     agent: str,
     limits: PipelineSettings | None = None,
     marks: RunMarks | None = None,
+    rules: Rules | None = None,
 ) -> Counter[str]:
     """
     Extract the fields of each page again, and count the outcomes.
@@ -149,7 +158,7 @@ def reextract_batch(
     The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content) and
     `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has already killed
     two processes. Pages that are given up keep their fields. `agent` is the name by which pages
-    address this crawler.
+    address this crawler, `rules` are those of `extract` in the settings.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.
@@ -157,7 +166,9 @@ def reextract_batch(
     counts: Counter[str] = Counter()
     for url in batch.urls:
         with suppress(TakenDown):
-            run = partial(_reextracted, url, store, limits or PipelineSettings(), agent)
+            run = partial(
+                _reextracted, url, store, limits or PipelineSettings(), agent, rules or {}
+            )
             counts[run() if marks is None else _marked(url, marks, run)] += 1
     return counts
 
@@ -169,7 +180,9 @@ def _marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
         marks.end([_MARKED, url])
 
 
-def _reextracted(url: str, store: UrlStore, limits: PipelineSettings, agent: str) -> str:
+def _reextracted(
+    url: str, store: UrlStore, limits: PipelineSettings, agent: str, rules: Rules
+) -> str:
     try:
         content = store.content(url)
     except CorruptContent:
@@ -178,7 +191,7 @@ def _reextracted(url: str, store: UrlStore, limits: PipelineSettings, agent: str
         return "content"
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            result = _fields(content, limits, agent)
+            result = _fields(content, limits, agent, rules)
     except (PageTooExpensive, MemoryError):
         return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
@@ -188,10 +201,10 @@ def _reextracted(url: str, store: UrlStore, limits: PipelineSettings, agent: str
     return "changed" if changed - {_MARK, main_text.VERSION_FIELD} else "read"
 
 
-def _fields(content: Content, limits: PipelineSettings, agent: str) -> AnalyzedFields:
+def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules) -> AnalyzedFields:
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
     body = content.body if main_text.is_html(content_type) else b""
     page = document.parse(body, url=final_url, content_type=content_type, agent=agent)
-    return fields_of(page, load(limits.extractors), text_fields(limits))
+    return fields_of(page, load_all(limits.extractors, rules), text_fields(limits))

@@ -120,10 +120,10 @@ def check(settings: Settings) -> None:
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
     check_rendering(settings)
-    if settings.pipeline.extractors:
-        from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
+    if settings.pipeline.extractors or settings.extract:
+        from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
 
-        load(settings.pipeline.extractors)
+        load_all(settings.pipeline.extractors, settings.extract)
 
 
 def start(

@@ -32,9 +32,9 @@ from aragog.pages import page_types
 
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
-# The values of these are JSON (aragog/pages/rich_pins.py). The last three are kept for page types
-# that schema.org has and no page type reads yet.
-EXTRACTED = frozenset({"page", *page_types.NAMES, "person", "organization", "event"})
+# The values of these are JSON (aragog/pages/rich_pins.py; `site`: aragog/pages/selectors.py). The
+# last three are kept for page types that schema.org has and no page type reads yet.
+EXTRACTED = frozenset({"page", "site", *page_types.NAMES, "person", "organization", "event"})
 
 
 DECIMAL_FIELDS = frozenset(

@@ -154,12 +154,16 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
 
 def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
     """The extractors of `pipeline.extractors` are installed on this machine."""
-    names = system.settings.pipeline.extractors
-    if names:
-        from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
+    names, rules = system.settings.pipeline.extractors, system.settings.extract
+    if names or rules:
+        from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
 
-        load(names)
+        load_all(names, rules)
+    if names:
         yield Finding("pipeline.extractors", ok=True, text=f"{', '.join(names)} can be loaded")
+    if rules:
+        count = sum(map(len, rules.values()))
+        yield Finding("extract", ok=True, text=f"{count} rules of {len(rules)} hosts are valid")
 
 
 def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:

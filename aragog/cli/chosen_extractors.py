@@ -1,0 +1,50 @@
+"""The option `--extractor`: functions of files that read fields for this command's system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from aragog.errors import ConfigError
+from aragog.settings import load_settings
+from aragog.settings.extractor_names import is_of_file
+from aragog.settings.in_use import settings_in_use
+
+VARIABLE = "ARAGOG_PIPELINE__EXTRACTORS"
+
+extractor_option = click.option(
+    "--extractor",
+    multiple=True,
+    metavar="FILE:FUNCTION",
+    help="Read fields with a function of a Python file, besides pipeline.extractors; repeatable.",
+)
+
+
+def use_extractors(names: Sequence[str]) -> None:
+    """
+    Add extractors to the settings of this process and of the system that it starts.
+
+    Raises:
+        ConfigError: one cannot be loaded, or the system that runs already has others.
+    """
+    if not names:
+        return
+    from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
+
+    chosen = (*load_settings().pipeline.extractors, *map(_absolute, names))
+    load(chosen)
+    os.environ[VARIABLE] = ",".join(dict.fromkeys(chosen))
+    in_use = settings_in_use()
+    if "pipeline.extractors" in in_use.differing:
+        raise ConfigError(in_use.difference("--extractor"))
+
+
+def _absolute(name: str) -> str:
+    """The name with the whole path of its file: workers have other folders."""
+    if not is_of_file(name):
+        raise ConfigError(f"--extractor: {name!r} must be file.py:function")
+    path, _, function = name.rpartition(":")
+    return f"{Path(path).absolute()}:{function}"
