@@ -196,7 +196,7 @@ class GreenClock(SystemClock):
 
 
 class GreenEvent:
-    """Like `threading.Event`, for one waiter, which may be a green thread."""
+    """An event like that of `threading`, for one waiter, which may be a green thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -80,9 +80,9 @@ class OptionField:
 
     name: str
     kind: Any
-    """Its type, without None."""
+    """The type of its values, without None."""
     optional: bool
-    """None is a value of it."""
+    """Whether None is one of its values."""
     option: Option
     default: Any
     """`dataclasses.MISSING`: it is required."""

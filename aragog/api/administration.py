@@ -80,7 +80,7 @@ class TakedownEntry:
     """A host, domain or URL that was taken down."""
 
     kind: str
-    """`host`, `domain` or `url`."""
+    """What was taken down: a `host`, a `domain` or a `url`."""
     name: str
 
 
@@ -130,9 +130,9 @@ class TokenView:
     """What the token of a call may do."""
 
     name: str | None
-    """None: this server requires no tokens."""
+    """The name of the token; None when this server requires no tokens."""
     scopes: tuple[str, ...]
-    """`admin` includes the others."""
+    """What the token permits; `admin` includes the other scopes."""
     rate: float | None = None
     """Requests per second, over all processes; None: unlimited."""
 

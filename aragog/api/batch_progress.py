@@ -39,7 +39,10 @@ class BatchProgress:
     """Stored, or given up."""
     in_flight: int
     estimated_finish_at_ms: int | None
-    """By the slots and rates of its domains; retries and a slow store make it later. None: done."""
+    """
+    The finish by the slots and rates of the domains; retries and a slow store make it later.
+    None when the batch is done.
+    """
     slowest: tuple[DomainProgress, ...]
     """The domains that finish last."""
 

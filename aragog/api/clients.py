@@ -27,7 +27,7 @@ class ConnectedClient(Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """Since when it has had no request, by a monotonic clock; None: it has one."""
+        """When it became idle, by a monotonic clock; None while it has a request."""
 
     def abort(self) -> None:
         """Close it at once."""

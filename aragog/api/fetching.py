@@ -55,7 +55,7 @@ class FetchRequest:
     """The arguments of one fetch."""
 
     url: str
-    """In any spelling."""
+    """The URL, in any spelling."""
     max_wait_ms: int = 0
     """0 to `LONGEST_WAIT_MS`. 0: answer at once, and fetch for the next caller."""
     max_age_s: float | None = None
@@ -73,11 +73,11 @@ class FetchResponse:
     """The stored data of the URL after the fetch ended or the caller's time limit passed."""
 
     url: str
-    """Normalized."""
+    """The normalized URL."""
     record: Record | None
     state: FetchState
     age_s: float | None = None
-    """Since the page was last confirmed, by a fetch or a 304; None: never."""
+    """How long ago a fetch or a 304 last confirmed the page; None when none did."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
@@ -88,9 +88,9 @@ class FetchResponse:
     was taken down, the broker does not answer. None while it is in flight.
     """
     tried_at_ms: int = 0
-    """Of the last fetch, whatever its outcome; 0: there was none."""
+    """When the last fetch ended, whatever its outcome; 0 when there was none."""
     confirmed_at_ms: int = 0
-    """Of the last fetch that confirmed the page; 0: there was none."""
+    """When the last fetch that confirmed the page ended; 0 when there was none."""
 
 
 @dataclass(slots=True, eq=False)

@@ -26,9 +26,9 @@ from aragog.urlstore.store import UrlStore
 T = TypeVar("T")
 
 EXTRA_SHARE = 0.02
-"""At most this share of reads is sent to the standby as well, hedged and mirrored together."""
+"""The largest share of reads, hedged and mirrored, that the standby gets as well."""
 WARM_SHARE = 0.01
-"""At least this share is, so that the standby's caches and connections stay warm."""
+"""The smallest such share, which keeps the caches and connections of the standby warm."""
 LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_AFTER_S = 1.0
 """Without an answer of the primary for this long, every read that is late is hedged."""

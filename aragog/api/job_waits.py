@@ -59,7 +59,10 @@ class JobWaits:
         self._most = most
         self._lock = threading.Lock()
         self._turns: dict[str, deque[Turn]] = defaultdict(deque)
-        """By queue, first come first. A turn that was woken is not in it."""
+        """
+        The turns that wait for each queue, in the order in which they came, without those
+        woken.
+        """
         self._look_s: dict[str, float] = {}
         self._count = 0
         self._closed = False
@@ -212,7 +215,7 @@ class _Listener:
 
     @property
     def fileno(self) -> int | None:
-        """Of the pop that is in progress."""
+        """The descriptor of the socket of the pop that is in progress; None when there is none."""
         return None if self.poller.sent_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:

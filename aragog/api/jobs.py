@@ -81,7 +81,7 @@ class ClaimedJob:
 
     job_id: str
     claim_token: int
-    """Of this delivery; `ack_jobs`, `nack_jobs` and `extend_jobs` require it."""
+    """Identifies this delivery; `ack_jobs`, `nack_jobs` and `extend_jobs` require it."""
     attempt: int
     """1 for the first delivery."""
     body: bytes

@@ -30,7 +30,7 @@ class ReadTooLarge(TransientError):
 
 
 _places = threading.BoundedSemaphore(AT_ONCE)
-"""Of this process: HTTP and Thrift share its memory."""
+"""The places of this process: HTTP and Thrift share its memory."""
 
 
 class BoundedRead(CountedRows):

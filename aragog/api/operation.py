@@ -49,7 +49,7 @@ class Pool(StrEnum):
 
 
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
-"""`aragog.client.Aragog.enqueue`."""
+"""Enqueues URLs as `aragog.client.Aragog.enqueue` does."""
 
 
 class TakedownsChanged(Protocol):
@@ -211,7 +211,7 @@ class Operation(Generic[P, R]):
     """The list that a client divides into several requests if it is longer than one takes."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
-    """Service and method."""
+    """The service and the method in the Thrift contract; None when it has none."""
     text: str
 
     @property

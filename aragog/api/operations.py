@@ -18,7 +18,7 @@ OPERATIONS: dict[str, Operation[Any, Any]] = {
     for value in vars(room).values()
     if isinstance(value, Operation)
 }
-"""By name, in the order of documents."""
+"""Every operation by its name, in the order in which documents show them."""
 
 Choice = tuple[Operation[Any, Any], HttpRoute]
 """One of the operations that a method of a path has over HTTP."""

@@ -82,7 +82,7 @@ class PageTexts:
         return _content(page.url, self.find(page, form), form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Those of `page.text` and `page.markdown` that `names` has, as they would be stored."""
+        """Make those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
         found = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None

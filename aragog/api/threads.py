@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,7 +34,7 @@ _TICK_S = 0.002
 """While calls are in flight: how often deadlines and the progress of threads are checked."""
 
 
-class ThreadCall:
+class ThreadCall(ABC):
     """
     A call of `CallThreads`.
 
@@ -46,9 +47,9 @@ class ThreadCall:
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s = deadline_s
 
+    @abstractmethod
     def run(self) -> None:
         """Make the call, in a thread; must not raise."""
-        raise NotImplementedError
 
     def alike(self) -> Callable[[Any], bool] | None:
         """What calls could be made with this one; None: no others. In a thread."""
@@ -56,17 +57,18 @@ class ThreadCall:
 
     def run_with(self, others: Sequence[Any]) -> None:
         """Make this call and others that are alike, in a thread; must not raise."""
-        raise NotImplementedError
+        for call in (self, *others):
+            call.run()
 
+    @abstractmethod
     def finish(self) -> None:
         """Use the result, on the event loop, also after `expire`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expire(self) -> None:
         """Do without the result, on the event loop: the deadline has passed."""
-        raise NotImplementedError
 
-    def wait(self, now_s: float) -> None:
+    def wait(self, now_s: float) -> None:  # noqa: B027 - most calls need not know
         """Called on the event loop now and then until the result is there."""
 
 

@@ -89,7 +89,7 @@ class PastValue:
 
     value: bytes
     at_ms: int
-    """Since when the field had it."""
+    """When the field got the value, in ms since the epoch."""
     field: Annotated[str, Option("", http="")] = dataclasses.field(default="", compare=False)
     """The name of the field, by whose format JSON shows the value."""
 
@@ -102,7 +102,7 @@ class ContentPart:
     """The canonical URL that it is stored under."""
     body: bytes
     total_bytes: int
-    """Of the whole content."""
+    """The size of the whole content."""
     meta: dict[str, str]
     """Response headers and facts of the fetch."""
 
@@ -118,12 +118,12 @@ class FetchedPage:
     """The stored data of a URL after its fetch ended or the time limit passed."""
 
     url: str
-    """Normalized."""
+    """The normalized URL."""
     state: str
     """`fresh`, `stale`, or `absent`: no page is stored."""
     record: PageRecord | None = None
     age_s: float | None = None
-    """Since the page was last confirmed; None: never."""
+    """How long ago the page was last confirmed; None when it never was."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False

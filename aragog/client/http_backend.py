@@ -258,7 +258,10 @@ class HttpBackend:
         return ContentPart(url, response.body, int(total or len(response.body)), meta)
 
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
-        """As a write of nothing else: `DELETE` has no place for the version, nor for many names."""
+        """
+        Delete fields by a write of nothing else: DELETE has no place for a version or many
+        names.
+        """
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
         version: str = self._plain(writing.put, write, limit_s)
         return version

@@ -36,7 +36,7 @@ class Components:
     totals: MetricTotals
     outages: OutageBoard
     crawl_log: CrawlLogStream | None
-    """None: it is off."""
+    """The crawl log; None when it is off."""
     spool: Spool
     ssrf_filter: SsrfFilter
     robots: RobotsCache
@@ -48,7 +48,7 @@ class Components:
     store: Callable[[], UrlStore]
     """Returns the same one each time; raises `StoreUnavailable` while it cannot be opened."""
     admin: Admin | None
-    """None: the broker is not pinlater and does not report its queues."""
+    """The queues; None when the broker is not pinlater, which alone reports them."""
     servers: Mapping[str, redis.Redis]
     """Every Redis server once, by `host:port` or path."""
     folder: Path | None

@@ -42,9 +42,9 @@ class DomainRow:
     """The overrides of the domain."""
     stopped: bool
     refused_since_ms: int | None
-    """Since when the domain has answered nothing but refusals; None: it does not refuse us."""
+    """When the domain began to answer with refusals alone; None when it does not refuse us."""
     refused_at_ms: int | None
-    """Its last refusal."""
+    """When it last refused us."""
     cause: str
     """The one cause that holds it back; empty if there is none."""
 

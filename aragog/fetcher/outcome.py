@@ -64,7 +64,7 @@ class OutcomeKind(StrEnum):
     PAYMENT_REQUIRED = "PaymentRequired"
     """402: the origin asks for a payment, which is never made."""
     FORBIDDEN = "Forbidden"
-    """403."""
+    """The origin answered 403."""
     UNAVAILABLE_LEGALLY = "UnavailableLegally"
     """451: a legal demand forbids the page (RFC 7725)."""
     GONE = "Gone"

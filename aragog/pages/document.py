@@ -30,7 +30,7 @@ class LinkElement(NamedTuple):
     """One `<link>` element, with its target as written."""
 
     rel: frozenset[str]
-    """In lower case."""
+    """The link types, in lower case."""
     href: str
     attributes: Attributes
     in_head: bool
@@ -55,7 +55,7 @@ class Document:
     description: str | None
     language: str | None
     robots: PageRobots
-    """From meta elements only; `evidence.page_robots` adds the headers."""
+    """What the meta elements state; `evidence.page_robots` adds the headers."""
     metas: tuple[Attributes, ...]
     """The attributes of each `<meta>`, in document order."""
     link_elements: tuple[LinkElement, ...]

@@ -86,7 +86,7 @@ _SVG = _names(
     "lineargradient marker mask metadata path pattern polygon polyline radialgradient rect set "
     "stop switch symbol text textpath tspan use view"
 )
-"""In SVG a trailing slash closes these elements."""
+"""Elements that a trailing slash closes in SVG."""
 _BEHIND_EACH_OTHER = _names("p li dd dt tr td th option")
 """These elements close each other, so the deepest one may still contain some of them."""
 _MORE = 8
@@ -331,7 +331,7 @@ _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
 _IN_CAPITALS = len(_SPELLINGS)
-"""From here on: the starts of names that are not in lower case, of which only the first matters."""
+"""Where the spellings begin that are not in lower case; only the first of them matters."""
 _SPELLINGS += sorted(
     {
         b"<" + name[:place] + name[place : place + 1].upper()

@@ -47,7 +47,7 @@ class RichPin:
     language: str | None = None
     authors: tuple[str, ...] = ()
     image: Image | None = None
-    """The best of `images`."""
+    """The best one of `images`."""
     images: tuple[Image, ...] = ()
     """All images that the page offers, most trusted first."""
     published_at: AnyDate | None = None
@@ -61,7 +61,7 @@ class RichPin:
     details: Any = None
     """The record of its type, such as `page_types.recipe.Recipe`; None for the type `page`."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
-    """By field name, such as `recipe.yields`."""
+    """Where each field was found, by its name, such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
     problems: tuple[str, ...] = ()
     """Descriptions of the parts of the page that could not be read."""

@@ -40,7 +40,7 @@ class PageRobots:
     max_snippet: int | None = None
     """Characters of text that may be shown; -1 means any number, None means not specified."""
     max_image_preview: str | None = None
-    """none, standard or large."""
+    """The largest preview that may be shown: `none`, `standard` or `large`."""
     max_video_preview: int | None = None
     """Seconds; -1 means any number."""
     unavailable_after: str | None = None

@@ -31,7 +31,7 @@ class SitemapUrl:
     """One entry of a sitemap."""
 
     url: str
-    """Normalized."""
+    """The normalized URL."""
     lastmod_ms: int | None = None
     """
     Milliseconds since the epoch; a date without a time means its first moment in UTC. None if not
@@ -104,7 +104,7 @@ def _zone(text: str | None) -> dt.tzinfo:
 
 
 MAX_BYTES = 52_428_800
-"""Maximum size after decompression."""
+"""The maximum size of a sitemap after decompression."""
 PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
 
@@ -245,9 +245,9 @@ class _Entries:
         self._text: list[str] = []
         self._chars = 0
         self.count = 0
-        """Number of elements so far."""
+        """The number of elements so far."""
         self.depth = 0
-        """Number of open elements."""
+        """The number of elements that are open."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.count += 1

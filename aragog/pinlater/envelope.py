@@ -138,7 +138,7 @@ class Collection:
     span_ms: int
     """Elements due in the same span share a job."""
     most: int
-    """Elements of one job."""
+    """The most elements of one job."""
     group: str
     """Only elements of the same group share a job: the task and the version of its messages."""
 

@@ -100,7 +100,7 @@ class Openings:
 
     def __init__(self) -> None:
         self._bounded: dict[str, tuple[float, Opening]] = {}
-        """Until when the number of jobs of a queue is bounded, and how many are left."""
+        """The queues whose number of jobs is bounded: until when, and how many jobs are left."""
 
     def left(self, queue: str, now_s: float) -> tuple[Opening, float]:
         """Return what may be claimed now, and when the gate is called again if it is not wide."""

@@ -54,7 +54,7 @@ class JobFrame:
     span_ms: int
     """Items share a job if they are due in the same span of the server's clock."""
     most: int
-    """Items in one job."""
+    """The most items of one job."""
     group: str = ""
     """Items of different groups or priorities never share a job."""
     priority: int = 0
@@ -112,7 +112,7 @@ class ClaimRequest:
     """How many jobs a worker claims, and for how long."""
 
     limit: int
-    """1 to 200 jobs."""
+    """The most jobs to claim, from 1 to 200."""
     timeout_ms: int
     """The claims expire after this time unless they are extended."""
     worker: str
@@ -174,7 +174,7 @@ class JobInfo:
     """The due time originally requested; `at_ms` is the next time of a retried job."""
     attempts: int
     max_attempts: int
-    """0: the queue's setting."""
+    """The most attempts; 0 for the setting of the queue."""
     unique_key: str
     worker: str
     problem: str

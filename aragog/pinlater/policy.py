@@ -20,9 +20,9 @@ class RetryPolicy:
     linear_attempts: int = 5
     """Number of failures whose delay grows by `retry_step_ms`; later delays double."""
     retry_step_ms: int = 10_000
-    """Delay before the second attempt."""
+    """The delay before the second attempt."""
     retry_cap_ms: int = 3_600_000
-    """Maximum delay, before jitter."""
+    """The longest delay, before jitter."""
     retry_jitter: float = 0.1
     """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
 

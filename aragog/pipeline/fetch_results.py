@@ -36,7 +36,7 @@ class PackedBody:
     """A fetched body in the form in which the spool stores it."""
 
     blob: bytes
-    """Compressed."""
+    """The compressed body."""
     sha256: str
     """The SHA-256 of the body before compression, in hex."""
     length_bytes: int

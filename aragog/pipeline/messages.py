@@ -37,7 +37,7 @@ class UrlJob:
     """One URL on its way through `fetch`."""
 
     url: str
-    """Normalized."""
+    """The normalized URL."""
     depth: int = 0
     """How many link hops may still be followed from it, within its registered domain."""
     refresh: bool = False
@@ -58,7 +58,7 @@ class UrlJob:
     given: str | None = None
     """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
     target_given: str | None = None
-    """The same of `target`."""
+    """The spelling in which `target` came, for the same reason."""
     request_id: str = ""
     """Names the call that enqueued it, in the log lines of every stage."""
 

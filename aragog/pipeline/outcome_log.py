@@ -75,7 +75,7 @@ class LastOutcomes:
     refused_since_ms: int = 0
     """The first of the refusals that no other answer followed; 0: the last answer was none."""
     refused_at_ms: int = 0
-    """The last of them."""
+    """The last of these refusals; 0 when there is none."""
     refusals: int = 0
     """How many there are."""
 

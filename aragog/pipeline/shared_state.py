@@ -56,7 +56,7 @@ class SharedState:
 
     @property
     def client(self) -> redis.Redis:
-        """Of `redis.url`."""
+        """The client of `redis.url`."""
         return self.nodes.first
 
     def servers(self) -> dict[str, redis.Redis]:

@@ -101,9 +101,12 @@ class Purged:
     """Counts of removed entries."""
 
     messages: int = 0
-    """Messages that waited or FAILED, except deliveries; on other brokers, dead letters."""
+    """
+    How many messages that waited or FAILED it removed, except deliveries; on other brokers, how
+    many dead letters.
+    """
     bodies: int = 0
-    """Bodies in the spool."""
+    """How many bodies it removed from the spool."""
     deliveries: int = 0
     """Webhook deliveries, sent again without the changes of these URLs."""
     origins: int = 0

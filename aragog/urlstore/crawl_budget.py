@@ -73,7 +73,7 @@ class Rationed:
     """The decision about a domain's due URLs."""
 
     go: list[Due]
-    """Best first."""
+    """The pages to fetch, the most valuable first."""
     later: list[tuple[Due, int]]
     """Each with the time to which it is postponed."""
     budget: Budget

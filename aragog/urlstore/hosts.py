@@ -39,7 +39,7 @@ class SentPage(NamedTuple):
     url: str
     """Where its data is."""
     sent_at_ms: int
-    """The last time."""
+    """When it last sent data."""
 
 
 class Hosts:

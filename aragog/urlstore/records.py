@@ -66,9 +66,12 @@ class PageWrite:
     complete: bool = False
     """True if the page was read to its end, so that fields that disappeared from it are deleted."""
     links: Iterable[OutLink] | None = None
-    """None keeps the stored links: a 304, a failure. Packed ones (`PackedLinks`) cost least."""
+    """
+    The page's links; None keeps the stored ones, as after a 304 or a failure. Packed links
+    (`PackedLinks`) cost least.
+    """
     content: ContentWrite | None = None
-    """None keeps the stored content."""
+    """The page's content; None keeps the stored one."""
     report: FetchRecord | None = None
     """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -153,7 +156,7 @@ class FieldValues(NamedTuple):
     content_bytes: bytes | None = None
     """The size of the content before compression, as decimal digits."""
     due_at_ms: bytes | None = None
-    """Decimal digits, or empty."""
+    """When the next fetch is due, in decimal digits; empty when it is not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,11 +275,11 @@ class RefreshState(NamedTuple):
     """Consecutive 404 and 410 responses, spaced ones only."""
     gone_at_ms: int = 0
     failures: int = 0
-    """Other consecutive failures."""
+    """How many other failures came in a row."""
     due_at_ms: int | None = None
     """The next fetch, as planned by the last one; None: given up."""
     body_hash: str = ""
-    """First 16 digits."""
+    """The first 16 digits of the body's hash."""
     page_type: str = "page"
 
     @property

@@ -6,8 +6,9 @@ import pytest
 
 from aragog.pinlater.models import JobItem
 from aragog.pinlater.redis_shard import RedisShard
-from aragog.testing.shard import MemoryWorld, ShardContract, bodies, claim, frame
+from aragog.testing.shard import ShardContract
 from aragog.testing.shard_histories import run_histories
+from aragog.testing.shard_world import MemoryWorld, bodies, claim, frame
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

@@ -89,7 +89,10 @@ class StoreCalls:
     async def read(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> HedgedResult:
-        """Like `metadata`, but a late call is also sent to the standby."""
+        """
+        Run `call(store, ...)` as `metadata` does, and send it to the standby too if it is
+        late.
+        """
         bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
         return await self._metadata.run(bound, self.deadline_s)
 

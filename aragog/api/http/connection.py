@@ -40,15 +40,15 @@ class HttpState(Enum):
     """What a connection waits for."""
 
     NEW = auto()
-    """Its first request."""
+    """It waits for the first request."""
     IDLE = auto()
-    """Another request."""
+    """It waits for another request."""
     HEAD = auto()
-    """The rest of a head."""
+    """It waits for the rest of a head."""
     BUSY = auto()
-    """The response to a request, or its body."""
+    """It waits for the response to a request, or for the body of one."""
     CLOSING = auto()
-    """That the client reads what was written."""
+    """It waits until the client has read what was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class ApiConnection(asyncio.Protocol):
         """Set while the client reads."""
         self.readable_again.set()
         self.addresses: tuple[Any, Any, str] = (None, None, "http")
-        """Of the client, of the server, and the scheme."""
+        """The addresses of client and server, and the scheme."""
         self._parser = HttpRequestParser(self)
         # Requests behind the last one are ignored, not an error in place of its response.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
@@ -116,9 +116,12 @@ class ApiConnection(asyncio.Protocol):
         self._in_head = True
         self._chunk_bytes = 0
         self._head_bytes = 0
-        """At least the bytes of the head so far: those of later chunks than the one it began in."""
+        """
+        A lower bound of the bytes of the head: those in chunks after the one in which it
+        began.
+        """
         self._head_bound = 0
-        """At most the bytes of the head; cheaper than to add up its headers. 0: none has begun."""
+        """An upper bound of them, cheaper than adding up the headers; 0 when no head has begun."""
         self._refusal: Problem | None = None
         """Why the parser was stopped."""
         self._last_response: Problem | None = None
@@ -251,7 +254,7 @@ class ApiConnection(asyncio.Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """Since when the connection has had no request; the head of one does not count."""
+        """When it became idle; None while it has a request, of which the head does not count."""
         return None if self._state in (HttpState.BUSY, HttpState.CLOSING) else self._since_s
 
     def abort(self) -> None:

@@ -46,7 +46,7 @@ class ExchangeConnection(Protocol):
 
     app: ASGIApp
     addresses: tuple[Any, Any, str]
-    """Of the client and of the server, and the scheme."""
+    """The addresses of client and server, and the scheme."""
     blocked: bool
     """The client does not read what was written."""
     readable_again: asyncio.Event
@@ -150,7 +150,7 @@ class AsgiExchange(Exchange):
         )
         self._chunked = False
         self._left_bytes = 0
-        """Of the announced body of the response."""
+        """How many bytes of the announced body are not written yet."""
         self._complete = False
 
     def begin(self) -> None:

@@ -28,13 +28,13 @@ class Body:
 
     data: bytes
     tag: str
-    """The ETag."""
+    """The ETag of the response."""
     coding: str | None = None
-    """The Content-Encoding."""
+    """The Content-Encoding of `data`; None when it is not encoded."""
 
 
 Result = Body | Exception | None
-"""None: there is no record of the URL."""
+"""What a read gives; None when there is no record of the URL."""
 Done = Callable[[Result, int], None]
 
 

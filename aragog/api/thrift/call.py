@@ -72,16 +72,16 @@ class Call(ThreadCall):
         self.started_at_s = now_s = time.monotonic()
         super().__init__(now_s + limit_s)
         self.limit_s = limit_s
-        """For the whole call, or for each of its steps."""
+        """How long the whole call, or each of its steps, may take."""
         self.arguments: Any = None
-        """Decoded; None: not yet."""
+        """The decoded arguments; None before they are decoded."""
         self.reply: bytes | Wait = b""
         """The reply in its frame, or what the call waits for; set by its thread."""
         self.outcome = "abandoned"
-        """For metrics and the access log; set by its thread."""
+        """What metrics and the access log show; set by its thread."""
         self.answered = False
         self.counted_bytes = 0
-        """Of the frame, in the server's `requests`, until no thread uses it."""
+        """How much of the frame is counted in the server's `requests`, until no thread uses it."""
         self.token: str | None = None
         """The name of its token."""
         self.steps: Steps[Any] | None = None

@@ -29,15 +29,15 @@ class ThriftState(Enum):
     """What a connection waits for."""
 
     IDLE = auto()
-    """The next frame."""
+    """It waits for the next frame."""
     RECEIVING = auto()
-    """The rest of a frame."""
+    """It waits for the rest of a frame."""
     CALLING = auto()
-    """The reply to its call."""
+    """It waits for the reply to its call."""
     QUEUED = auto()
-    """Its turn: it has sent more than one frame."""
+    """It waits for its turn, because it has sent more than one frame."""
     BLOCKED = auto()
-    """The client, which does not read its replies."""
+    """It waits for the client, which does not read its replies."""
     CLOSED = auto()
 
 
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
         self._state = ThriftState.IDLE
         self._buffer = bytearray()
         self._counted_bytes = 0
-        """Of the buffer, in `requests`."""
+        """How much of the buffer is counted in `requests`."""
         self._unread = UnreadBytes(server.replies)
         self._paused = False
         """Reading is paused."""
@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """Since when no call runs; None: one does, or its reply is unread."""
+        """When it became idle; None while a call runs or its reply is unread."""
         return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
 
     def authorize(self, authorization: str | None) -> None:

@@ -51,7 +51,9 @@ def text(value: str | None, name: str) -> str:
 
 
 MOST_REPLY_BYTES = 15_000_000
-"""Of records in one reply, with room for LEFT_OUT in 1,000 others: clients accept 16,384,000."""
+"""
+The most bytes of records in one reply: clients accept 16,384,000, and 1,000 others may be LEFT_OUT.
+"""
 
 
 def facts_of(record: Record) -> dict[str, Any]:

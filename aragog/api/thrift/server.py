@@ -63,7 +63,7 @@ class ThriftServer:
         self.max_frame_bytes = settings.max_body_bytes
         self.limits_s = limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
-        """The large frames that arrive, and those of calls that run."""
+        """Counts the large frames that arrive, and those of calls that run."""
         self.replies = MemoryLimit(settings.max_response_memory_bytes, "unread replies")
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls so far, by (method, outcome), for metrics."""
@@ -73,7 +73,7 @@ class ThriftServer:
             REQUEST_BOUNDS_S,
             "method",
         )
-        """From the arrival of each call to its reply, by method."""
+        """How long calls take from their arrival to their reply, by method."""
         self._methods = methods(dict(services))
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._log = AccessLog(settings.access_log_share)

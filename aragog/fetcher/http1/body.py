@@ -26,7 +26,7 @@ class DecodedBody:
 
     data: bytes
     truncated_why: str | None
-    """None when the body is complete."""
+    """Why the body is not complete; None when it is."""
     wire_bytes: int
     """Bytes received, without chunk framing."""
     drained: bool

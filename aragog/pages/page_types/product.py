@@ -49,7 +49,7 @@ class Product:
     list_price: Decimal | None = None
     """The price before a reduction, if the page states it."""
     currency: str | None = None
-    """ISO 4217."""
+    """The currency's code of ISO 4217."""
     price_valid_until: date | None = None
     availability: Availability | None = None
     condition: Condition | None = None

@@ -34,7 +34,7 @@ class Recipe:
     prep_minutes: int | None = None
     cook_minutes: int | None = None
     total_minutes: int | None = None
-    """As declared, else the sum of the two others."""
+    """The total that the page declares, else the sum of the two others."""
     nutrition: dict[str, str] = field(default_factory=dict)
     """With schema.org's names, such as `calories: 143 kcal`."""
     rating: Rating | None = None

@@ -18,7 +18,7 @@ MAX_NODES = 20_000
 """Maximum for one page; the largest of 1,100 real pages had 3,400."""
 MAX_DEPTH = 32
 MAX_VALUES = 2_000
-"""Maximum for one property."""
+"""The most values of one property."""
 
 Value = Any
 """A str, int, float, bool or Node, as parsed; the modules in `types` interpret it."""

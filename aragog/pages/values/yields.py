@@ -41,7 +41,7 @@ class Yield:
 
     quantity: Decimal
     unit: str = "servings"
-    """In lower case as written; all words for people or portions become `servings`."""
+    """The word of the page in lower case; all words for people or portions become `servings`."""
     quantity_min: Decimal | None = None
 
     def __str__(self) -> str:

@@ -41,7 +41,7 @@ class _Wild(NamedTuple):
     parts: tuple[str, ...]
     anchored: bool
     size: int
-    """Length of the pattern."""
+    """The length of the pattern."""
     rule: Rule
 
 

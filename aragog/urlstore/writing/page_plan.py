@@ -38,11 +38,11 @@ class PageWritePlan:
     canonical: str
     """The URL whose node receives the page."""
     row: Row
-    """That node."""
+    """The node of `canonical`."""
     stale: bool
-    """Something newer is stored."""
+    """Whether something newer is stored."""
     refused: bool
-    """The node was removed after this fetch, or taken down."""
+    """Whether the node was removed after this fetch, or taken down."""
     copy: bool = False
     """A copy on another host of a page that was fetched itself: it only becomes an alias."""
     cells: dict[bytes, bytes] = field(default_factory=dict)

@@ -40,7 +40,7 @@ _POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
 _SCHEDULE = (nodes.DUE,)
 
 Unlist = Callable[[str, int], None]
-"""(URL, now_ms)"""
+"""Takes a URL off the list of takedowns; called with the URL and the time."""
 
 
 @dataclass(slots=True, eq=False)

@@ -31,7 +31,7 @@ class Entry:
     """Compressed lines; empty for none. The other blobs likewise."""
     changed: bytes = b""
     removed: bytes = b""
-    """Targets only."""
+    """The targets of links that were removed."""
 
 
 def compress_lines(lines: Sequence[bytes]) -> bytes:

@@ -189,7 +189,7 @@ class ListHeader:
     upto: int = 0
     """The number of the last compaction whose delta is included."""
     segments: tuple[Segment, ...] = ()
-    """Oldest first."""
+    """The segments of the list, the oldest first."""
     inline: bytes = b""
     """The newest part, as a packed delta; empty for none."""
     writing: bytes = b""

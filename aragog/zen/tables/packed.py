@@ -29,7 +29,7 @@ _HEAD = Struct(">HI")
 _new = tuple.__new__
 
 CellPut = tuple[Mapping[bytes, bytes], int]
-"""Cells and their time."""
+"""The cells of a put, and their time."""
 
 
 MAX_CELLS = 65_535
