@@ -1,9 +1,10 @@
 """
 Measure the UrlStore and the bare engine in the same run.
 
-    python -m bench.urlstore [--engine sqlite|hbase] [--scale 1.0] [--import-urls 20000]
+    python -m bench.urlstore [--engine sqlite|postgres|hbase] [--scale 1.0] [--import-urls 20000]
 
-CPU is that of this process alone, without HBase's gateway and server. `bare` does the minimum for the
+CPU is that of this process alone, without the server's. `--engine postgres` ends with the aims, SQLite
+and PostgreSQL in turn in one run. `bare` does the minimum for the
 same cells: no normalization, no aliases, no records.
 """
 
@@ -34,6 +35,7 @@ from aragog.zen.outlinks import PackedLinks
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine
+from bench.postgres_engine import aims, postgres_engine
 from bench.quick import add_quick
 
 BATCH = 25
@@ -96,7 +98,11 @@ def sqlite_engine() -> Iterator[tuple[Tables, BareSqlite]]:
 
 # name: a context manager that gives empty tables, and the bare engine with six methods:
 # fill(keys), get(key), get_many(keys), row(key), put(key, cells), put_many(rows).
-ENGINES = {"sqlite": sqlite_engine, "hbase": lambda: hbase_engine(FIELDS)}
+ENGINES = {
+    "sqlite": sqlite_engine,
+    "postgres": lambda: postgres_engine(FIELDS),
+    "hbase": lambda: hbase_engine(FIELDS),
+}
 
 
 def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
@@ -196,6 +202,8 @@ def main() -> None:
     options = parser.parse_args()
     with ENGINES[options.engine]() as (tables, bare):
         run(tables, bare, options.engine, options.scale, options.import_urls)
+    if options.engine == "postgres":
+        aims(pages_of, FIELDS, int(1000 * options.scale))
 
 
 def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> None:

@@ -24,7 +24,7 @@ from aragog.api.operation import Parts
 from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import Tokens
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
-from aragog.bootstrap.stores import url_store
+from aragog.bootstrap.stores import url_store, url_store_of_replica
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.errors import ConfigError
@@ -67,17 +67,26 @@ def job_queues(settings: Settings) -> Jobs | None:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Reads of `store` and its standby (`serving.standby_gateways`); None if there is no standby.
+    Reads of `store` and its standby (`serving.standby_…`); None if there is no standby.
 
     Raises:
-        ConfigError: the store's engine has no standby.
+        ConfigError: the store's engine has no such standby.
     """
-    gateways = settings.serving.standby_gateways
+    serving = settings.serving
+    if serving.standby_dsn:
+        if settings.store.engine != "postgres":
+            raise ConfigError(
+                "serving.standby_dsn: names a replica of a PostgreSQL store; "
+                "set store.engine to postgres"
+            )
+        return HedgedReads(store, url_store_of_replica(settings), threads=serving.threads)
+    gateways = serving.standby_gateways
     if not gateways:
         return None
     if settings.store.engine != "hbase":
         raise ConfigError(
-            "serving.standby_gateways: only an HBase store has a standby; set store.engine to hbase"
+            "serving.standby_gateways: only an HBase store has a standby; set store.engine to "
+            "hbase, or serving.standby_dsn for a replica of PostgreSQL"
         )
     replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
     standby = url_store(dataclasses.replace(settings, store=replica))

@@ -85,10 +85,28 @@ def replaced_files(settings: Settings) -> list[Path]:
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     """The UrlStore. Creates its tables if the storage engine is embedded."""
-    take_up_site_rules(settings)
     engine = timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
+    return _store_over(engine, settings, clock)
+
+
+def url_store_of_replica(settings: Settings) -> UrlStore:
+    """The UrlStore on the replica of PostgreSQL that `serving.standby_dsn` names, for reads."""
+    return _store_over(timed_tables(replica_tables(settings)), settings, None)
+
+
+def replica_tables(settings: Settings) -> Tables:
+    """The cell tables on that replica."""
+    require("postgres", "serving.standby_dsn")
+    from aragog.zen.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+
+    store = replace(settings.store, dsn=settings.serving.standby_dsn)
+    return PostgresTables(store, max_lag_s=settings.serving.standby_max_lag_s)
+
+
+def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
+    take_up_site_rules(settings)
     content = timed_content(open_content(settings.content, settings.data_dir))
     formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aragog.secret import NO_URL, SecretUrl, mask
+
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
@@ -20,6 +22,10 @@ class ServingSettings:
     standby_gateways: tuple[str, ...] = ()
     """`host:port` of gateways of a replica of the HBase store. Reads over HTTP and Thrift that fail
     are sent there too, and late ones, at most 2 % of all reads (docs/thrift.md); empty: none."""
+    standby_dsn: SecretUrl = NO_URL
+    """The same for a PostgreSQL store: how to connect to a replica of it; empty: none."""
+    standby_max_lag_s: float = 10.0
+    """A PostgreSQL replica that is further behind answers no reads."""
     flower_host: str = "127.0.0.1"
     """Address of Flower. An address other than loopback requires a login in Flower."""
     flower_port: int = 5555
@@ -81,6 +87,9 @@ class ServingSettings:
     """A client that reads nothing of its response for this long is disconnected."""
     keep_alive_s: float = 75.0
     """Idle connections are closed after this time."""
+
+    def __post_init__(self) -> None:
+        mask(self, standby_dsn=SecretUrl(self.standby_dsn))
 
 
 @dataclass(frozen=True, slots=True)

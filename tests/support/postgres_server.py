@@ -8,6 +8,7 @@ A database is copied from a template: 40 ms, with all that was created in the te
 from __future__ import annotations
 
 import itertools
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from aragog.zen.tables.postgres import PostgresTables
 from tests.support.missing_parts import POSTGRES, skip_without
 
 OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}
+PGBOUNCER_PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
 _numbers = itertools.count(1)
 
 
@@ -59,9 +61,7 @@ def store_settings(dsn: str, **changes: object) -> StoreSettings:
     return StoreSettings(
         engine="postgres",
         dsn=SecretUrl(dsn),
-        postgres_partitions=2,
-        postgres_timeout_ms=60_000,
-        **changes,
+        **{"postgres_partitions": 2, "postgres_timeout_ms": 60_000, **changes},
     )
 
 
@@ -90,8 +90,8 @@ def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
-    """A server of this test's own, to be stopped, killed and started at will."""
+    """A server of this test's own, to be killed at will: what it acknowledged stays."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
-        server = start_postgres(Path(folder))
+        server = start_postgres(Path(folder), synchronous_commit="on")
         yield server
         server.stop()

@@ -6,20 +6,23 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 from aragog.api.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
+from aragog.bootstrap.stores import replica_tables
 from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.dashboard.exposure import check_flower_exposure
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
 from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.redis_kit.address import server_name
+from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
 
@@ -57,7 +60,9 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     settings = system.settings
     local = []
     if settings.store.engine == "sqlite":
-        local.append('store.engine is "sqlite" (set it to "hbase")')
+        local.append('store.engine is "sqlite" (set it to "postgres" or "hbase")')
+    if settings.private_postgres:
+        local.append("store.dsn is empty (name a PostgreSQL that all machines reach)")
     if settings.content.engine == "folder":
         local.append('content.engine is "folder" (set it to "s3")')
     if settings.crawl_log.engine == "folder" and settings.crawl_log.folder is None:
@@ -137,8 +142,10 @@ def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_standby(system: CheckedSystem) -> Iterator[Finding]:
-    """Each gateway of the standby answers, and its tables are there."""
+    """Each gateway of the standby answers, and its tables are there; so is the replica's."""
     settings = system.settings
+    if settings.serving.standby_dsn:
+        yield from _replica(settings)
     if not settings.serving.standby_gateways:
         return
     if settings.store.engine != "hbase":
@@ -150,6 +157,22 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
         problems = problems_of(settings, gateway)
         text = "; ".join(problems) or "all tables are correct"
         yield Finding(f"standby {gateway}", ok=not problems, text=text)
+
+
+def _replica(settings: Settings) -> Iterator[Finding]:
+    """The replica of a PostgreSQL store answers, and is not too far behind."""
+    if settings.store.engine != "postgres":
+        text = 'only a PostgreSQL store has such a standby; set store.engine to "postgres"'
+        yield Finding("serving.standby_dsn", ok=False, text=text)
+        return
+    with closing(replica_tables(settings)) as engine:
+        problems = [line for line in engine.check() if "is a replica" not in line]
+        try:
+            engine["n"].get(b"doctor")
+        except StoreUnavailable as error:
+            problems.append(str(error))
+    text = "; ".join(problems) or "answers, and is not too far behind"
+    yield Finding(f"standby {settings.serving.standby_dsn}", ok=not problems, text=text)
 
 
 def check_extractors(system: CheckedSystem) -> Iterator[Finding]:

@@ -38,6 +38,8 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
                 yield Finding(f"hbase {gateway}", ok=True, text=text)
     elif settings.store.engine == "sqlite":
         yield from _sqlite(settings)
+    elif settings.store.engine == "postgres":
+        yield from _postgres(system)
     else:
         text = "store.engine is memory: each process has its own data, and loses it when it ends"
         yield Finding("store", ok=False, text=text)
@@ -51,6 +53,22 @@ def problems_of(settings: Settings, gateway: str) -> list[str]:
             return engine.check()
     except StoreUnavailable as error:
         return [str(error)]
+
+
+def _postgres(system: CheckedSystem) -> Iterator[Finding]:
+    """PostgreSQL answers, and its tables are there; a private one runs while the system does."""
+    settings = system.settings
+    if settings.private_postgres and system.is_down:
+        text = "the private PostgreSQL runs while the system does; `aragog up` starts it"
+        yield Finding("postgres", ok=True, text=text)
+        return
+    name = f"postgres {settings.store_dsn}"
+    with closing(tables(settings)) as engine:
+        problems = engine.check()
+    for problem in problems:
+        yield Finding(name, ok=False, text=problem)
+    if not problems:
+        yield Finding(name, ok=True, text="all tables are correct")
 
 
 def _sqlite(settings: Settings) -> Iterator[Finding]:

@@ -51,7 +51,8 @@ class CheckedSystem:
     @property
     def is_down(self) -> bool:
         """True if the standalone system would run its own servers, and does not run."""
-        return self.settings.private_redis and running_pid(self._run_dir) is None
+        private = self.settings.private_redis or self.settings.private_postgres
+        return private and running_pid(self._run_dir) is None
 
     def settled(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
         """

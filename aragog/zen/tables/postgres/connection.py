@@ -77,6 +77,15 @@ REMEDIES = {
     "42P05": "a pooler in transaction mode is between: set store.postgres_pooler",
 }
 """What to do about an error, by its SQLSTATE."""
+# libpq passes no SQLSTATE of a connection that is refused.
+REFUSALS = (
+    ("too many connections", "53300"),
+    ("remaining connection slots", "53300"),
+    ("sorry, too many clients", "53300"),
+    ("password authentication failed", "28P01"),
+    ("no pg_hba.conf entry", "28000"),
+    ("does not exist", "3D000"),
+)
 REPEATABLE = ("40", "55P03")
 """Conflicts with other transactions: the same statements may succeed at once."""
 ENDING = ("57P01", "57P02", "57P03", "57P05", "08")
@@ -129,8 +138,9 @@ class PostgresConnection:
             )
         except psycopg.OperationalError as error:
             text = " ".join(str(error).split())
-            if error.sqlstate:
-                raise ServerError(error.sqlstate, text) from error
+            state = error.sqlstate or next((s for words, s in REFUSALS if words in text), None)
+            if state:
+                raise ServerError(state, text) from error
             raise ConnectionLost(text, sent=False) from error
         except psycopg.Error as error:
             raise ServerError(error.sqlstate or "", " ".join(str(error).split())) from error

@@ -121,8 +121,14 @@ class NodeRows(CellTable):
         return {row: cells for row, data in self._fetch(rows) if (cells := cells_of(data, columns))}
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
-        fetched = ((row, one_part(data)) for row, data in self._fetch(rows))
-        return values_of_rows(fetched, columns)
+        fetched = self._fetch(rows)
+        whole = [pair for pair in fetched if end_of(pair[1]) == len(pair[1])]
+        values = values_of_rows(whole, columns)
+        if len(whole) < len(fetched):
+            for row, data in fetched:
+                if row not in values and (cells := cells_of(data, columns)):
+                    values[row] = tuple([c.value if (c := cells.get(n)) else None for n in columns])
+        return values
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         self.put_many([(row, cells, at_ms)])
@@ -322,11 +328,6 @@ def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
                 cells[column] = cell
         end += end_of(rest)
     return cells
-
-
-def one_part(data: bytes) -> bytes:
-    """The same row in one part."""
-    return data if end_of(data) == len(data) else pack(cells_of(data, None))
 
 
 def _stamp(old: Cell | None, now_ms: int) -> int:

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aragog.errors import StoreUnavailable
 from aragog.secret import without_password
@@ -35,6 +35,16 @@ from aragog.zen.tables.postgres.connection import (
 T = TypeVar("T")
 
 ATTEMPTS = 10
+LAG_EVERY_S = 1.0
+"""A replica is asked so often how far it is behind."""
+# A replica that receives, and has replayed all of it, has no lag: an idle primary sends nothing.
+_LAG = """
+SELECT (CASE WHEN NOT pg_is_in_recovery() THEN 0
+  WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
+    AND EXISTS (SELECT FROM pg_stat_wal_receiver) THEN 0
+  ELSE coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 1e9)
+END)::bigint
+"""
 
 
 class PostgresPool:
@@ -175,3 +185,33 @@ class PostgresPool:
         self._open -= 1
         with suppress(Exception):
             connection.close()
+
+
+class ReplicaPool(PostgresPool):
+    """
+    Connections to a replica, which reads only while the replica is not too far behind.
+
+    Args:
+        dsn: of the replica.
+        max_lag_s: how far behind it may be.
+        options: as `PostgresPool`.
+    """
+
+    def __init__(self, dsn: str, *, max_lag_s: float, **options: Any) -> None:
+        super().__init__(dsn, **options)
+        self._max_lag_s = max_lag_s
+        self._lag_s = 0
+        self._looked_at_s = -LAG_EVERY_S
+
+    def run(self, calls: Sequence[Call], *, repeatable: bool = True) -> list[Rows]:
+        now_s = time.monotonic()
+        if now_s - self._looked_at_s >= LAG_EVERY_S:
+            ((lag,),) = self.use(lambda connection: connection.read(_LAG))
+            self._lag_s, self._looked_at_s = int.from_bytes(lag, signed=True), now_s
+        if self._lag_s > self._max_lag_s:
+            raise StoreUnavailable(
+                self.where,
+                f"the replica is {self._lag_s} s behind (serving.standby_max_lag_s: "
+                f"{self._max_lag_s:g})",
+            )
+        return super().run(calls, repeatable=repeatable)

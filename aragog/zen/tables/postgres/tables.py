@@ -17,7 +17,7 @@ from aragog.zen.tables import TABLES, CellTable, Put, Tables
 from aragog.zen.tables.postgres.cells import CellRows
 from aragog.zen.tables.postgres.nodes import NodeRows
 from aragog.zen.tables.postgres.partitions import Partitions
-from aragog.zen.tables.postgres.pool import PostgresPool
+from aragog.zen.tables.postgres.pool import PostgresPool, ReplicaPool
 from aragog.zen.tables.postgres.schema import HASHED, PACKED, UPGRADES, TableSchema
 
 
@@ -27,7 +27,7 @@ class PostgresTables(Tables):
 
     Args:
         settings: how to connect, and the schema's name.
-        dsn: instead of that of the settings.
+        max_lag_s: the dsn names a replica, which answers nothing while it is further behind.
         clock: gives the timestamps of `check_and_put` and `incr`; None: the server's clock.
         upgrades: as `UPGRADES`.
     """
@@ -36,14 +36,15 @@ class PostgresTables(Tables):
         self,
         settings: StoreSettings,
         *,
-        dsn: str = "",
+        max_lag_s: float | None = None,
         clock: Clock | None = None,
         upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
     ) -> None:
         name = settings.postgres_schema
+        kind = PostgresPool if max_lag_s is None else partial(ReplicaPool, max_lag_s=max_lag_s)
         new_pool = partial(
-            PostgresPool,
-            dsn or reveal(settings.dsn),
+            kind,
+            reveal(settings.dsn),
             timeout_s=settings.postgres_timeout_ms / 1000,
             pooler=settings.postgres_pooler,
         )

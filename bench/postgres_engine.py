@@ -1,0 +1,198 @@
+"""
+PostgreSQL for bench.urlstore: a private server, bare psycopg, and the aims beside SQLite.
+
+The server is the one that `aragog up` starts, with its durable settings: a commit waits for the disk.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from aragog.secret import SecretUrl
+from aragog.settings import StoreSettings
+from aragog.standalone.postgres_server import PostgresServer
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.record_reader import columns_of
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import Tables
+from aragog.zen.tables.postgres import PostgresTables
+from aragog.zen.tables.sqlite import SqliteTables
+
+BATCH = 25
+Open = Callable[[], Tables]
+
+
+class BarePostgres:
+    """One connection of psycopg, a table of cells, as much as a record is made of."""
+
+    def __init__(self, dsn: str, fields: list[str]) -> None:
+        self.db = psycopg.connect(dsn, autocommit=True, prepare_threshold=1)
+        self.db.execute(
+            "CREATE TABLE bare (row bytea, col bytea, value bytea, PRIMARY KEY (row, col))"
+        )
+        self.columns = list(columns_of(fields, info=False))
+
+    def fill(self, keys: list[bytes]) -> None:
+        names = [*self.columns, *(b"m:og.%d" % i for i in range(11)), b"s:own", b"s:provenance"]
+        names = list(dict.fromkeys(names))
+        with self.db.cursor().copy("COPY bare FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["bytea", "bytea", "bytea"])
+            for key in dict.fromkeys(keys):
+                for name in names:
+                    copy.write_row((key, name, os.urandom(40)))
+
+    def get(self, key: bytes) -> dict[bytes, bytes]:
+        return dict(
+            self.db.execute(
+                "SELECT col, value FROM bare WHERE row = %s AND col = ANY (%s)",
+                (key, self.columns),
+                binary=True,
+            )
+        )
+
+    def get_many(self, keys: list[bytes]) -> list[tuple[bytes, ...]]:
+        return self.db.execute(
+            "SELECT row, col, value FROM bare WHERE row = ANY (%s) AND col = ANY (%s)",
+            (keys, self.columns),
+            binary=True,
+        ).fetchall()
+
+    def row(self, key: bytes) -> dict[bytes, bytes]:
+        sql = "SELECT col, value FROM bare WHERE row = %s"
+        return dict(self.db.execute(sql, (key,), binary=True))
+
+    def put_many(self, rows: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> None:
+        with self.db.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO bare VALUES (%s, %s, %s) ON CONFLICT (row, col) "
+                "DO UPDATE SET value = excluded.value",
+                [(key, column, value) for key, cells in rows for column, value in cells.items()],
+            )
+
+    def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
+        """What a put of fields is at least: see what is there, write."""
+        self.get(key)
+        self.put_many([(key, cells)])
+
+
+@contextmanager
+def postgres_engine(fields: list[str]) -> Iterator[tuple[Tables, BarePostgres]]:
+    """Empty tables, and the bare engine beside them in the same database."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, PostgresServer(Path(folder)) as server:
+        tables = open_postgres(server.dsn)
+        tables.create()
+        bare = BarePostgres(server.dsn, fields)
+        yield tables, bare
+        bare.db.close()
+        tables.close()
+
+
+def open_postgres(dsn: str) -> Tables:
+    """The tables in that database."""
+    return PostgresTables(StoreSettings(engine="postgres", dsn=SecretUrl(dsn)))
+
+
+def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) -> None:
+    """Both engines in turn on the same pages, and what was aimed at."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, PostgresServer(Path(folder)) as server:
+        engines: dict[str, Open] = {
+            "sqlite": lambda: SqliteTables(Path(folder) / "tables"),
+            "postgres": lambda: open_postgres(server.dsn),
+        }
+        costs: dict[str, list[float]] = {name: [] for name in engines}
+        for open_tables in engines.values():
+            tables = open_tables()
+            tables.create()
+            tables.close()
+        for turn in range(3):
+            some = make_pages(count, seed=turn, first=turn * count)
+            for name, open_tables in engines.items():
+                costs[name].append(store_stage(open_tables(), some))
+        cpu = {name: statistics.median(each) for name, each in costs.items()}
+        print(
+            f"\nstore stage, CPU of this process a page: SQLite {cpu['sqlite']:.0f} us, PostgreSQL "
+            f"{cpu['postgres']:.0f} us: {cpu['postgres'] / cpu['sqlite']:.2f}x (aim: 1.6x)"
+        )
+        urls = [page.url for page in make_pages(count, seed=0, first=0)]
+        for name, open_tables in engines.items():
+            one, hundred = latencies(open_tables(), urls, fields)
+            print(f"{name}: get p50 {one:.3f} ms, get_many of 100 p50 {hundred:.2f} ms", flush=True)
+        print("aims of PostgreSQL: get below 0.6 ms, get_many of 100 below 5 ms")
+        for name, open_tables in engines.items():
+            single, double = (writers(open_tables, make_pages, count, each) for each in (1, 2))
+            print(
+                f"{name}: 1 writer {single:.0f} pages/s, 2 writers {double:.0f}: "
+                f"{double / single:.2f}x" + (" (aim: 1.8x)" if name == "postgres" else ""),
+                flush=True,
+            )
+
+
+def store_stage(tables: Tables, pages: list[Any]) -> float:
+    """Microseconds of this process's CPU a page."""
+    store = UrlStore(tables, MemoryContent(), StoreSettings())
+    started = time.process_time()
+    for at in range(0, len(pages), BATCH):
+        store.write_pages(pages[at : at + BATCH])
+    spent = time.process_time() - started
+    store.close()
+    return spent / len(pages) * 1e6
+
+
+def latencies(tables: Tables, urls: list[str], fields: list[str]) -> tuple[float, float]:
+    """Milliseconds of the clock: the middle one of single reads, and of reads of 100 URLs."""
+    store = UrlStore(tables, MemoryContent(), StoreSettings())
+    timed = []
+    for act, arguments in (
+        (store.get, (urls * 10)[:1000]),
+        (store.get_many, [(urls * 100)[at : at + 100] for at in range(0, 5000, 100)]),
+    ):
+        took = []
+        for argument in arguments:
+            began = time.perf_counter()
+            act(argument, fields)
+            took.append(time.perf_counter() - began)
+        timed.append(statistics.median(took) * 1e3)
+    store.close()
+    return timed[0], timed[1]
+
+
+def writers(
+    open_tables: Open, make_pages: Callable[..., list[Any]], count: int, each: int
+) -> float:
+    """Pages a second of so many processes, each with pages of its own."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(each + 1)
+    processes = [
+        context.Process(
+            target=_writer,
+            args=(open_tables, make_pages, count, 1_000_000 * each + 100_000 * number, barrier),
+        )
+        for number in range(each)
+    ]
+    for process in processes:
+        process.start()
+    barrier.wait()
+    began = time.perf_counter()
+    for process in processes:
+        process.join()
+    return each * count / (time.perf_counter() - began)
+
+
+def _writer(
+    open_tables: Open, make_pages: Callable[..., list[Any]], count: int, first: int, barrier: Any
+) -> None:
+    pages = make_pages(count, seed=first, first=first)
+    tables = open_tables()
+    tables["n"].get(b"x" * 16)
+    barrier.wait()
+    store_stage(tables, pages)

@@ -1,0 +1,155 @@
+"""A replica: reads with its lag respected, the failover to it, and doctor's word on it as primary."""
+
+import dataclasses
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from aragog.bootstrap.api import hedged_reads
+from aragog.errors import ConfigError, StoreUnavailable
+from aragog.secret import SecretUrl
+from aragog.settings import ServingSettings, Settings, StoreSettings
+from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.postgres import PostgresTables
+from tests.support.postgres_server import store_settings
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.postgres
+
+URL = "http://hedged.example/"
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """A primary and its streaming replica."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as one,
+        tempfile.TemporaryDirectory(prefix="ar") as two,
+    ):
+        primary = PostgresServer(Path(one), options=THROWAWAY).start()
+        replica = PostgresServer(Path(two), options=THROWAWAY)
+        subprocess.run(
+            primary._as_user(
+                "pg_basebackup", "-h", str(primary.socket_folder), "-U", "aragog",
+                "-D", str(replica.data), "-R", "-c", "fast",
+            ),
+            check=True, capture_output=True,
+        )  # fmt: skip
+        replica.start()
+        yield primary, replica
+        for server in (replica, primary):
+            server.stop()
+
+
+def shown(dsn, query):
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        return connection.execute(query).fetchone()[0]
+
+
+def test_reads_go_to_a_replica_that_keeps_up_and_not_to_one_that_does_not(pair, tmp_path):
+    primary, replica = pair
+    store = store_settings(primary.dsn)
+    tables = PostgresTables(store)
+    tables.create()
+    written = UrlStore(tables, MemoryContent(), store)
+    written.put(URL, {"title": b"one"})
+    standby = PostgresTables(dataclasses.replace(store, dsn=SecretUrl(replica.dsn)), max_lag_s=1.0)
+    settings = Settings(
+        data_dir=tmp_path, store=store,
+        serving=ServingSettings(standby_dsn=SecretUrl(replica.dsn), standby_max_lag_s=1.0),
+    )  # fmt: skip
+
+    gone = PostgresTables(store_settings(f"postgresql://aragog@/postgres?host={tmp_path}"))
+    hedged = hedged_reads(settings, UrlStore(gone, MemoryContent(), store))
+    wait_until(lambda: _has_rows(standby))
+    found = wait_until(lambda: _from_standby(hedged))
+    assert (found.value.fields, found.from_standby) == ({"title": b"one"}, True)
+
+    shown(replica.dsn, "SELECT pg_wal_replay_pause()")
+    written.put(URL, {"title": b"two"})
+    wait_until(lambda: _behind(standby))
+    with pytest.raises(StoreUnavailable, match=r"s behind \(serving.standby_max_lag_s: 1\)"):
+        standby["n"].get(b"row")
+    shown(replica.dsn, "SELECT pg_wal_replay_resume()")
+    wait_until(lambda: not _behind(standby))
+    hedged.close()
+    standby.close()
+    written.close()
+
+
+def _from_standby(hedged):
+    try:
+        found = hedged.read(lambda store: store.get(URL))
+    except StoreUnavailable:  # the replica is behind for once
+        return None
+    return found if found.value else None
+
+
+def _has_rows(tables):
+    """False also while the replica has not received the tables."""
+    try:
+        return bool(list(tables["n"].scan(b"", None)))
+    except (StoreUnavailable, ConfigError):
+        return False
+
+
+def _behind(tables):
+    try:
+        tables["n"].get(b"row")
+    except StoreUnavailable as error:
+        return "behind" in str(error)
+    return False
+
+
+def test_doctor_names_a_replica_that_is_given_as_primary(pair):
+    _, replica = pair
+    tables = PostgresTables(store_settings(replica.dsn))
+
+    problems = tables.check()
+    with pytest.raises(StoreUnavailable, match="is a replica"):
+        tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=1)
+
+    assert problems == ["the server is a replica: name the primary in store.dsn"]
+    tables.close()
+
+
+def test_a_store_that_is_not_postgres_has_no_such_standby(tmp_path):
+    serving = ServingSettings(standby_dsn=SecretUrl("postgresql://replica/"))
+
+    with pytest.raises(ConfigError, match="set store"):
+        hedged_reads(Settings(data_dir=tmp_path, store=StoreSettings(), serving=serving), None)
+
+
+def test_after_a_failover_the_other_server_is_written_to(pair):
+    """The last test of the module: the replica becomes a primary."""
+    primary, replica = pair
+    both = f"{primary.socket_folder},{replica.socket_folder}"
+    dsn = f"postgresql://aragog@/postgres?host={both}&target_session_attrs=read-write"
+    tables = PostgresTables(store_settings(dsn))
+    tables.create()
+    tables["n"].put(b"failover", {b"m:a": b"1"}, at_ms=1)
+    tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=1)
+    standby = PostgresTables(store_settings(replica.dsn))
+    wait_until(lambda: _has_rows(standby))
+    standby.close()
+
+    primary.kill()
+    shown(replica.dsn, "SELECT pg_promote()")
+
+    assert wait_until(lambda: _written(tables))
+    assert tables["e"].get(b"row")[b"p:a"].value == b"2"
+    assert tables.check() == []
+    tables.close()
+
+
+def _written(tables):
+    try:
+        tables["e"].put(b"row", {b"p:a": b"2"}, at_ms=2)
+    except StoreUnavailable:
+        return False
+    return True
