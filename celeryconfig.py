@@ -18,7 +18,9 @@ from aragog.tasks.routes import QUEUE_OF
 share(__name__)
 
 _broker = process_settings().resolved().broker
-_of_broker = celery_settings(_broker.url, _broker.shards, _broker.claim_timeout_s)
+_of_broker = celery_settings(
+    _broker.url, _broker.shards, _broker.claim_timeout_s, control=_broker.control
+)
 
 broker_url = _of_broker["broker_url"]
 broker_transport_options = _of_broker["broker_transport_options"]

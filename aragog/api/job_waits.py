@@ -1,7 +1,7 @@
 """
 Wait until a queue may have a due job: the long poll of `dequeue`.
 
-However many callers wait, one thread listens for them, with one blocking pop on each shard. It
+However many callers wait, one thread listens for them, with one poller on each shard. It
 wakes one caller for each wake token, and one caller of each queue when a job becomes due, and after
 a second, because a token may be lost.
 """
@@ -18,17 +18,16 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
-from redis.exceptions import RedisError
-
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.consumer import LOOK_EVERY_S, OVERDUE_S, BlockingPoller
-from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import ServerShard, ShardPoller
 
 log = logging.getLogger(__name__)
 
 IDLE_S = 60.0
 """After this time without a caller the thread ends."""
+LOOK_EVERY_S = 1.0
+"""Interval between two looks without a token, unless a poller asks for a shorter one."""
 
 
 class Turn:
@@ -57,6 +56,7 @@ class JobWaits:
     def __init__(self, cluster: Cluster, most: int) -> None:
         self._cluster = cluster
         self._most = most
+        self._look_every_s = LOOK_EVERY_S
         self._lock = threading.Lock()
         self._turns: dict[str, deque[Turn]] = defaultdict(deque)
         """
@@ -147,7 +147,7 @@ class JobWaits:
     # In the thread
 
     def _run(self) -> None:
-        pollers = [BlockingPoller(s) for s in self._cluster.shards if isinstance(s, RedisShard)]
+        pollers = [s.poller() for s in self._cluster.shards if isinstance(s, ServerShard)]
         listeners = [_Listener(poller) for poller in pollers]
         used_s = time.monotonic()
         try:
@@ -160,6 +160,7 @@ class JobWaits:
                     return
                 for listener in listeners:
                     listener.listen(queues, now_s, self._cluster)
+                self._look_every_s = min((p.look_every_s for p in pollers), default=LOOK_EVERY_S)
                 self._wait_for_tokens(listeners, max(0.0, look_s - now_s))
         finally:
             for listener in listeners:
@@ -171,13 +172,13 @@ class JobWaits:
         with self._lock:
             due = [q for q, at_s in self._look_s.items() if at_s <= now_s]
             for queue in due:
-                self._look_s[queue] = now_s + LOOK_EVERY_S
+                self._look_s[queue] = now_s + self._look_every_s
         for queue in due:
             self._wake(queue)
         with self._lock:
             for queue in [q for q, turns in self._turns.items() if not turns]:
                 del self._turns[queue], self._look_s[queue]
-            look_s = min(self._look_s.values(), default=now_s + LOOK_EVERY_S)
+            look_s = min(self._look_s.values(), default=now_s + self._look_every_s)
             return frozenset(self._turns), look_s
 
     def _ended(self, left_s: float) -> bool:
@@ -200,48 +201,47 @@ class JobWaits:
                 self._nudges.recv(4096)
                 continue
             listener = by_fd[fd]
-            queue = listener.token()
-            if queue is not None and not self._wake(queue):
-                _pass_on(listener.poller.shard, queue)
+            for queue in listener.tokens():
+                if not self._wake(queue):
+                    _pass_on(listener.poller.shard, queue)
 
 
 class _Listener:
-    """The blocking pop of one shard."""
+    """The poller of one shard."""
 
-    def __init__(self, poller: BlockingPoller) -> None:
+    def __init__(self, poller: ShardPoller) -> None:
         self.poller = poller
         self._queues: frozenset[str] = frozenset()
         self._not_before_s = 0.0
 
     @property
     def fileno(self) -> int | None:
-        """The descriptor of the socket of the pop that is in progress; None when there is none."""
+        """The descriptor of the socket of a poller that waits; None when it does not wait."""
         return None if self.poller.sent_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
-        """Ensure that a pop is in progress on at least these queues."""
-        sent_s, shard = self.poller.sent_s, self.poller.shard
-        if sent_s is not None and (now_s - sent_s > OVERDUE_S or not queues <= self._queues):
-            self.poller.drop()
-        if not queues or self.poller.sent_s is not None or now_s < self._not_before_s:
+        """Ensure that it waits for jobs of at least these queues."""
+        poller, shard = self.poller, self.poller.shard
+        changed = poller.sent_s is not None and not queues <= self._queues
+        if changed or poller.is_overdue(now_s):
+            poller.drop()
+        if not queues or not poller.needs_sending(now_s) or now_s < self._not_before_s:
             return
-        if shard is not cluster.shards[0] and not cluster.usable(shard):
+        if shard is not cluster.first and not cluster.usable(shard):
             return
         try:
             self.poller.send(sorted(queues), now_s)
             self._queues = queues
-        except (RedisError, OSError) as error:
+        except (BrokerUnavailable, OSError) as error:
             self._lost(error)
 
-    def token(self) -> str | None:
-        """The queue whose token was read; None after a timeout, or an error."""
+    def tokens(self) -> tuple[str, ...]:
+        """The queues whose tokens were read; empty after a timeout, or an error."""
         try:
-            key = self.poller.read()
-        except (RedisError, OSError) as error:
+            return self.poller.read()
+        except OSError as error:
             self._lost(error)
-            return None
-        wake_key = self.poller.shard.wake_key
-        return next((queue for queue in self._queues if wake_key(queue) == key), None)
+            return ()
 
     def _lost(self, error: Exception) -> None:
         log.warning("shard %s is unavailable: %s", self.poller.shard.name, error)
@@ -249,7 +249,7 @@ class _Listener:
         self._not_before_s = time.monotonic() + LOOK_EVERY_S
 
 
-def _pass_on(shard: RedisShard, queue: str) -> None:
+def _pass_on(shard: ServerShard, queue: str) -> None:
     """Return a token that no caller of this process needs; another process may have one."""
     try:
         shard.wake(queue)

@@ -29,7 +29,7 @@ from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.errors import ConfigError
 from aragog.extras import has
-from aragog.pinlater.brokers import kind_of, redis_urls
+from aragog.pinlater.brokers import kind_of, shard_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.url_batches import UrlBatches
@@ -61,7 +61,7 @@ def job_queues(settings: Settings) -> Jobs | None:
     broker = settings.resolved().broker
     if kind_of(broker.url) != "pinlater":
         return None
-    cluster = Cluster(connect_shards((*redis_urls(broker.url), *broker.shards)))
+    cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
     return Jobs(cluster, settings.serving.max_waiting)
 
 

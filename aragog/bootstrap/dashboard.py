@@ -20,7 +20,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of, redis_urls
+from aragog.pinlater.brokers import is_postgres, kind_of, redis_urls
 from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
@@ -82,7 +82,7 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
         *settings.redis.nodes,
         *settings.politeness.limiter_urls,
         *broker,
-        *settings.broker.shards,
+        *(url for url in settings.broker.shards if not is_postgres(url)),
     )
     result: dict[str, redis.Redis] = {}
     for url in named:

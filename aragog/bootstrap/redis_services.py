@@ -136,7 +136,9 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
     settings = settings.resolved()
     broker, shared = settings.broker, SharedState.of(settings)
     app = Celery("aragog-takedown", set_as_current=False)
-    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    app.conf.update(
+        celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
+    )
     pinlater = kind_of(broker.url) == "pinlater"
     return Purge(
         store.takedowns.refused,

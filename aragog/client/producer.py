@@ -23,7 +23,7 @@ from celery import Celery
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
-from aragog.pinlater.brokers import celery_settings, kind_of, redis_urls
+from aragog.pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
 from aragog.pipeline.enqueue_results import EnqueueResult
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
@@ -81,7 +81,13 @@ class Aragog:
         self._shared = shared = SharedState.of(self._settings)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
-            celery_settings(broker.url, broker.shards, broker.claim_timeout_s, publishes_only=True),
+            celery_settings(
+                broker.url,
+                broker.shards,
+                broker.claim_timeout_s,
+                control=broker.control,
+                publishes_only=True,
+            ),
             task_ignore_result=True,
             broker_connection_timeout=5,
         )
@@ -188,7 +194,7 @@ class Aragog:
 
 
 def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
-    """Clients of the servers of a pinlater broker, by a name for people; none on other brokers."""
+    """Clients of the Redis servers of a pinlater broker, by a name for people."""
     if kind_of(broker.url) != "pinlater":
         return {}
     return {
@@ -196,4 +202,5 @@ def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
             url, setting="broker.url", timeout_s=ASK_A_SHARD_S, connect_timeout_s=ASK_A_SHARD_S
         )
         for n, url in enumerate((*redis_urls(broker.url), *broker.shards))
+        if not is_postgres(url)
     }

@@ -1,5 +1,5 @@
 """
-A kombu transport that keeps jobs on the Redis server until they are due.
+A kombu transport that keeps jobs on their server until they are due: Redis or PostgreSQL.
 
 Importing this package registers `pinlater://`: kombu refuses module paths in broker URLs, so the
 alias must exist before the first connection is opened.
@@ -26,6 +26,8 @@ The parts:
     job_codec.py         the stored format of a job
     shard.py             the port: the queues of one server
     redis_shard.py       a shard on Redis; its scripts are in lua/
+    redis_poller.py      how a worker hears of its new jobs
+    postgres/            a shard on PostgreSQL; its functions are in SQL files
     health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one
     claims.py            the claims that this process holds

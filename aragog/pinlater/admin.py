@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from aragog.errors import BadInput, BrokerUnavailable
-from aragog.pinlater.brokers import redis_urls
+from aragog.pinlater.brokers import shard_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from aragog.pinlater.policy import RetryPolicy
@@ -67,14 +67,14 @@ class Admin:
 
         Args:
             broker_url: a `pinlater://` URL in any of its forms.
-            shards: further Redis URLs, as in `broker.shards`.
+            shards: further URLs, as in `broker.shards`.
             prefix: `global_keyprefix` of the transport.
             before_delete: called with jobs before they are deleted.
 
         Raises:
             ConfigError: the URL belongs to another broker.
         """
-        cluster = Cluster(connect_shards((*redis_urls(broker_url), *shards), prefix=prefix))
+        cluster = Cluster(connect_shards((*shard_urls(broker_url), *shards), prefix=prefix))
         return cls(cluster, before_delete)
 
     def _collect(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:

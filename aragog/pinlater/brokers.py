@@ -1,5 +1,5 @@
 """
-Broker URLs: the Redis servers behind `pinlater://`, and Celery's settings for each kind. Pure.
+Broker URLs: the servers behind `pinlater://`, and Celery's settings for each kind. Pure.
 
     pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
     pinlaters://…                                                the same over TLS
@@ -7,8 +7,11 @@ Broker URLs: the Redis servers behind `pinlater://`, and Celery's settings for e
     pinlater+sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]
                                  the master of a service, which the Sentinels at these hosts name
     pinlater+sentinels://…       the same over TLS
+    pinlater+postgresql://[user:password@]host[:port][,host[:port]…]/database[?option=value…]
+                                 one PostgreSQL server; several hosts are it and its replicas
 
-The first server also carries the messages that are not jobs: broadcasts, events, replies.
+The first Redis server also carries the messages that are not jobs: broadcasts, events, replies.
+With PostgreSQL the transport option `control` names the Redis server that does.
 
 Task settings are the same on every broker: late acks, rejection when a worker is lost, and no
 prefetch beyond the tasks that a worker starts soon.
@@ -25,9 +28,12 @@ from aragog.hosts import split_port
 from aragog.secret import reveal
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
-PINLATER_SCHEMES = ("pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES)
+POSTGRES_SCHEME = "pinlater+postgresql"
+PINLATER_SCHEMES = (
+    "pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES, POSTGRES_SCHEME,
+)  # fmt: skip
 # kombu removes the first half of a scheme with a plus sign.
-SECOND_HALVES = ("socket", "sentinel", "sentinels")
+SECOND_HALVES = ("socket", "sentinel", "sentinels", "postgresql")
 DEFAULT_PORT = 6379
 Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
 SCHEMES: dict[str, Kind] = {
@@ -36,6 +42,7 @@ SCHEMES: dict[str, Kind] = {
     "pinlater+socket": "pinlater",
     "pinlater+sentinel": "pinlater",
     "pinlater+sentinels": "pinlater",
+    POSTGRES_SCHEME: "pinlater",
     "redis": "redis",
     "rediss": "redis",
     "redis+socket": "redis",
@@ -79,6 +86,7 @@ def celery_settings(
     shards: Sequence[str] = (),
     claim_timeout_s: float = 60.0,
     *,
+    control: str = "",
     publishes_only: bool = False,
 ) -> dict[str, Any]:
     """
@@ -86,8 +94,10 @@ def celery_settings(
 
     Args:
         broker_url: as in `broker.url`.
-        shards: further Redis servers for jobs (`redis://…`, `unix://…`); pinlater only.
+        shards: further servers for jobs (`redis://…`, `unix://…`, `postgresql://…`); pinlater
+            only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
+        control: the Redis server of the messages that are no jobs; `pinlater+postgresql://` only.
         publishes_only: for a program that runs no worker, see `transport.channel`; pinlater only.
 
     Raises:
@@ -109,6 +119,8 @@ def celery_settings(
         options: dict[str, Any] = {"shards": shards, "claim_timeout_s": claim_timeout_s}
         if publishes_only:
             options["publishes_only"] = True
+        if is_postgres(broker_url):
+            options["control"] = reveal(control)
         return common | {"broker_transport_options": options}
     return common | _OF_KIND[kind]
 
@@ -144,14 +156,35 @@ def limitations(broker_url: str) -> list[str]:
             return ["memory:// lives in one process and ends with it: for tests only", *shared]
 
 
+def is_postgres(url: str) -> bool:
+    """Return whether a broker's or a shard's URL names a PostgreSQL server."""
+    return url.partition("://")[0] in (POSTGRES_SCHEME, "postgresql", "postgres")
+
+
+def shard_urls(broker_url: str) -> tuple[str, ...]:
+    """
+    Return the URLs of the servers that keep a broker URL's jobs, in the order given.
+
+    Raises:
+        ConfigError: the URL does not belong to this transport.
+    """
+    if is_postgres(broker_url):
+        return (reveal(broker_url).removeprefix("pinlater+"),)
+    return redis_urls(broker_url)
+
+
 def redis_urls(broker_url: str) -> tuple[str, ...]:
     """
     Return the Redis URLs of a broker URL's servers, in the order given, as redis-py accepts them.
+
+    Empty for PostgreSQL.
 
     Raises:
         ConfigError: the URL does not belong to this transport.
     """
     scheme, _, rest = broker_url.partition("://")
+    if is_postgres(broker_url):
+        return ()
     if scheme in ("pinlater+socket", "socket"):
         return (_socket_url(rest),)
     if scheme in (*SENTINEL_SCHEMES, *SECOND_HALVES):

@@ -20,8 +20,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.pinlater.acks import AckBuffer, Claim
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.health import ReapGuard
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shard import ServerShard, Shard
 
 logger = logging.getLogger(__name__)
 SWEEP_SIZE = 100
@@ -148,7 +147,7 @@ class Reaper:
                 logger.debug("not reaped: %s", error)
 
     def _reap(self, shard: Shard, guard: ReapGuard) -> None:
-        if guard.needs_connecting and isinstance(shard, RedisShard):
+        if guard.needs_connecting and isinstance(shard, ServerShard):
             self._connected(shard, guard)
         for queue in list(self._queues):
             given_back = failed = 0
@@ -165,7 +164,7 @@ class Reaper:
                     "claims expired on %s: %d returned, %d failed", queue, given_back, failed
                 )
 
-    def _connected(self, shard: RedisShard, guard: ReapGuard) -> None:
+    def _connected(self, shard: ServerShard, guard: ReapGuard) -> None:
         server_ms, uptime_ms = shard.age_ms()
         guard.connected(server_ms, uptime_ms, self._stopwatch_ms())
         for remark in shard.remarks():

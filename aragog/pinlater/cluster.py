@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import random
 import threading
 import time
@@ -17,16 +18,19 @@ import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 
 import redis
 
 from aragog.breaker import Breaker
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerFull, BrokerUnavailable
+from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError
+from aragog.pinlater.brokers import is_postgres
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
 from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shard import ServerShard, Shard
 from aragog.redis_kit.connect import connect
+from aragog.secret import reveal, without_password
 
 logger = logging.getLogger(__name__)
 
@@ -54,13 +58,22 @@ class Cluster:
         rng: random.Random | None = None,
     ) -> None:
         self.shards = tuple(shards)
-        self.breakers = {shard.name: Breaker() for shard in self.shards}
+        self.first = next((s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None)
+        """The shard whose server also carries the messages that are no jobs: a channel that loses
+        it is lost. None: another server carries them, and every shard may be left out."""
+        self.breakers = {shard.name: self._breaker() for shard in self.shards}
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._settings: dict[str, tuple[float, dict[str, float]]] = {}
         self._room = {shard.name: Breaker(errors=1) for shard in self.shards}
         self._probing = threading.Lock()
         self._probers: dict[str, threading.Thread] = {}
+
+    def _breaker(self) -> Breaker:
+        if self.first is None and len(self.shards) == 1:
+            # No other shard makes up for it while it is left out.
+            return Breaker(slow_s=math.inf, first_wait_s=PROBER_LOOKS_EVERY_S)
+        return Breaker()
 
     @contextmanager
     def watched(self, shard: Shard) -> Iterator[None]:
@@ -158,7 +171,7 @@ class Cluster:
         Raises:
             BrokerUnavailable: the shard is out of rotation.
         """
-        if shard is not self.shards[0] and not self.usable(shard):
+        if shard is not self.first and not self.usable(shard):
             raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
 
     def healthy(self) -> list[Shard]:
@@ -327,12 +340,32 @@ def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
 
 def connect_shards(
     urls: Sequence[str], *, prefix: str = "", socket_timeout_s: float = SOCKET_TIMEOUT_S
-) -> list[RedisShard]:
-    """Return a shard for each Redis URL, named by its position; sends nothing yet."""
+) -> list[ServerShard]:
+    """
+    Return a shard for each Redis or PostgreSQL URL, named by its position; sends nothing yet.
+
+    Raises:
+        ConfigError: a URL is unusable, or psycopg is missing for one of PostgreSQL.
+    """
     return [
-        RedisShard(_client(url, socket_timeout_s), name=str(place), prefix=prefix)
+        _postgres(url, str(place), prefix)
+        if is_postgres(url)
+        else RedisShard(_client(url, socket_timeout_s), name=str(place), prefix=prefix)
         for place, url in enumerate(urls)
     ]
+
+
+def _postgres(url: str, name: str, prefix: str) -> ServerShard:
+    try:
+        # An extra: imported only where it is used.
+        shards = import_module("aragog.pinlater.postgres.shard")
+    except ImportError as error:
+        shown = without_password(url)
+        raise ConfigError(
+            f"broker: {shown} needs psycopg, which is missing: pip install 'psycopg[binary]'"
+        ) from error
+    shard: ServerShard = shards.PostgresShard(reveal(url), name=name, prefix=prefix)
+    return shard
 
 
 def _client(url: str, socket_timeout_s: float) -> redis.Redis:

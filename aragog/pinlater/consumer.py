@@ -2,9 +2,9 @@
 `JobConsumer`: claims the due jobs of one channel's queues from all shards for a worker.
 
 It claims up to the consumer's free capacity, several jobs per round trip, in three cases: a wake
-token was read, the next due time has come, or a second has passed. Waiting costs one blocking pop
-per shard. Redis's own timeouts have a resolution of only 100 ms, so the caller's timer handles due
-times (`next_look_s`).
+token was read, the next due time has come, or a second has passed. Each shard has a poller, which
+waits for a token (a blocking pop on Redis, a notification on PostgreSQL). Redis's own timeouts have
+a resolution of only 100 ms, so the caller's timer handles due times (`next_look_s`).
 """
 
 from __future__ import annotations
@@ -13,67 +13,17 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
-
-from redis.connection import Connection
-from redis.exceptions import RedisError
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater import gates
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.models import Claimed, ClaimRequest
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import MAX_BATCH
+from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 1.0
-"""Maximum interval between two checks of a queue; bounds the delay after a lost wake token."""
-WAIT_S = 1
-"""Timeout of one blocking pop."""
-OVERDUE_S = 5.0
-"""How long a blocking pop may be overdue before its connection is considered dead."""
-
-Deliver = Callable[[RedisShard, str, Claimed], None]
-
-
-class BlockingPoller:
-    """A blocking pop on one shard's wake lists, on a dedicated connection."""
-
-    def __init__(self, shard: RedisShard) -> None:
-        self.shard = shard
-        self.connection: Connection | None = None
-        self.sent_s: float | None = None
-        """When the pop was sent; None when no pop is in progress."""
-
-    @property
-    def fileno(self) -> int | None:
-        sock = getattr(self.connection, "_sock", None)
-        return None if sock is None else int(sock.fileno())
-
-    def send(self, queues: Sequence[str], now_s: float) -> None:
-        """Wait for a token of any of the queues."""
-        if self.connection is None:
-            pool: Any = self.shard.client.connection_pool
-            # Outside the pool: it is never returned, and a pop must outlast the read timeout.
-            self.connection = pool.connection_class(**pool.connection_kwargs)
-        # `send_command` alone would not ask Sentinel for the master, but connect to the default.
-        self.connection.connect()
-        self.connection.send_command("BRPOP", *map(self.shard.wake_key, queues), WAIT_S)
-        self.sent_s = now_s
-
-    def read(self) -> str | None:
-        """Return the key that a token was read from; None after a timeout."""
-        self.sent_s = None
-        reply: Any = self.connection and self.connection.read_response()
-        return reply[0].decode() if reply else None
-
-    def drop(self) -> None:
-        """Close the connection; the next `send` opens another."""
-        connection, self.connection, self.sent_s = self.connection, None, None
-        if connection is not None:
-            connection.disconnect()  # type: ignore[no-untyped-call]
+Deliver = Callable[[ServerShard, str, Claimed], None]
 
 
 class JobConsumer:
@@ -90,11 +40,11 @@ class JobConsumer:
         self._deliver = deliver
         self._clock = clock or SystemClock()
         self.queues: tuple[str, ...] = ()
-        self.pollers = [
-            BlockingPoller(s) for s in claims.cluster.shards if isinstance(s, RedisShard)
+        self.pollers: list[ShardPoller] = [
+            s.poller() for s in claims.cluster.shards if isinstance(s, ServerShard)
         ]
         self._openings = gates.Openings()
-        self._turn: deque[tuple[BlockingPoller, str]] = deque()
+        self._turn: deque[tuple[ShardPoller, str]] = deque()
         self._look_s: dict[tuple[str, str], float] = {}
         self._nearly_full: set[tuple[str, str]] = set()
         """Where the last look was for urgent jobs only: the room that is left is kept for them."""
@@ -152,20 +102,20 @@ class JobConsumer:
             self._turn.remove(turn)
             self._turn.append(turn)
             most = spare if spare > 0 else room - taken
-            taken += self._claim(poller.shard, queue, min(most, MAX_BATCH), opening)
+            taken += self._claim(poller, queue, min(most, MAX_BATCH), opening)
         return taken
 
-    def _claim(self, shard: RedisShard, queue: str, limit: int, opening: gates.Opening) -> int:
-        now_s = self._clock.monotonic_s()
+    def _claim(self, poller: ShardPoller, queue: str, limit: int, opening: gates.Opening) -> int:
+        shard, now_s = poller.shard, self._clock.monotonic_s()
         place = shard.name, queue
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        self._look_s[place] = now_s + self._pause_s(place, opening)
+        self._look_s[place] = now_s + self._pause_s(poller, queue, opening)
         if opening.lowest == gates.NOTHING:
             return 0
         if opening.jobs is not None:
             limit = min(limit, opening.jobs)
-        if shard is not cluster.shards[0] and not cluster.usable(shard):
+        if shard is not cluster.first and not cluster.usable(shard):
             return 0
         request = ClaimRequest(
             limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
@@ -175,7 +125,7 @@ class JobConsumer:
             with cluster.watched(shard):
                 claimed = shard.claim(queue, request)
         except BrokerUnavailable:
-            if shard is cluster.shards[0]:
+            if shard is cluster.first:
                 raise
             return 0
         self._openings.count_claimed(queue, len(claimed.claims))
@@ -183,7 +133,7 @@ class JobConsumer:
             self._look_s[place] = now_s
         elif claimed.next_due_ms is not None:
             wait_s = max(0, claimed.next_due_ms - claimed.now_ms) / 1000
-            if wait_s < LOOK_EVERY_S:
+            if wait_s < poller.look_every_s:
                 self._look_s[place] = self._clock.monotonic_s() + wait_s
         waiting = deque(claimed.claims)
         try:
@@ -194,15 +144,17 @@ class JobConsumer:
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(claimed.claims)
 
-    def _pause_s(self, place: tuple[str, str], opening: gates.Opening) -> float:
+    def _pause_s(self, poller: ShardPoller, queue: str, opening: gates.Opening) -> float:
         """How long after a look the next one is at the latest."""
-        if place in self._nearly_full:
+        if (poller.shard.name, queue) in self._nearly_full:
             return gates.ASK_NEARLY_FULL_S
-        return LOOK_EVERY_S if opening.is_wide else gates.ASK_EVERY_S
+        if opening.is_wide:
+            return poller.look_every_s
+        return min(poller.look_every_s, gates.ASK_EVERY_S)
 
     def wait(self) -> None:
         """
-        Ensure that a blocking pop is in progress on each reachable shard.
+        Ensure that the poller of each reachable shard waits.
 
         A worker that claims urgent jobs only looks for them instead: it would take the wake tokens
         of other jobs away from workers with room.
@@ -211,44 +163,44 @@ class JobConsumer:
             return
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
-            if poller.sent_s is not None and now_s - poller.sent_s > OVERDUE_S:
-                logger.warning("shard %s has not answered for %.0f s", poller.shard.name, OVERDUE_S)
+            if poller.is_overdue(now_s):
+                logger.warning("shard %s has not answered for seconds", poller.shard.name)
                 poller.drop()
-            first = poller is self.pollers[0]
-            if poller.sent_s is None and (first or self.claims.cluster.usable(poller.shard)):
+            cluster, shard = self.claims.cluster, poller.shard
+            if poller.needs_sending(now_s) and (shard is cluster.first or cluster.usable(shard)):
                 try:
                     poller.send(self.queues, now_s)
-                except (RedisError, OSError) as error:
+                except (BrokerUnavailable, OSError) as error:
                     self._lost(poller, error)
 
-    def woken(self, poller: BlockingPoller, *, room: int) -> None:
+    def woken(self, poller: ShardPoller, *, room: int) -> None:
         """The poller's socket is readable."""
         try:
-            key = poller.read()
-        except (RedisError, OSError) as error:
+            queues = poller.read()
+        except OSError as error:
             self._lost(poller, error)
             return
-        for queue in self.queues:
-            if key == poller.shard.wake_key(queue):
+        for queue in queues:
+            if queue in self.queues:
                 self._look_s[poller.shard.name, queue] = 0.0
                 if room <= gates.kept_room(queue).jobs:
                     self._pass_on(poller.shard, queue)
 
-    def _pass_on(self, shard: RedisShard, queue: str) -> None:
+    def _pass_on(self, shard: ServerShard, queue: str) -> None:
         """Return the token, so that a worker with free capacity can claim the job."""
         try:
             shard.wake(queue)
         except BrokerUnavailable:
             logger.debug("a wake token for %s was lost; others look within a second", queue)
 
-    def _lost(self, poller: BlockingPoller, error: Exception) -> None:
+    def _lost(self, poller: ShardPoller, error: Exception) -> None:
         poller.drop()
         shard, cluster = poller.shard, self.claims.cluster
         cluster.failed(shard, error)
-        if shard is cluster.shards[0]:
+        if shard is cluster.first:
             raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
 
     def close(self) -> None:
-        """Close the blocking pops."""
+        """Close the pollers."""
         for poller in self.pollers:
             poller.drop()

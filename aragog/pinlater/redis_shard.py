@@ -15,6 +15,7 @@ import redis
 
 from aragog.pinlater import job_codec, models
 from aragog.pinlater.models import PRIORITIES, JobState
+from aragog.pinlater.redis_poller import RedisPoller
 from aragog.pinlater.shard import MAX_BATCH, Hold
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import LuaScript, load_script
@@ -333,6 +334,10 @@ class RedisShard:
         """Wake one waiting worker to check the queue."""
         with redis_errors(f"shard {self.name}"):
             self.client.lpush(self.wake_key(queue), "1")
+
+    def poller(self) -> RedisPoller:
+        """Return a new blocking pop; see `shard.ShardPoller`."""
+        return RedisPoller(self)
 
     def _now_ms(self) -> int:
         """Return the server's time."""

@@ -1,14 +1,14 @@
 """
 `Shard`: the interface to the queues of one server.
 
-`aragog.pinlater.redis_shard` keeps them in Redis, `aragog.testing.memory_shard` in this
-process.
+`aragog.pinlater.redis_shard` keeps them in Redis, `aragog.pinlater.postgres.shard` in PostgreSQL,
+and `aragog.testing.memory_shard` in this process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from aragog.pinlater import models
 
@@ -104,3 +104,58 @@ class Shard(Protocol):
 
     def drop(self, queue: str) -> None:
         """Delete a queue with all its jobs; ids and tokens are not reused."""
+
+
+class ShardPoller(Protocol):
+    """
+    A dedicated connection to one shard that becomes readable when there may be jobs.
+
+    Its methods raise `OSError` when the connection is lost. Not thread-safe.
+    """
+
+    connection: Any
+    """The connection, by identity; None while there is none."""
+    sent_s: float | None
+    """When it last began to wait, by the stopwatch; None while it does not."""
+    look_every_s: float
+    """Seconds between two looks at a queue of which this poller reports nothing."""
+
+    @property
+    def shard(self) -> ServerShard:
+        """The shard that it belongs to."""
+
+    @property
+    def fileno(self) -> int | None:
+        """The socket to watch; None without a connection."""
+
+    def needs_sending(self, now_s: float) -> bool:
+        """Return whether `send` must be called to hear of jobs from now on."""
+
+    def is_overdue(self, now_s: float) -> bool:
+        """Return whether the server has not answered for too long."""
+
+    def send(self, queues: Sequence[str], now_s: float) -> None:
+        """Wait for jobs of any of the queues."""
+
+    def read(self) -> tuple[str, ...]:
+        """Return the queues to look at; call it when the socket is readable."""
+
+    def drop(self) -> None:
+        """Close the connection; the next `send` opens another."""
+
+
+@runtime_checkable
+class ServerShard(Shard, Protocol):
+    """A shard on a server that workers share."""
+
+    def poller(self) -> ShardPoller:
+        """Return a new poller of this shard; it connects later."""
+
+    def wake(self, queue: str) -> None:
+        """Wake one waiting worker to check the queue."""
+
+    def age_ms(self) -> tuple[int, int]:
+        """Return the server's time and its uptime (resolution 1 s)."""
+
+    def remarks(self) -> list[str]:
+        """Return problems in the server's configuration, with remedies; empty when it has none."""

@@ -18,6 +18,7 @@ from aragog.settings.values import DURATION
 
 BROKER_SCHEMES = (
     "", "pinlater", "pinlaters", "pinlater+socket", "pinlater+sentinel", "pinlater+sentinels",
+    "pinlater+postgresql",
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
 SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,40}", re.ASCII)
@@ -167,7 +168,8 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
     named = [("redis.url", settings.redis.url)] if settings.redis.url else []
     named += [("redis.nodes", url) for url in settings.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
-    named += [("broker.shards", url) for url in settings.broker.shards]
+    named += [("broker.control", settings.broker.control)] if settings.broker.control else []
+    named += [("broker.shards", url) for url in settings.broker.shards if not _is_postgres(url)]
     for setting, url in named:
         if not is_usable(url):
             yield (
@@ -175,6 +177,10 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
                 "redis://host:port/db, unix:///path or sentinel://host:port/service, "
                 "and in a password / as %2F, # as %23, ? as %3F, @ as %40"
             )
+
+
+def _is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql://", "postgres://"))
 
 
 def _numbers(settings: Settings) -> list[tuple[str, str, float]]:

@@ -15,14 +15,29 @@ class BrokerSettings:
     """The job broker."""
 
     url: SecretUrl = NO_URL
-    """Celery broker: `pinlater://`, `redis://` or `amqp://`. Empty: the private redis-server."""
+    """
+    Celery broker: `pinlater://`, `pinlater+postgresql://`, `redis://` or `amqp://`. Empty: the
+    private redis-server.
+    """
     shards: tuple[SecretUrl, ...] = ()
-    """Additional Redis servers for jobs (`redis://…`), with `pinlater://` only."""
+    """
+    Additional servers for jobs (`redis://…` or `postgresql://…`), with `pinlater` only.
+    """
+    control: SecretUrl = NO_URL
+    """
+    The Redis server of broadcasts, events and replies, with `pinlater+postgresql://` only. Empty:
+    that of `redis.url`.
+    """
     claim_timeout_s: float = 60.0
     """Seconds after which a job of a killed worker runs again."""
 
     def __post_init__(self) -> None:
-        mask(self, url=SecretUrl(self.url), shards=secret_urls(self.shards))
+        mask(
+            self,
+            url=SecretUrl(self.url),
+            shards=secret_urls(self.shards),
+            control=SecretUrl(self.control),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,9 @@ class Settings:
         return dataclasses.replace(
             self,
             redis=dataclasses.replace(self.redis, url=redis_url),
-            broker=dataclasses.replace(self.broker, url=broker_url),
+            broker=dataclasses.replace(
+                self.broker, url=broker_url, control=self.broker.control or redis_url
+            ),
             politeness=dataclasses.replace(
                 self.politeness, limiter_urls=self.politeness.limiter_urls or (redis_url,)
             ),

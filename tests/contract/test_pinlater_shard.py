@@ -1,4 +1,4 @@
-"""What every shard promises, on Redis and in memory; then random histories on both at once."""
+"""What every shard promises, on Redis, PostgreSQL and in memory; then random histories."""
 
 import json
 
@@ -9,6 +9,7 @@ from aragog.pinlater.redis_shard import RedisShard
 from aragog.testing.shard import ShardContract
 from aragog.testing.shard_histories import run_histories
 from aragog.testing.shard_world import MemoryWorld, bodies, claim, frame
+from tests.support.postgres_shard import PostgresWorld
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
@@ -42,15 +43,37 @@ class RedisWorld:
 
 
 class TestEveryShard(ShardContract):
-    @pytest.fixture(params=["redis_client", "system_redis_client", "memory"])
+    @pytest.fixture(params=["redis_client", "system_redis_client", "postgres_world", "memory"])
     def world(self, request):
         if request.param == "memory":
             return MemoryWorld()
-        return RedisWorld(request.getfixturevalue(request.param))
+        server = request.getfixturevalue(request.param)
+        return server if request.param == "postgres_world" else RedisWorld(server)
 
 
-def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(redis_client):
-    shard, span_ms = RedisShard(redis_client), 20
+@pytest.fixture(params=["redis_client", "postgres_world"])
+def server_world(request):
+    server = request.getfixturevalue(request.param)
+    return server if request.param == "postgres_world" else RedisWorld(server)
+
+
+@pytest.fixture(scope="module")
+def _postgres_world(postgres_server):
+    dsn = postgres_server.create_database("shard_contract")
+    world = PostgresWorld(dsn)
+    yield world
+    world.shard.links.close()
+    postgres_server.drop_database("shard_contract")
+
+
+@pytest.fixture
+def postgres_world(_postgres_world):
+    _postgres_world.empty()
+    return _postgres_world
+
+
+def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(server_world):
+    shard, span_ms = server_world.shard, 20
     delays_ms = list(range(0, 1400, 7))
     these = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
     now_ms = shard.age_ms()[0]
@@ -73,6 +96,6 @@ def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(redis_clie
     assert all(now_ms + min(its) <= at_ms for at_ms, its in claimed)
 
 
-def test_random_histories_agree_on_redis_and_in_memory(redis_client):
+def test_random_histories_agree_on_a_server_and_in_memory(server_world):
     # A history ends with a call that is compared.
-    assert run_histories(RedisWorld(redis_client), histories=40) >= 40
+    assert run_histories(server_world, histories=40) >= 40

@@ -84,6 +84,7 @@ def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
         "terminal",
     }
     assert "aragog" not in modules
-    names = named(declared["dependencies"]) | named(declared["optional-dependencies"]["flower"])
+    extras = declared["optional-dependencies"]
+    names = named(declared["dependencies"] + extras["flower"] + extras["postgres"])
     modules.pop("celery_pinlater")
     assert {name: at for name, at in modules.items() if not distributions(name) & names} == {}

@@ -15,7 +15,13 @@ from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import ConfigError
-from aragog.pinlater.brokers import celery_settings, kind_of, limitations, redis_urls
+from aragog.pinlater.brokers import (
+    celery_settings,
+    is_postgres,
+    kind_of,
+    limitations,
+    redis_urls,
+)
 from aragog.pinlater.queue_rows import concerns, queue_rows
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.routing import Queue
@@ -57,7 +63,9 @@ def redis_servers(resolved: Settings) -> dict[str, list[str]]:
         named += [("broker.url", url) for url in redis_urls(resolved.broker.url)]
     elif kind == "redis":
         named.append(("broker.url", resolved.broker.url))
-    named += [("broker.shards", url) for url in resolved.broker.shards]
+    if is_postgres(resolved.broker.url):
+        named.append(("broker.control", resolved.broker.control))
+    named += [("broker.shards", url) for url in resolved.broker.shards if not is_postgres(url)]
     result: dict[str, tuple[str, list[str]]] = {}
     for setting, url in named:
         _, settings = result.setdefault(server_name(url), (reveal(url), []))
@@ -170,7 +178,9 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
         return
     broker = system.resolved.broker
     app = Celery("aragog-doctor", set_as_current=False)
-    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    app.conf.update(
+        celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
+    )
     app.conf.update(broker_connection_timeout=REPLY_WITHIN_S)
     needed = [queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts]
     try:

@@ -26,10 +26,9 @@ from aragog.pinlater import envelope, job_codec, publish_receipts
 from aragog.pinlater.admin import BeforeDelete, delete_some
 from aragog.pinlater.claims import ClaimRegistry, claims_for
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import MAX_BATCH
+from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 from aragog.pinlater.transport import connections
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.pinlater.transport.qos import QoS, is_job_tag
@@ -88,17 +87,19 @@ class Channel(connections.OneClient):
         """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
         self.before_delete = symbol_by_name(self.before_delete)
-        if not self._may_lack_first:
+        first = self.cluster.first
+        if first is not None and not self._may_lack_first:
             # The first server has just answered a PING, so reset its circuit breaker.
-            self.cluster.answered(self.cluster.shards[0])
+            self.cluster.answered(first)
 
     @property
     def _may_lack_first(self) -> bool:
-        return self.publishes_only and len(self.cluster.shards) > 1
+        return self.publishes_only and bool(self.cluster.first) and len(self.cluster.shards) > 1
 
     @property
     def _lacks_first(self) -> bool:
-        return self._may_lack_first and not self.cluster.usable(self.cluster.shards[0])
+        first = self.cluster.first
+        return self._may_lack_first and first is not None and not self.cluster.usable(first)
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)
@@ -108,7 +109,7 @@ class Channel(connections.OneClient):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        return (*self.connection.redis_urls, *self.shards)
+        return (*self.connection.shard_urls, *self.shards)
 
     @property
     def claims(self) -> ClaimRegistry:
@@ -127,10 +128,10 @@ class Channel(connections.OneClient):
     def cluster(self) -> Cluster:
         return self.claims.cluster
 
-    def _each_shard(self) -> Iterator[RedisShard]:
+    def _each_shard(self) -> Iterator[ServerShard]:
         """Yield the available shards; a lost shard must not stop a declaration."""
         for shard in self.cluster.shards:
-            if isinstance(shard, RedisShard) and (
+            if isinstance(shard, ServerShard) and (
                 len(self.cluster.shards) == 1 or self.cluster.usable(shard)
             ):
                 yield shard
@@ -190,8 +191,8 @@ class Channel(connections.OneClient):
                     logger.warning("shard %s %s", shard.name, remark)
 
     @property
-    def pollers(self) -> list[BlockingPoller]:
-        """Return the blocking pops of this channel."""
+    def pollers(self) -> list[ShardPoller]:
+        """Return the pollers of this channel's consumer."""
         return self._consumer.pollers if self._consumer else []
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
@@ -212,7 +213,7 @@ class Channel(connections.OneClient):
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002
         payloads: list[dict[str, Any]] = []
 
-        def keep(shard: RedisShard, queue: str, job: Claimed) -> None:
+        def keep(shard: ServerShard, queue: str, job: Claimed) -> None:
             payload = self._open(shard, queue, job)
             if payload is not None:
                 payloads.append(payload)
@@ -227,7 +228,7 @@ class Channel(connections.OneClient):
         with redis_errors("broker, waiting for messages"):
             return super()._brpop_read(**options)
 
-    def _deliver_job(self, shard: RedisShard, queue: str, job: Claimed) -> None:
+    def _deliver_job(self, shard: ServerShard, queue: str, job: Claimed) -> None:
         payload = self._open(shard, queue, job)
         if payload is None:
             return
@@ -247,7 +248,7 @@ class Channel(connections.OneClient):
         if queue in self._unacknowledged:
             self.claims.ack(tag)
 
-    def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
+    def _open(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
         """Return the message of a claimed job; a malformed job is FAILED with the reason."""
         tag = self.claims.add(shard, queue, job)
         try:
@@ -345,7 +346,7 @@ class Channel(connections.OneClient):
             purged += self._delete_jobs(shard, queue, JobState.PENDING)
         return purged + int(super()._purge(queue))
 
-    def _delete_jobs(self, shard: RedisShard, queue: str, state: JobState) -> int:
+    def _delete_jobs(self, shard: ServerShard, queue: str, state: JobState) -> int:
         deleted = 0
         while step := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
             deleted += step
@@ -361,7 +362,7 @@ class Channel(connections.OneClient):
                     raise
         super()._delete(queue, *args, **kwargs)
 
-    def _drop(self, shard: RedisShard, queue: str) -> None:
+    def _drop(self, shard: ServerShard, queue: str) -> None:
         if self.before_delete is not None:
             for state in (JobState.PENDING, JobState.FAILED):
                 self._delete_jobs(shard, queue, state)
@@ -390,7 +391,7 @@ class Channel(connections.OneClient):
         self.claims.acks.flush()
 
     def _get_pool(self, asynchronous: bool = False) -> Any:
-        if is_sentinel(self.connection.redis_urls[0]):
+        if is_sentinel(self.connection.control_url):
             return connections.sentinel_pool(self, asynchronous=asynchronous)
         return super()._get_pool(asynchronous)
 

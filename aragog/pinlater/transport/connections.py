@@ -50,7 +50,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
         "client_name": channel.client_name,
         "connection_class": channel.connection_class,
         "db": 0,
-        **parse_url(channel.connection.redis_urls[0]),
+        **parse_url(channel.connection.control_url),
     }
     conninfo = channel.connection.client
     channel._process_credential_provider(conninfo.credential_provider, params)
@@ -67,7 +67,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
 
 def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
     """Return the pool of connections to the master that Sentinel names."""
-    first = channel.connection.redis_urls[0]
+    first = channel.connection.control_url
     address = parse_sentinel(first)
     channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)
     options = {

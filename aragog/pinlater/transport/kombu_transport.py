@@ -13,7 +13,7 @@ from typing import Any
 from kombu.transport import redis as stock
 from redis import exceptions
 
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater import brokers
 from aragog.pinlater.transport.channel import Channel
 from aragog.pinlater.transport.poller import Poller
@@ -47,10 +47,31 @@ class Transport(stock.Transport):
                 setattr(self.client, name, value)
 
     @property
-    def redis_urls(self) -> tuple[str, ...]:
-        """Return the Redis URLs of the servers in the broker URL."""
+    def _whole_url(self) -> str:
         hostname = self.client.hostname or ""
-        return brokers.redis_urls(hostname if "://" in hostname else self._url())
+        return hostname if "://" in hostname else self._url()
+
+    @property
+    def shard_urls(self) -> tuple[str, ...]:
+        """Return the URLs of the servers in the broker URL, which keep jobs."""
+        return brokers.shard_urls(self._whole_url)
+
+    @property
+    def control_url(self) -> str:
+        """
+        Return the URL of the Redis server of the messages that are no jobs.
+
+        Raises:
+            ConfigError: the broker URL names PostgreSQL, and the option `control` nothing.
+        """
+        urls = brokers.redis_urls(self._whole_url)
+        control = urls[0] if urls else str(self.client.transport_options.get("control") or "")
+        if not control:
+            raise ConfigError(
+                "broker.control: pinlater+postgresql:// keeps jobs alone; name a Redis server for "
+                'broadcasts, events and replies: broker_transport_options = {"control": "redis://…"}'
+            )
+        return control
 
     def _url(self) -> str:
         """Return the broker URL for the connection's parts."""

@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 from kombu.transport import redis as stock
 
 from aragog.clock import SystemClock
-from aragog.pinlater.consumer import BlockingPoller, JobConsumer
-from aragog.pinlater.shard import MAX_BATCH
+from aragog.pinlater.consumer import JobConsumer
+from aragog.pinlater.shard import MAX_BATCH, ShardPoller
 from aragog.pinlater.transport.channel import Channel
 
 _clock = SystemClock()
 
 
 class WakeSocket(NamedTuple):
-    """A blocking pop that is in progress, on this connection."""
+    """A poller that waits, on this connection."""
 
     channel: Channel
-    poller: BlockingPoller
+    poller: ShardPoller
     connection: Any
 
 

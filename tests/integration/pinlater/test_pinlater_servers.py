@@ -9,7 +9,6 @@ import redis
 
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import connect_shards
-from aragog.pinlater.consumer import BlockingPoller
 from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
@@ -69,11 +68,11 @@ def test_a_worker_waits_for_jobs_at_the_master_that_sentinel_names(folder):
     with RedisServer(folder, port=free_port()) as first, sentinel(folder, first.port) as port:
         (shard,) = connect_shards((f"sentinel://127.0.0.1:{port}/main/0",))
         shard.client.lpush(shard.wake_key("mail"), "1")
-        poller = BlockingPoller(shard)
+        poller = shard.poller()
 
         poller.send(["mail"], 0.0)
 
-        assert poller.read() == shard.wake_key("mail")
+        assert poller.read() == ("mail",)
         poller.drop()
 
 

@@ -8,8 +8,10 @@ from kombu.asynchronous import Hub
 
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.consumer import JobConsumer
+from aragog.pinlater.postgres.shard import PostgresShard
 from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import ShardPoller
 from aragog.pinlater.transport.poller import Poller
 
 pytestmark = pytest.mark.redis
@@ -24,7 +26,7 @@ class Channel:
     wants_turn_at_s: float = float("inf")
 
     @property
-    def pollers(self) -> list[BlockingPoller]:
+    def pollers(self) -> list[ShardPoller]:
         return self.consumer.pollers
 
     def work(self, *, at_most: int) -> int:
@@ -33,9 +35,15 @@ class Channel:
         return 0
 
 
-@pytest.fixture
-def shard(redis_client):
-    return RedisShard(redis_client)
+@pytest.fixture(params=["redis", "postgres"])
+def shard(request):
+    if request.param == "redis":
+        yield RedisShard(request.getfixturevalue("redis_client"))
+        return
+    a_shard = PostgresShard(request.getfixturevalue("postgres_dsn"), timeout_s=60)
+    a_shard.configure("b", {})  # nobody waits for a queue that does not exist
+    yield a_shard
+    a_shard.links.close()
 
 
 @pytest.fixture

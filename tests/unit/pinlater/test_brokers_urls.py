@@ -3,7 +3,7 @@ from kombu import Connection
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
 from aragog.errors import ConfigError
-from aragog.pinlater.brokers import ServerAddress, masked, of_socket, redis_urls
+from aragog.pinlater.brokers import ServerAddress, masked, of_socket, redis_urls, shard_urls
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,18 @@ def test_passwords_are_not_shown():
 
 
 @pytest.mark.parametrize(
-    "url", ["pinlater://u:p@h:1,g:2/3", "pinlater+socket:///a.sock?virtual_host=1"]
+    "url",
+    [
+        "pinlater://u:p@h:1,g:2/3",
+        "pinlater+socket:///a.sock?virtual_host=1",
+        "pinlater+postgresql://u:p@h:1,g:2/d?sslmode=require",
+    ],
 )
 def test_kombu_hands_the_url_through_and_shows_it_without_its_password(url):
     connection = Connection(url)
 
-    assert connection.transport.redis_urls == redis_urls(url)
-    assert connection.clone().transport.redis_urls == redis_urls(url)
+    assert connection.transport.shard_urls == shard_urls(url)
+    assert connection.clone().transport.shard_urls == shard_urls(url)
     assert connection.as_uri() == masked(url)
 
 
@@ -67,8 +72,8 @@ def test_a_connection_shows_the_bare_host_and_port_of_one_server(url, parts, red
     info = connection.info()
 
     assert tuple(info[name] for name in ServerAddress._fields) == parts
-    assert connection.transport.redis_urls == (redis_url,)
-    assert connection.clone().transport.redis_urls == (redis_url,)
+    assert connection.transport.shard_urls == (redis_url,)
+    assert connection.clone().transport.shard_urls == (redis_url,)
     whole = connection.as_uri(include_password=True)
-    assert Connection(whole).transport.redis_urls == (redis_url,)
+    assert Connection(whole).transport.shard_urls == (redis_url,)
     assert connection.as_uri() == masked(whole)
