@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from aragog.urls.domain import host, reversed_host
-from aragog.urlstore.nodes import URL
+from aragog.urlstore.nodes import CANONICAL, SENTINEL, alias_of
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_host, put_sender
@@ -43,7 +43,7 @@ class SentPage(NamedTuple):
 
 
 class Hosts:
-    """Lists the URLs of a site, aliases too. A row whose node is gone is skipped."""
+    """Lists the URLs of a site, aliases too. One whose data was deleted is skipped."""
 
     def __init__(self, zen: Zen) -> None:
         self._index = zen.hosts
@@ -58,7 +58,8 @@ class Hosts:
             if len(result) == limit:
                 return ListPage(result, last.hex())
             last = key
-            if self._nodes.get(node_id(url), [URL]):
+            row = self._nodes.get(node_id(url), [SENTINEL, CANONICAL])
+            if SENTINEL in row or alias_of(row, url) is not None:
                 result.append(url)
         return ListPage(result)
 

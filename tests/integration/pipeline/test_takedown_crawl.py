@@ -162,6 +162,7 @@ def test_text_that_a_redirect_brought_is_deleted_and_a_refresh_stores_none(crawl
     crawl.store.takedowns.take_down(host="gone.test")
 
     assert crawl.store.get(HOP) is None
+    assert crawl.store.pages.urls_of_host("keep.test").items == []
     assert files_with(tmp_path, SECRET) == []
     crawl.crawl(HOP)
     assert crawl.store.get(HOP).facts["outcome"] == "Refused"
