@@ -110,8 +110,15 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room(crawl):
 
     # It stands before everything that waits for canonicalize, and goes before it.
     crawl.admin.resume("canonicalize")
-    wait_until(lambda: crawl.stored(["http://now.test/"]))
-    assert crawl.client.counters()["stored"] - before < len(urls)
+    counts = []
+
+    def is_stored():
+        counts.append(crawl.client.counters()["stored"] - before)
+        return crawl.stored(["http://now.test/"])
+
+    wait_until(is_stored)
+    # A busy machine may store the others, too, before anybody looks again.
+    assert counts[-1] < len(urls)
     crawl.system.finish(crawl.client)
 
 
@@ -145,7 +152,7 @@ def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
     crawl.client.enqueue(large)
     crawl.client.enqueue(others)
     crawl.admin.resume("fetch")
-    wait_until(lambda: crawl.stored(others) == len(others))
+    wait_until(lambda: crawl.stored(others) == len(others), 300, every_s=0.5)
 
     # Messages of the large one that nobody has looked at yet.
     assert crawl.admin.status("fetch").sizes.by_priority[6] > 0

@@ -27,6 +27,7 @@ def faults(world):
         yield 1.0
 
 
+@pytest.mark.timeout(1200)  # seven minutes at a load of 27
 def test_no_law_is_broken_when_workers_redis_and_a_limiter_node_are_killed():
     plan = Plan(limiter_nodes=2)
     scenario = Scenario("slice", "several faults", faults, plan, may_refuse=True)

@@ -44,6 +44,7 @@ def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
     }
 
 
+@pytest.mark.timeout(1200)  # seven minutes at a load of 27
 def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ, hbase_server):
     with standalone(environ) as system, Aragog(system.settings) as client:
         client.enqueue(demo_sites.seeds(), depth=1)
