@@ -240,6 +240,7 @@ def test_the_page_about_the_store_lists_its_parts():
 
 def test_the_page_about_fetching_lists_the_facts():
     from aragog.fetcher.outcome import OutcomeKind
+    from aragog.pages.preferences import UseStatement
     from aragog.pipeline.messages import UrlJob
     from aragog.settings import Settings
     from aragog.stages.page_analysis import PageAnalysis
@@ -254,6 +255,7 @@ def test_the_page_about_fetching_lists_the_facts():
         job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200, reason="cut",
         fetched_at_ms=1000, address="192.0.2.1", content_type="text/html", rendering="rendered",
         headers=(("ETag", '"1"'), ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")),
+        robots_preferences="search=y (robots.txt line 1, Content-Usage: search=y)",
     )  # fmt: skip
     failed = fetch_result(
         job=UrlJob(url=url), outcome=OutcomeKind.PAYMENT_REQUIRED, final_url=url, status=402,
@@ -262,7 +264,8 @@ def test_the_page_about_fetching_lists_the_facts():
     evidence = Evidence(url=url, final_url=url)
     analysis = PageAnalysis(
         evidence=evidence, links=(), fields={}, provenance={}, page_type="page", noindex=False,
-        nofollow=False, complete=True, problems=("links: ValueError",),
+        nofollow=False, complete=True, problems=("links: ValueError",), unavailable_after_ms=1,
+        preferences=(UseStatement("search", "y", "header Content-Usage: search=y"),),
     )  # fmt: skip
     store = stand(MemoryTables()).store
     settings = Settings()

@@ -146,6 +146,11 @@ RUN_BY = {
     ),
     ("docs/s3.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/standing.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/standing.md", "text"): (
+        "tests/unit/politeness/test_robots_rules_usage.py::"
+        "test_the_reason_in_the_documentation_is_the_one_that_is_given"
+    ),
     ("docs/safety.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/scale.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/store.md", "console"): f"{SHELL}::test_the_store_page_exports_and_imports",

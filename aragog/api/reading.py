@@ -23,13 +23,14 @@ from aragog.api.values import (
     PageLink,
     PageRecord,
     PastValue,
+    Purpose,
     Url,
 )
 from aragog.errors import TakenDown
 from aragog.options import Option
 from aragog.urls.normalize import normalize
 from aragog.urlstore.feed import Change
-from aragog.urlstore.records import LinkRecord, ListPage, Record
+from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.tombstones import site_name
 
@@ -78,6 +79,7 @@ class GetRequest:
             thrift="extras",
         ),
     ] = ()
+    purpose: Purpose = None
 
 
 @operation(GetRequest, http=HttpRoute("GET", "/v1/urls", form=Form.RECORD), thrift="UrlStore.get")
@@ -86,6 +88,8 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
         record = present(store, request.url, store.get(request.url, request.fields))
+        if record is not None and not is_allowed(record.facts, request.purpose):
+            return None, {}
         return record, extras(store, request.url, request.include) if record else {}
 
     (record, more), standby = caller.read_marked(read)
@@ -115,6 +119,7 @@ class GetManyRequest:
     fields: Fields = None
     _: KW_ONLY
     facts: Annotated[bool, Option("As in `get`.", http="", http_default=True)] = False
+    purpose: Purpose = None
 
 
 @operation(
@@ -132,7 +137,9 @@ def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | Taken
 
     def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
         urls = [normalize(url) for url in request.urls]
-        return with_takedowns(store, urls, store.get_many(urls, request.fields))
+        found = store.get_many(urls, request.fields)
+        allowed = [r if r and is_allowed(r.facts, request.purpose) else None for r in found]
+        return with_takedowns(store, urls, allowed)
 
     results, standby = caller.read_marked(read)
     return [
@@ -273,6 +280,7 @@ class ContentRequest:
             http="as",
         ),
     ] = ORIGINAL
+    purpose: Purpose = None
 
 
 @operation(
@@ -293,7 +301,7 @@ def content_part(caller: Caller, request: ContentRequest) -> ContentPart | None:
     else:
         stored = caller.parts.texts.content(caller.store, request.url, request.form)
     stored = present(caller.store, request.url, stored)
-    if stored is None:
+    if stored is None or not is_allowed(stored.facts, request.purpose):
         return None
     return ContentPart.of(stored, request.offset_bytes, request.limit_bytes)
 

@@ -88,6 +88,8 @@ struct ReadOptions {
   2: optional bool facts
   /** Also some of `aliases`, `inlinks` and `fetch`; each costs about one more read. Default: none. */
   3: optional list<string> extras
+  /** Only a page whose site does not refuse this use of it: search, ai-input, ai-train. Default: any. */
+  4: optional string purpose
 }
 
 struct BatchReadOptions {
@@ -95,6 +97,8 @@ struct BatchReadOptions {
   1: optional i32 deadline_ms
   /** As in `ReadOptions`. */
   2: optional bool facts
+  /** As in `ReadOptions`; other URLs are NOT_FOUND. */
+  3: optional string purpose
 }
 
 struct Header {
@@ -157,6 +161,10 @@ struct FetchReport {
   19: optional string rendering
   /** What a 402 asks for the page, as sent, such as "USD 0.01". */
   20: optional string crawler_price
+  /** What robots.txt said about uses of the page, a statement a line: "ai-train=n (robots.txt line 4, …)". */
+  21: optional string robots_preferences
+  /** The same of its headers and elements. */
+  22: optional string page_preferences
 }
 
 /** What is stored of one URL. */
@@ -270,6 +278,8 @@ struct ContentOptions {
   3: optional i64 limit_bytes
   /** `original` (default), as it was fetched; or the page's main text as `text` or `markdown`, in UTF-8. */
   4: optional string form
+  /** As in `ReadOptions`. */
+  5: optional string purpose
 }
 
 /** The content of a page as it was fetched, without its content encoding; or its main text. */

@@ -9,6 +9,7 @@ from typing import Annotated, Any, overload
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.options import Option
+from aragog.pages.preferences import PURPOSES
 from aragog.pipeline.enqueue_results import EnqueueResult
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
@@ -25,6 +26,15 @@ Fields = Annotated[
     Sequence[str] | None,
     Option("Names of the fields to return; none given: all.", most_items=MOST_ITEMS,
            most_bytes=MOST_NAME_BYTES),
+]  # fmt: skip
+
+Purpose = Annotated[
+    str | None,
+    Option(
+        "Only pages whose sites do not refuse this use of them (`search`, `ai-input` or "
+        "`ai-train`); others are as if they were not stored.",
+        choices=PURPOSES, http="for",
+    ),
 ]  # fmt: skip
 
 Limit = Annotated[

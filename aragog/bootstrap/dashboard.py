@@ -43,6 +43,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     pinlater = kind_of(broker.url) == "pinlater"
     return Components(
         user_agent=settings.fetch.user_agent,
+        preferences=settings.preferences,
         clock=clock,
         counters=shared.counters,
         in_flight=shared.in_flight,

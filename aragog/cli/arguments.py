@@ -16,11 +16,24 @@ import click
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BadInput, InvalidUrl
 from aragog.options import OptionField, option_fields
+from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
 from aragog.urls import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PURPOSE = click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(PURPOSES),
+    help="Only pages whose sites do not refuse this use of them.",
+)
+PURPOSE = click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(PURPOSES),
+    help="Only pages whose sites do not refuse this use of them.",
+)
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)
 

@@ -16,12 +16,13 @@ from aragog.api import reading
 from aragog.api.page_texts import FORMS, ORIGINAL
 from aragog.api.values import EXTRAS, MOST_ITEMS
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, FieldNames, check_fields
+from aragog.cli.arguments import COUNT, PURPOSE, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import FetchRecord
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
+from aragog.urlstore.records import is_allowed, use_of
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
@@ -38,6 +39,15 @@ def store() -> Iterator[UrlStore]:
         yield opened
 
 
+def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
+    """End with the reason if the site of a stored page refuses a use of it."""
+    record = opened.get(url, []) if purpose else None
+    if purpose and record and not is_allowed(record.facts, purpose):
+        reason = use_of(record.facts, purpose)[1]
+        echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
+        sys.exit(NOTHING)
+
+
 def _unknown(url: str) -> None:
     echo(f"aragog: no record of {url}", err=True)
     sys.exit(NOTHING)
@@ -46,10 +56,12 @@ def _unknown(url: str) -> None:
 @click.command()
 @click.argument("url")
 @click.option("--fields", type=FieldNames(), help="Field names, separated by commas; default: all.")
+@PURPOSE
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def show(url: str, fields: tuple[str, ...] | None, *, as_json: bool) -> None:
+def show(url: str, fields: tuple[str, ...] | None, purpose: str | None, *, as_json: bool) -> None:
     """Show the fields and facts of URL."""
     with store() as opened:
+        _check_use(opened, url, purpose)
         found = answer_of(opened, reading.get, url, fields, facts=True, include=EXTRAS)
         if found is None:
             _unknown(url)
@@ -137,9 +149,11 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
     show_default=True,
     help="The page's main text instead, as plain text or Markdown.",
 )
-def content(url: str, form: str) -> None:
+@PURPOSE
+def content(url: str, form: str, purpose: str | None) -> None:
     """Print the page's content as it was fetched, or its main text."""
     with store() as opened:
+        _check_use(opened, url, purpose)
         page_content = answer_of(opened, reading.content_part, url, form=form)
         record = opened.get(url, []) if page_content is None else None
     if page_content is None:

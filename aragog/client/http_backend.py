@@ -208,7 +208,9 @@ class HttpBackend:
         if request.include:
             found: PageRecord | None = self._plain(reading.get, request, limit_s)
             return found if found is None or request.facts else replace(found, **_WITHOUT_FACTS)
-        many = GetManyRequest([request.url], request.fields, facts=request.facts)
+        many = GetManyRequest(
+            [request.url], request.fields, facts=request.facts, purpose=request.purpose
+        )
         record = self._get_many(many, limit_s)[0]
         if isinstance(record, TakenDown):
             raise record
@@ -220,7 +222,11 @@ class HttpBackend:
         records: dict[str, PageRecord | TakenDown | None] = {}
         left, fields = list(dict.fromkeys(request.urls)), request.fields
         while left:
-            body = {"urls": left, "fields": None if fields is None else list(fields)}
+            body = {
+                "urls": left,
+                "fields": None if fields is None else list(fields),
+                "for": request.purpose,
+            }
             results = self._json("POST", "/v1/urls:batchGet", limit_s, body)["results"]
             later = []
             for url, result in zip(left, results, strict=True):
@@ -245,6 +251,8 @@ class HttpBackend:
         params = {"url": request.url}
         if request.form != ORIGINAL:
             params["as"] = request.form
+        if request.purpose is not None:
+            params["for"] = request.purpose
         response = self._ask(
             "GET", "/v1/content", limit_s, headers=headers, params=params, missing=True
         )

@@ -132,7 +132,9 @@ class ThriftBackend:
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         answer: Any
         if isinstance(request, GetRequest) and not request.include:
-            many = GetManyRequest([request.url], request.fields, facts=request.facts)
+            many = GetManyRequest(
+                [request.url], request.fields, facts=request.facts, purpose=request.purpose
+            )
             answer = self._get_many(many, limit_s)[0]
             if isinstance(answer, TakenDown):
                 raise answer
@@ -174,7 +176,9 @@ class ThriftBackend:
         left, fields = list(dict.fromkeys(request.urls)), request.fields
         while left:
             options = idl.BatchReadOptions(
-                facts=request.facts, deadline_ms=_ms(until_s - time.monotonic())
+                facts=request.facts,
+                deadline_ms=_ms(until_s - time.monotonic()),
+                purpose=request.purpose,
             )
             arguments = idl.UrlStore.getMany_args(left, list(fields or ()), options)
             results = self._call("UrlStore", "getMany", until_s, arguments)

@@ -21,6 +21,7 @@ from aragog.pipeline.spool import Spool
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
+from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
 
 
@@ -30,6 +31,8 @@ class Components:
 
     user_agent: str
     """The crawler's name for robots.txt."""
+    preferences: PreferencesSettings
+    """What the crawl is for."""
     clock: Clock
     counters: Counters
     in_flight: InFlightSet

@@ -16,6 +16,7 @@ from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows
 from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
+from aragog.pages.preferences import PURPOSES, packed, verdict
 from aragog.pipeline.routing import Queue
 from aragog.politeness.slots import DomainReport
 from aragog.urls import explain, normalize
@@ -138,6 +139,22 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
     delay_s = cached.rules.crawl_delay_s(components.user_agent)
     if delay_s is not None:
         yield Line("Crawl-delay", f"{delay_s:g} s")
+
+
+def _preferences(url: str, components: Components) -> Iterator[Line]:
+    """What the site says about the uses of the page, and what follows for each purpose."""
+    drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
+    said = rules.statements(components.user_agent, url, drafts) if rules else []
+    record = components.store().get(url, ())
+    stored = record.facts.get("page_preferences") if record else None
+    texts = (packed(said), stored)
+    for purpose in PURPOSES:
+        allowed, line = verdict(texts, purpose)
+        text = {True: "allowed", False: "not allowed", None: "nothing is said"}[allowed]
+        own = " (this crawl is for it)" if purpose in components.preferences.purposes else ""
+        yield Line(f"for {purpose}", text + own, line)
+    for line in "\n".join(text for text in texts if isinstance(text, str) and text).splitlines():
+        yield Line("statement", line)
 
 
 def _slot(url: str, components: Components) -> Iterator[Line]:
@@ -269,6 +286,7 @@ _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] =
     ("SSRF filter", _ssrf_filter),
     ("operator", _operator),
     ("robots.txt", _robots),
+    ("preferences", _preferences),
     ("slot", _slot),
     ("queue", _way),
     ("store", _stored),

@@ -72,6 +72,8 @@ class OutcomeKind(StrEnum):
     UNREACHABLE = "Unreachable"
     TOO_LARGE = "TooLarge"
     UNREADABLE = "Unreadable"
+    RESERVED = "Reserved"
+    """The page does not allow itself to be used for what the crawl is for; it is not kept."""
 
 
 class UnreachableKind(StrEnum):
@@ -142,6 +144,13 @@ class FetchRecord:
     """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
     crawler_price: str | None = None
     """What a 402 asks for the page: its Crawler-Price header as sent, such as `USD 0.01`."""
+    robots_preferences: str | None = None
+    """
+    What robots.txt said about the uses of the page, a statement a line: `ai-train=n (robots.txt
+    line 4, Content-Usage: train-ai=n)`; "": nothing. None: the fetch brought no page.
+    """
+    page_preferences: str | None = None
+    """The same of its headers and elements; None: no page was read."""
     rendering: str | None = None
     """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
 

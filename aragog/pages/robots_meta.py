@@ -8,8 +8,12 @@ another agent are ignored; those for `*` and those that name no agent apply.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import reduce
 
 _FLAGS = {
@@ -20,6 +24,8 @@ _FLAGS = {
     "noimageindex",
     "notranslate",
     "indexifembedded",
+    "noai",
+    "noimageai",
 }
 _ALIASES = {"none": ("noindex", "nofollow"), "nocache": ("noarchive",)}
 _WITH_VALUE = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
@@ -37,6 +43,9 @@ class PageRobots:
     noimageindex: bool = False
     notranslate: bool = False
     indexifembedded: bool = False
+    noai: bool = False
+    """A convention without a text: no use for models."""
+    noimageai: bool = False
     max_snippet: int | None = None
     """Characters of text that may be shown; -1 means any number, None means not specified."""
     max_image_preview: str | None = None
@@ -83,12 +92,53 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
         noimageindex=first.noimageindex or other.noimageindex,
         notranslate=first.notranslate or other.notranslate,
         indexifembedded=first.indexifembedded or other.indexifembedded,
+        noai=first.noai or other.noai,
+        noimageai=first.noimageai or other.noimageai,
         max_snippet=_smaller(first.max_snippet, other.max_snippet),
         max_image_preview=_smaller_preview(first.max_image_preview, other.max_image_preview),
         max_video_preview=_smaller(first.max_video_preview, other.max_video_preview),
-        unavailable_after=first.unavailable_after or other.unavailable_after,
+        unavailable_after=_earlier(first.unavailable_after, other.unavailable_after),
         sources=tuple(dict.fromkeys(first.sources + other.sources)),
     )
+
+
+def unavailable_at_ms(text: str | None) -> int | None:
+    """
+    The instant of an `unavailable_after`, in ms since the epoch; None without a readable date.
+
+    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is UTC, a date without a time
+    its end.
+    """
+    if not text:
+        return None
+    text = text.strip().strip('"')
+    try:
+        moment = datetime.fromisoformat(text)
+        if len(text) <= _DATE_CHARS:
+            moment += timedelta(days=1)
+    except ValueError:
+        text = _DASHES.sub(r"\1 \2 \3", text)
+        try:
+            moment = parsedate_to_datetime(text if ":" in text else f"{text} 23:59:59")
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    try:
+        return int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+_DATE_CHARS = len("2026-01-31")
+_WEEKDAY = re.compile(r"(unavailable_after\s*:\s*)[a-z]{3,9}\s*,", re.IGNORECASE)
+"""The weekday of a date, whose comma would end the directive."""
+_DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
+"""The dates of RFC 850: `25-Jun-10`."""
+
+
+def _earlier(first: str | None, other: str | None) -> str | None:
+    """The earlier of two dates; one that cannot be read counts less than one that can."""
+    dates = [text for text in (first, other) if text]
+    return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
 
 
 def _by_agent(value: str) -> list[tuple[str, str]]:
@@ -100,6 +150,7 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
+    value = _WEEKDAY.sub(r"\1", value)
     for piece in value.split(","):
         word, colon, rest = piece.partition(":")
         name = word.strip().lower()
@@ -122,7 +173,7 @@ def _in_a_date(parts: list[tuple[str, str]]) -> bool:
 
 def _read(directives: str, source: str) -> PageRobots:
     robots = PageRobots(sources=(source,))
-    for piece in directives.split(","):
+    for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")
         name, value = name.strip().lower(), value.strip()
         for flag in _ALIASES.get(name, (name,)):

@@ -96,6 +96,7 @@ def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -
 NEEDED = frozenset({
     "content-type", "etag", "last-modified", "link", "cache-control", "expires", "x-robots-tag",
     "content-language", "retry-after", "location", "date", "age", "crawler-price",
+    "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
 })  # fmt: skip
 """What later stages read."""
 COOKIES = frozenset({"set-cookie", "set-cookie2"})

@@ -42,6 +42,7 @@ _CODES = {
     OutcomeKind.UNREACHABLE: b"U",
     OutcomeKind.TOO_LARGE: b"T",
     OutcomeKind.UNREADABLE: b"u",
+    OutcomeKind.RESERVED: b"s",
 }
 _LIMITED = b"9"
 """A Busy that was a 429: the origin's rule about us, where a 503 is a state of its server."""

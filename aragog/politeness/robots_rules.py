@@ -9,9 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
+from aragog.pages.preferences import (
+    AIPREF,
+    SIGNALS,
+    UseStatement,
+    content_signal,
+    content_usage,
+    refused_purpose,
+)
 from aragog.politeness.robots_parser import parse as parser
 from aragog.politeness.robots_parser.match import Matcher, TooCostly
 from aragog.politeness.robots_parser.parse import (
@@ -19,9 +28,10 @@ from aragog.politeness.robots_parser.parse import (
     MAX_RULES,
     RobotsLines,
     Rule,
+    UsageRule,
     read_lines,
 )
-from aragog.politeness.robots_parser.spelling import comparable_path
+from aragog.politeness.robots_parser.spelling import comparable_path, comparable_pattern
 
 # Of a file, so many bytes count (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
@@ -39,7 +49,7 @@ class RobotsRules:
     `parse` reads a file; `rules_for_status` maps any response for robots.txt to rules.
     """
 
-    __slots__ = ("_lines", "_matchers", "_whole", "agent")
+    __slots__ = ("_lines", "_matchers", "_usage", "_whole", "agent")
 
     def __init__(
         self,
@@ -52,6 +62,7 @@ class RobotsRules:
         self.agent = agent
         """The product token whose groups were kept, besides those of `*`; None: all groups."""
         self._matchers: dict[str, Matcher | None] = {}
+        self._usage: dict[tuple[str, str], _UsageRules] = {}
 
     @classmethod
     def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
@@ -76,13 +87,19 @@ class RobotsRules:
             lists.update((id(rules), rules) for rules in groups)
         index = {identity: number for number, identity in enumerate(lists)}
         lines = self._lines
-        record = {
+        record: dict[str, Any] = {
             "agent": self.agent,
             "lists": list(lists.values()),
             "groups": {name: [index[id(g)] for g in gs] for name, gs in lines.groups.items()},
             "delays_s": {n: s for n in lines.delays_s if (s := lines.delay_s(n)) is not None},
             "sitemaps": self.sitemaps[:MAX_SITEMAPS],
         }
+        more = {
+            "usage": {name: [r for group in gs for r in group] for name, gs in lines.usage.items()},
+            "signals": lines.signals,
+            "licenses": lines.licenses,
+        }
+        record |= {name: value for name, value in more.items() if value}
         return json.dumps(record, separators=(",", ":")).encode()
 
     @classmethod
@@ -92,13 +109,24 @@ class RobotsRules:
         lists = [[Rule(*rule) for rule in rules] for rules in record["lists"]]
         groups = {name: [lists[n] for n in numbers] for name, numbers in record["groups"].items()}
         delays_s = {name: [[delay_s]] for name, delay_s in record["delays_s"].items()}
-        return cls(RobotsLines(groups, delays_s, record["sitemaps"]), agent=record["agent"])
+        usage = record.get("usage", {})
+        lines = RobotsLines(
+            groups,
+            delays_s,
+            record["sitemaps"],
+            {name: [[UsageRule(*rule) for rule in rules]] for name, rules in usage.items()},
+            [UsageRule(*rule) for rule in record.get("signals", ())],
+            [(value, number) for value, number in record.get("licenses", ())],
+        )
+        return cls(lines, agent=record["agent"])
 
     @property
     def size(self) -> int:
         """The number of rules, which limits the in-process cache."""
-        lists = {id(g): len(g) for groups in self._lines.groups.values() for g in groups}
-        return sum(lists.values())
+        lines = self._lines
+        lists = {id(g): len(g) for groups in lines.groups.values() for g in groups}
+        lists |= {id(g): len(g) for groups in lines.usage.values() for g in groups}
+        return sum(lists.values()) + len(lines.signals)
 
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
@@ -165,6 +193,54 @@ class RobotsRules:
             return f"allowed: no rule of the group for {group} matches"
         return f"{_verdict(rule.allow)} by robots.txt {rule} (group for {group})"
 
+    def statements(self, user_agent: str, url: str, drafts: Collection[str]) -> list[UseStatement]:
+        """
+        Return what the file says about the uses of `url`, with the line of each statement.
+
+        The longest path of each syntax that matches decides, as for Allow and Disallow; lines with
+        equal paths apply together.
+
+        Args:
+            user_agent: whose group counts.
+            url: in any spelling.
+            drafts: the drafts that are read (`aragog.pages.preferences.DRAFTS`).
+        """
+        lines = self._lines
+        said = [
+            UseStatement("license", value[:200], f"robots.txt line {number}, License")
+            for value, number in lines.licenses
+        ]
+        if self._whole is not None or not (lines.usage or lines.signals):
+            return said
+        group, path = self._group(user_agent), path_of(url)
+        for draft, syntax, read in _SYNTAXES:
+            if draft in drafts:
+                for rule in self._usage_rules(group, syntax).deciding(path):
+                    said += read(rule.value, str(rule)[:300])
+        return said
+
+    def _usage_rules(self, group: str, syntax: str) -> _UsageRules:
+        key = group, syntax
+        if key not in self._usage:
+            rules = [r for r in self._lines.usage_rules(group) if r.syntax == syntax]
+            self._usage[key] = _UsageRules(rules)
+        return self._usage[key]
+
+    def refused_use(
+        self,
+        user_agent: str,
+        purposes: Collection[str],
+        drafts: Collection[str],
+        *spellings: str,
+    ) -> str | None:
+        """Return which line does not allow one of the purposes for a spelling; None: none does."""
+        if not purposes:
+            return None
+        for url in spellings:
+            if said := refused_purpose(self.statements(user_agent, url, drafts), purposes):
+                return f"not for {said.purpose}: {said.where}"
+        return None
+
     def crawl_delay_s(self, user_agent: str) -> float | None:
         """
         Return the Crawl-delay in seconds of the agent's own group, or else of `*`.
@@ -197,6 +273,42 @@ class RobotsRules:
         if self._whole is not None:
             return f"<RobotsRules {_verdict(self._whole[0])}: {self._whole[1]}>"
         return f"<RobotsRules for {', '.join(self._lines.groups) or 'no agent'}>"
+
+
+_SYNTAXES = (
+    (AIPREF, "content-usage", content_usage),
+    (SIGNALS, "content-signal", content_signal),
+)
+
+
+class _UsageRules:
+    """The preferences of one syntax for one agent, indexed by path."""
+
+    __slots__ = ("_by_pattern", "_everywhere", "_matcher", "_rules")
+
+    def __init__(self, rules: Sequence[UsageRule]) -> None:
+        self._rules = rules
+        self._everywhere = [rule for rule in rules if not rule.pattern]
+        self._by_pattern: dict[tuple[str, bool], list[UsageRule]] = {}
+        for rule in rules:
+            if rule.pattern:
+                self._by_pattern.setdefault(_spelled(rule.pattern), []).append(rule)
+        paths = [Rule(False, rule.pattern, rule.line) for rule in rules if rule.pattern]
+        self._matcher = Matcher(paths) if paths else None
+
+    def deciding(self, path: str) -> Sequence[UsageRule]:
+        """The rules with the longest matching path; all of them where it costs too much to say."""
+        if self._matcher is None:
+            return self._everywhere
+        try:
+            best = self._matcher.best(path)
+        except TooCostly:
+            return self._rules
+        return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]
+
+
+def _spelled(pattern: str) -> tuple[str, bool]:
+    return comparable_pattern(pattern, allow=False)
 
 
 def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from aragog.hosts import split_port
 from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, without_password
-from aragog.settings.crawling import RefreshSettings
+from aragog.settings.crawling import PreferencesSettings, RefreshSettings
 from aragog.settings.credentials import credential_problems
 from aragog.settings.servers import StandaloneSettings
 from aragog.settings.serving import ServingSettings
@@ -22,6 +22,8 @@ BROKER_SCHEMES = (
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
 SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,40}", re.ASCII)
+PURPOSES = ("search", "ai-input", "ai-train")
+DRAFTS = ("draft-ietf-aipref-attach", "content-signals")
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
 TEXT_FORMS = ("text", "markdown")
 ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
@@ -41,6 +43,7 @@ def problems_of(settings: Settings) -> list[str]:
     return [
         *_number_problems(settings),
         *_refresh_problems(settings.refresh),
+        *_preferences_problems(settings.preferences),
         *_store_problems(settings),
         *_gateway_problems(settings),
         *_serving_problems(settings.serving),
@@ -77,6 +80,16 @@ def _refresh_problems(refresh: RefreshSettings) -> Iterator[str]:
             )
     if refresh.domain_share > 1:
         yield "refresh.domain_share: must be at most 1"
+
+
+def _preferences_problems(preferences: PreferencesSettings) -> Iterator[str]:
+    for name, values, known in (
+        ("purposes", preferences.purposes, PURPOSES),
+        ("drafts", preferences.drafts, DRAFTS),
+    ):
+        for value in values:
+            if value not in known:
+                yield f"preferences.{name}: must be of {', '.join(known)}, got {value!r}"
 
 
 def _store_problems(settings: Settings) -> Iterator[str]:

@@ -145,6 +145,23 @@ class RenderingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PreferencesSettings:
+    """What this crawl is for, and how statements of sites about that are obeyed."""
+
+    purposes: tuple[str, ...] = ()
+    """
+    What this crawl is for: `search`, `ai-input`, `ai-train`. What a site does not allow for one of
+    them is not fetched (robots.txt) or not kept (headers, meta elements). Empty: statements are
+    recorded and shown, and refuse nothing.
+    """
+    drafts: tuple[str, ...] = ("draft-ietf-aipref-attach", "content-signals")
+    """Syntaxes that are drafts and are read: `draft-ietf-aipref-attach` (Content-Usage) and
+    `content-signals` (Content-Signal)."""
+    obey_unavailable_after: bool = True
+    """Delete what is stored of a page when its `unavailable_after` has passed."""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineSettings:
     """Batches, spool and attempts of the pipeline."""
 

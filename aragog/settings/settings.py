@@ -17,6 +17,7 @@ from aragog.settings.crawling import (
     FetchSettings,
     PipelineSettings,
     PolitenessSettings,
+    PreferencesSettings,
     RefreshSettings,
     RenderingSettings,
     WorkerSettings,
@@ -52,6 +53,7 @@ class Settings:
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
+    preferences: PreferencesSettings = field(default_factory=PreferencesSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     rendering: RenderingSettings = field(default_factory=RenderingSettings)
     store: StoreSettings = field(default_factory=StoreSettings)

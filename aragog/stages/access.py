@@ -10,6 +10,7 @@ from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
+from aragog.pages.preferences import packed
 from aragog.pipeline.messages import UrlJob
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_records import RulesState
@@ -85,6 +86,11 @@ class Access:
             if cached_rules.state is RulesState.STALE:
                 vetted.stale_origins.append(origin(job.next_url))
             reason = cached_rules.rules.refusal(agent, *job.spellings)
+            if reason is None and not job.sitemap:  # a sitemap is no content to be used
+                preferences = self.rules.settings.preferences
+                reason = cached_rules.rules.refused_use(
+                    agent, preferences.purposes, preferences.drafts, *job.spellings
+                )
             if reason is None:
                 vetted.allowed.append((job, cached_rules.rules.crawl_delay_s(agent)))
             elif cached_rules.unreachable:
@@ -98,6 +104,15 @@ class Access:
             else:
                 vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))
         return vetted
+
+    def statements(self, url: str) -> str:
+        """What robots.txt says about the uses of a page that was just fetched."""
+        settings = self.rules.settings
+        cached = self.rules.robots.get_many([origin(url)])[origin(url)].rules
+        if cached is None:
+            return ""
+        said = cached.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
+        return packed(said)
 
     def _forbidden(self, job: UrlJob) -> str | None:
         """Why the URL must not be fetched, apart from robots.txt and slots; None: it may be."""

@@ -26,7 +26,14 @@ from aragog.stages.discovery import Discovery
 from aragog.stages.page_analysis import candidates, decided, named_agent
 from aragog.stages.page_limits import MAX_RUNS_LOST
 from aragog.stages.page_reading import FAILED, PageReader, Readings
-from aragog.stages.page_updates import PageUpdate, failure_write, page_write, to_blob
+from aragog.stages.page_updates import (
+    PageUpdate,
+    failure_write,
+    page_write,
+    reserved,
+    reserved_write,
+    to_blob,
+)
 from aragog.stages.rescheduling import Rescheduling
 from aragog.urls.canonical import KnownPage
 from aragog.urlstore.store import UrlStore
@@ -83,6 +90,7 @@ class CanonicalizeStage:
             self.settings.pipeline,
             named_agent(self.settings.fetch),
             self.settings.extract,
+            self.settings.preferences.drafts,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
         updates = self._updates(present, readings)
@@ -120,6 +128,8 @@ class CanonicalizeStage:
             if analysis is None:
                 failed = _failed(result, readings.problems)
                 updates.append(failure_write(failed, self.settings))
+            elif reason := reserved(result, analysis, self.settings.preferences):
+                updates.append(reserved_write(result, analysis, reason, self.settings))
             else:
                 decision = decided(analysis.evidence, pages)
                 updates.append(page_write(result, analysis, decision, self.settings))

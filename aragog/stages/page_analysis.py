@@ -8,17 +8,26 @@ so in `PageAnalysis.problems`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from aragog.pages import canonical_evidence, document, extraction, links, main_text, rich_pins
+from aragog.pages import (
+    canonical_evidence,
+    document,
+    extraction,
+    links,
+    main_text,
+    preferences,
+    rich_pins,
+)
 from aragog.pages.document import Document
 from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
+from aragog.pages.preferences import PURPOSES, UseStatement
 from aragog.pages.rich_pins import RichPin
-from aragog.pages.robots_meta import PageRobots
+from aragog.pages.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots_rules import product_token
 from aragog.settings import FetchSettings, PipelineSettings
@@ -36,6 +45,7 @@ TextFields = Callable[[Document], Mapping[str, bytes]]
 
 _CAUTIOUS = PageRobots(noindex=True, nofollow=True)
 """What holds for a page whose own wishes could not be read."""
+_RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
 _logged: set[tuple[str, str]] = set()
 """Each kind of failure is logged once a process: a template repeats it on a million pages."""
@@ -52,6 +62,10 @@ class PageAnalysis:
     page_type: str
     noindex: bool
     nofollow: bool
+    preferences: tuple[UseStatement, ...] = ()
+    """What its headers and elements say about its uses."""
+    unavailable_after_ms: int | None = None
+    """When it asks to be removed."""
     complete: bool
     """True for HTML that was read to its end, without any problem; else fields may be missing."""
     problems: tuple[str, ...] = ()
@@ -76,6 +90,7 @@ def read_page(
     max_links: int,
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
+    drafts: Collection[str] = (),
 ) -> PageAnalysis:
     """
     The reading of a body; broken markup, or a part that fails, gives less, never an error.
@@ -103,6 +118,10 @@ def read_page(
         page_type=pin.type,
         noindex=robots.noindex,
         nofollow=robots.nofollow,
+        preferences=parts.get(
+            "preferences", lambda: _statements(page, result, agent, drafts), _RESERVED
+        ),
+        unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
         complete=html
         and result.fetch.status == 200
         and not result.fetch.truncated
@@ -196,6 +215,25 @@ def _with(
         {**before.provenance, **dict.fromkeys(own, f"extractor {name}")},
         name if before.type == "page" and page_type is not None else before.type,
         before.complete,
+    )
+
+
+def _statements(
+    page: Document, result: FetchResult, agent: str, drafts: Collection[str]
+) -> tuple[UseStatement, ...]:
+    """What the response and the page say about its uses."""
+    headers = result.fetch.headers
+    metas = [(meta.get("name") or "", meta.get("content") or "") for meta in page.metas]
+    links = [
+        (" ".join(link.rel), link.attributes.get("type") or "", link.href)
+        for link in page.link_elements
+    ]
+    return (
+        *preferences.of_headers(headers, drafts),
+        *preferences.of_robots(from_headers(headers, agent=agent), "X-Robots-Tag"),
+        *preferences.of_robots(page.robots, "meta robots"),
+        *preferences.of_metas(metas),
+        *preferences.of_license_links(links),
     )
 
 

@@ -9,7 +9,7 @@ enforced the limits of the page. The broker then delivers the batch again, and i
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -56,6 +56,8 @@ class PageReader:
     """The name by which pages address this crawler."""
     rules: Rules = field(default_factory=dict)
     """Rules for the fields of single sites."""
+    drafts: Collection[str] = ()
+    """Drafts whose statements about uses are read."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -98,6 +100,7 @@ class PageReader:
                     max_links=limits.max_links_per_page,
                     extractors=load_all(limits.extractors, self.rules),
                     texts=text_fields(limits),
+                    drafts=self.drafts,
                 )
         except TransientError:
             raise

@@ -22,9 +22,11 @@ import orjson
 from aragog.errors import InvalidMessage
 from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.formatting import at
 from aragog.pages.links import Link
+from aragog.pages.preferences import packed, refused_purpose
 from aragog.pipeline.messages import FetchResult
-from aragog.settings import Settings
+from aragog.settings import PreferencesSettings, Settings
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.urls.canonical import Decision
 from aragog.urlstore.records import (
@@ -66,7 +68,7 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
-    "crawler_price", "rendering",
+    "crawler_price", "rendering", "robots_preferences", "page_preferences",
 )  # fmt: skip
 _OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
@@ -87,6 +89,7 @@ def page_write(
     result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
     """The update of a page that was analyzed."""
+    fetch = replace(result.fetch, page_preferences=packed(reading.preferences))
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
@@ -102,12 +105,13 @@ def page_write(
         provenance=reading.provenance,
         complete=reading.complete,
         links=PackedLinks.of(_with_rel(reading.links)),
-        report=result.fetch,
+        report=fetch,
         facts={
-            **facts(result.fetch),
+            **facts(fetch),
             "page_type": reading.page_type,
             "noindex": int(reading.noindex),
             "nofollow": int(reading.nofollow),
+            **_expiry(reading, settings),
             **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
         seen=seen_of(result, settings, page_type=reading.page_type),
@@ -117,6 +121,38 @@ def page_write(
         if keep
         else PageUpdate(write)
     )
+
+
+def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
+    at_ms = reading.unavailable_after_ms
+    obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
+    return {"unavailable_after_ms": at_ms} if obeyed and at_ms is not None else {}
+
+
+def reserved(
+    result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
+) -> str | None:
+    """Why a page that was read must not be kept; None: nothing speaks against it."""
+    if said := refused_purpose(reading.preferences, settings.purposes):
+        return f"not for {said.purpose}: {said.where}"
+    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
+    if expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms:
+        return f"its unavailable_after, {at(expires_ms)}, has passed"
+    return None
+
+
+def reserved_write(
+    result: FetchResult, reading: PageAnalysis, reason: str, settings: Settings
+) -> PageUpdate:
+    """The update after a page that must not be kept; what is stored of it is deleted."""
+    fetch = replace(
+        result.fetch,
+        outcome=OutcomeKind.RESERVED,
+        reason=reason,
+        page_preferences=packed(reading.preferences),
+    )
+    update = failure_write(replace(result, fetch=fetch), settings)
+    return replace(update, write=replace(update.write, withdrawn=True))
 
 
 def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
@@ -151,6 +187,8 @@ def facts(record: FetchRecord) -> dict[str, Any]:
         results |= {
             n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
         }
+    if record.outcome is OutcomeKind.FETCHED:  # its facts replace all others: nothing is said by ""
+        results = {name: None if value == "" else value for name, value in results.items()}
     return {name: value for name, value in results.items() if value is not None}
 
 
@@ -266,6 +304,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "seen": None if write.seen is None else asdict(write.seen),
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
+        "withdrawn": write.withdrawn,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
     }
 

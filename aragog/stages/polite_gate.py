@@ -175,4 +175,9 @@ class PoliteGate(RobotsGate):
         agent = self._rules.settings.fetch.user_agent
         if reason := cached.rules.refusal(agent, url, given):
             return Deny(reason)
+        preferences = self._rules.settings.preferences
+        if reason := cached.rules.refused_use(
+            agent, preferences.purposes, preferences.drafts, url, given
+        ):
+            return Deny(reason)
         return self._with_slot(url, cached.rules.crawl_delay_s(agent))

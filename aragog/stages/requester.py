@@ -20,6 +20,7 @@ from aragog.fetcher.outcome import (
     Busy,
     Fetched,
     Hop,
+    NotModified,
     Outcome,
     Redirected,
     Refused,
@@ -149,6 +150,9 @@ class Requester:
                 reports[gate.key] = ok
             # From this thread: the others of the batch may take a whole deadline.
             self.access.limiter.report_many(reports.items())
+            if isinstance(outcome, Fetched | NotModified) and not job.sitemap:
+                said = self.access.statements(outcome.final_url or outcome.url)
+                outcome = replace(outcome, robots_preferences=said)
             return outcome
 
     def _outcome(self, job: UrlJob, gate: PoliteGate, stored: StoredValidators) -> Outcome:

@@ -7,7 +7,7 @@ down; postponed are those whose rows lie in a damaged file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aragog.pipeline import counters
@@ -15,7 +15,7 @@ from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.ports import CounterSink, InFlight
 from aragog.stages import damaged
 from aragog.stages.rescheduling import Delayed
-from aragog.urlstore.records import Record
+from aragog.urlstore.records import Record, is_expired
 from aragog.urlstore.store import UrlStore
 
 
@@ -53,17 +53,33 @@ class JobSelection:
         open_jobs = self._without_taken_down(served)
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
         records, unreadable = self._records(fresh)
+        expired = self._expired([job for job in fresh if job.refresh], records)
         done = [job for job in fresh if not job.refresh and _has_page(records.get(job.url))]
         validators = {
             job.url: _validators(record)
             for job in fresh
-            if job.refresh and (record := records.get(job.url)) and _is_whole(record)
+            if job.refresh
+            and job.url not in expired
+            and (record := records.get(job.url))
+            and _is_whole(record)
         }
         self.counters.add({counters.ALREADY_STORED: len(done)})
         self.in_flight.clear([job.url for job in done])
         dropped = {job.url for job in (*done, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
         return Selection(to_fetch, damaged.postponed([*stuck, *unreadable]), validators)
+
+    def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
+        """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
+        now_ms = self.store.clock.now_ms()
+        expired = {
+            job.url
+            for job in jobs
+            if (record := records.get(job.url)) and is_expired(record.facts, now_ms)
+        }
+        for url in expired:
+            self.store.takedowns.withdraw(url, now_ms)
+        return expired
 
     def _without_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """Jobs without those of a URL that was taken down, or on the way to one: they end here."""

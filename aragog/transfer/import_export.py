@@ -30,7 +30,7 @@ from aragog.urlstore.nodes import (
     text,
 )
 from aragog.urlstore.record_reader import record_of
-from aragog.urlstore.records import OutLink
+from aragog.urlstore.records import OutLink, is_allowed
 from aragog.urlstore.store import UrlStore
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
@@ -180,6 +180,7 @@ def export_urls(
     aliases: bool = True,
     links_of: UrlStore | None = None,
     texts_of: TextsOf | None = None,
+    purpose: str | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
@@ -189,14 +190,22 @@ def export_urls(
     meanwhile is not, unless its batch was already in the file.
 
     `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
-    from, at most 6,000 a page. `texts_of` adds the main text of each page with content.
+    from, at most 6,000 a page. `texts_of` adds the main text of each page with content. With
+    `purpose`, pages whose sites refuse this use are left out.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
     """
     nodes = Nodes(zen)
     with SelectedNodes(zen, selection) as selected:
-        records = _records(selected, fields, aliases=aliases, links_of=links_of, texts_of=texts_of)
+        records = _records(
+            selected,
+            fields,
+            aliases=aliases,
+            links_of=links_of,
+            texts_of=texts_of,
+            purpose=purpose,
+        )
         for batch in _of_bounded_size(records):
             sink.write(_without_taken_down(batch, nodes))
             on_progress(selected.taken)
@@ -210,10 +219,11 @@ def _records(
     aliases: bool,
     links_of: UrlStore | None,
     texts_of: TextsOf | None,
+    purpose: str | None,
 ) -> Iterator[UrlRecord]:
     for row in selected:
         record = _record(row, fields, aliases=aliases)
-        if record is not None:
+        if record is not None and is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
                 record = replace(record, fields={**record.fields, **texts_of(record.url)})

@@ -89,6 +89,8 @@ class PartOptions:
     links: bool = False
     texts_of: TextsOf | None = None
     """Finds the main texts that `fields` names."""
+    purpose: str | None = None
+    """Only pages whose sites do not refuse this use."""
 
 
 def prepare_folder(folder: Path, count: int, kind: str) -> None:
@@ -183,7 +185,12 @@ def _write(
         path.mkdir()
         nodes = _nodes(store.zen, part, on_share, COLUMNS)
         done = export_warc(
-            store.zen, content, path / part.name, NodeSelection(nodes=nodes), on_problem=on_problem
+            store.zen,
+            content,
+            path / part.name,
+            NodeSelection(nodes=nodes),
+            purpose=options.purpose,
+            on_problem=on_problem,
         )
         return done.records
     sink: Sink = (
@@ -197,6 +204,7 @@ def _write(
             fields=options.fields,
             links_of=store if options.links else None,
             texts_of=options.texts_of,
+            purpose=options.purpose,
         ).records
 
 

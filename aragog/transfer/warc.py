@@ -28,6 +28,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
+from aragog.clock import SystemClock
 from aragog.errors import ConfigError, CorruptContent
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
@@ -36,6 +37,7 @@ from aragog.urlstore.compression import content_hash, decompress
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.page_content import RESPONSE, described
+from aragog.urlstore.records import is_allowed, is_expired
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -85,20 +87,24 @@ def export_warc(
     *,
     first_file: int = 0,
     max_file_bytes: int = MAX_FILE_BYTES,
+    purpose: str | None = None,
     on_problem: Callable[[str, str], None] = lambda *_: None,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> WarcReport:
     """
     Write the content of the selected pages to `stem-00000.warc.gz` and following files.
 
-    A page whose content is damaged or missing is reported with its URL and skipped. To resume, pass
-    the report's `cursor`, and as `first_file` a number that no file has yet (`next_file`).
+    With `purpose`, pages whose sites refuse this use are left out, and so are in any case those
+    whose `unavailable_after` has passed. A page whose content is damaged or missing is reported
+    with its URL and skipped. To resume, pass the report's `cursor`, and as `first_file` a number
+    that no file has yet (`next_file`).
 
     Raises:
         ConfigError: a file cannot be written.
         StoreUnavailable, ContentUnavailable: the files contain complete records only.
     """
     problems, urls = 0, Nodes(zen)
+    now_ms = SystemClock().now_ms()
     with (
         _Files(stem, first_file, max_file_bytes) as files,
         SelectedNodes(zen, selection, COLUMNS) as selected,
@@ -107,13 +113,16 @@ def export_warc(
             url = text(row, nodes.URL)
             if url is None or nodes.CONTENT_KEY not in row or nodes.SENTINEL not in row:
                 continue
+            facts = facts_of(row)
+            if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
+                continue
             try:
                 body, meta = _content(content, row)
             except CorruptContent as error:
                 problems += 1
                 on_problem(url, str(error))
                 continue
-            files.add(url, body, described(meta, url, row, urls), facts_of(row))
+            files.add(url, body, described(meta, url, row, urls), facts)
             selected.taken += 1
             on_progress(selected.taken)
     return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)

@@ -15,7 +15,7 @@ from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.record_reader import BASE, from_cell
-from aragog.urlstore.records import Content
+from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
@@ -79,7 +79,8 @@ class PageContent:
             # Twice: between the node and the object another writer may have replaced both.
             canonical, row = self._nodes.follow([normalized], _COLUMNS)[normalized]
             key = text(row, nodes.CONTENT_KEY)
-            if key is None or nodes.SENTINEL not in row:
+            facts = facts_of(row)
+            if key is None or nodes.SENTINEL not in row or is_expired(facts, self._clock.now_ms()):
                 return None
             stored = self._content.get(key)
             if stored is None:
@@ -89,7 +90,7 @@ class PageContent:
             else:
                 body, meta = stored
                 meta = described(meta, canonical, row, self._nodes)
-                return Content(canonical, decompress(body), meta, facts_of(row))
+                return Content(canonical, decompress(body), meta, facts)
         raise CorruptContent(content_key(canonical), failure)
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
+from aragog.pages.preferences import verdict
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from aragog.zen.link_records import CompactionReport, LinkRecord, OutLink
 
@@ -24,11 +25,30 @@ __all__ = [
     "PageWrite",
     "Record",
     "Written",
+    "is_allowed",
+    "is_expired",
+    "use_of",
 ]
 
 Fact = str | int | float | None
 
 T = TypeVar("T")
+
+
+def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
+    """Whether the page asked to be removed by now (`unavailable_after`)."""
+    expires_ms = facts.get("unavailable_after_ms")
+    return isinstance(expires_ms, int) and expires_ms <= now_ms
+
+
+def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
+    """Whether a page is allowed for a purpose, and by which line; None: nothing is said."""
+    return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
+
+
+def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
+    """Whether a page may be given out for a purpose; None: for any."""
+    return purpose is None or use_of(facts, purpose)[0] is not False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,9 @@ class PageWrite:
     """The origin reports that the page does not exist: aliases that trusted it are undone."""
     leads_to_taken_down: bool = False
     """`url` redirects to a URL that was taken down: what is stored of its page is deleted."""
+
+    withdrawn: bool = False
+    """The page must not be kept: what is stored of it is deleted."""
 
     @property
     def urls(self) -> tuple[str, ...]:

@@ -87,6 +87,17 @@ class Takedowns:
         self.takedown.drop(url, now_ms, upto_ms)
         self.clock.deleted_at(now_ms)
 
+    def withdraw(self, url: str, upto_ms: int) -> None:
+        """
+        Delete what a normalized URL sent that is not newer than `upto_ms`, also under its canonical
+        URL.
+
+        For a page that does not allow itself to be kept. A later fetch may bring it back.
+        """
+        now_ms = self.clock.now_ms()
+        self.takedown.withdraw(url, now_ms, upto_ms)
+        self.clock.deleted_at(now_ms)
+
     def lift(
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
     ) -> bool:

@@ -1,5 +1,7 @@
 """Refreshing on every engine: what is written, what is reported, and who watches a page."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.clock import ManualClock
@@ -216,6 +218,41 @@ def test_storing_a_refresh_twice_plans_and_tells_it_once(a_stand):
 
     assert a_stand.store.get(A).due_at_ms == due
     assert len(reported(a_stand)) == 1
+
+
+def test_a_page_with_an_end_is_due_then_and_not_served_afterwards(a_stand):
+    end_ms = NOW_MS + 3_600_000
+    facts = {"outcome": "Fetched", "status": 200, "unavailable_after_ms": end_ms}
+    seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS, body_hash="1")
+    a_stand.store.write_pages(
+        [page(A, fields={"t": b"1"}, content=body("x"), links=[], facts=facts, seen=seen)]
+    )
+    assert a_stand.store.get(A).due_at_ms == end_ms
+    assert a_stand.store.content(A).body == b"x"
+
+    unchanged = page(A, NOW_MS + 60_000, links=None, facts={"outcome": "NotModified"})
+    at_ms = NOW_MS + 60_000
+    seen = Seen(outcome="NotModified", fetched_at_ms=at_ms)
+    a_stand.store.write_pages([replace(unchanged, seen=seen)])
+    assert a_stand.store.get(A).due_at_ms == end_ms
+
+    a_stand.clock.advance_ms(3_600_001)
+
+    assert a_stand.store.content(A) is None
+
+
+def test_a_page_that_gave_itself_up_leaves_nothing_and_may_come_back(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("x"), links=[B])])
+    reserved = failed(A, NOW_MS + 5, "Reserved")
+
+    store.write_pages([replace(reserved, withdrawn=True)])
+
+    assert store.content(A) is None
+    assert store.get(A) is None or store.get(A).fields == {}
+    assert store.links.outlinks(B).items == []
+    store.write_pages([page(A, NOW_MS + 9, canonical_url=B, content=body("y"))])
+    assert store.content(A).body == b"y"
 
 
 def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):

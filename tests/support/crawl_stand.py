@@ -21,6 +21,7 @@ from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import (
     FetchSettings,
     PolitenessSettings,
+    PreferencesSettings,
     RenderingSettings,
     Settings,
     StoreSettings,
@@ -171,6 +172,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
         *,
         agent: str = AGENT,
         rendering: RenderingSettings | None = None,
+        preferences: dict[str, Any] | None = None,
         allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
         **politeness: Any,
     ) -> CrawlStand:
@@ -180,6 +182,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             data_dir=tmp_path,
             redis=RedisSettings(url=redis_url),
             politeness=PolitenessSettings(**politeness),
+            preferences=PreferencesSettings(**(preferences or {})),
             store=StoreSettings(engine="memory"),
             fetch=FetchSettings(
                 user_agent=agent,

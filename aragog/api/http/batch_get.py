@@ -12,6 +12,7 @@ from aragog.api.http.record_json import RecordJson, RecordResult, read_hedged
 from aragog.api.large_reads import ReadTooLarge, TooManyReads
 from aragog.api.memory import GrowingBytes
 from aragog.errors import InvalidUrl, PermanentError, TakenDown
+from aragog.urlstore.records import is_allowed
 
 MOST_BYTES = 33_554_432
 """Limit of records in one response; the last part may exceed it."""
@@ -24,7 +25,11 @@ PART_BYTES = 4_194_304
 
 
 def read_urls(
-    read: ReadStore, urls: Sequence[str], fields: Sequence[str] | None, held: GrowingBytes
+    read: ReadStore,
+    urls: Sequence[str],
+    fields: Sequence[str] | None,
+    held: GrowingBytes,
+    purpose: str | None = None,
 ) -> list[dict[str, Any]]:
     """
     Many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with `detail`.
@@ -48,6 +53,8 @@ def read_urls(
         except ReadTooLarge:
             length = max(1, len(part) // SHRINK)
             continue
+        if purpose is not None:
+            results = [_allowed(result, purpose) for result in results]
         if items and any(isinstance(result, TooManyReads) for result in results):
             return items + [_left_out(url) for url in urls[len(items) :]]
         grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
@@ -59,6 +66,13 @@ def read_urls(
         items += map(_result, part, results)
         length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
     return items
+
+
+def _allowed(result: RecordResult, purpose: str) -> RecordResult:
+    """The result; none for a page whose site refuses this use of it."""
+    if not isinstance(result, RecordJson):
+        return result
+    return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None
 
 
 def _result(url: str, result: RecordResult) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Calls that name fields and want no facts are read together, and encoded by hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -19,8 +19,9 @@ from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, PermanentError, TakenDown
+from aragog.pages.preferences import PURPOSES
 from aragog.urls.normalize import normalize
-from aragog.urlstore.records import FieldValues, Record
+from aragog.urlstore.records import FieldValues, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 
 T = TypeVar("T")
@@ -48,6 +49,22 @@ def text(value: str | None, name: str) -> str:
     if value is None:
         raise BadInput(f"{name}: is missing")
     return value
+
+
+def purpose(value: str | None) -> str | None:
+    """The purpose of a request; raises BadInput if it is none."""
+    if value is not None and value not in PURPOSES:
+        raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
+    return value
+
+
+class _Wanted(NamedTuple):
+    """What a call of `getMany` asks for of each URL."""
+
+    fields: tuple[str, ...]
+    """Empty: all."""
+    facts: bool
+    purpose: str | None
 
 
 MOST_REPLY_BYTES = 15_000_000
@@ -88,7 +105,7 @@ class EncodedReads:
     def get(self, args: Any) -> Any:
         fields, url = names(args.fields), text(args.url, "url")
         options = args.options
-        if options is not None and options.extras:
+        if options is not None and (options.extras or options.purpose is not None):
             return self._get(args)
         if not fields or (options is not None and options.facts):
             record, standby = self._read(lambda store: store.get(url, fields or None))
@@ -105,7 +122,7 @@ class EncodedReads:
     def get_shares(arguments: Mapping[str, Any]) -> bool:
         """Calls of `get` that differ only in their URL are one read, if they name fields."""
         options = arguments.get("options")
-        has_more = options is not None and bool(options.facts or options.extras)
+        has_more = options is not None and bool(options.facts or options.extras or options.purpose)
         return bool(arguments.get("fields")) and not has_more
 
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
@@ -145,13 +162,14 @@ class EncodedReads:
 
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
         urls, fields = items(args.urls, "urls"), names(args.fields)
-        facts = bool(args.options is not None and args.options.facts)
+        options = args.options or idl.BatchReadOptions()
+        wanted = _Wanted(fields, bool(options.facts), purpose(options.purpose))
         results: list[bytes] = []
         room = MOST_REPLY_BYTES
         length = _PART
         while part := urls[len(results) : len(results) + length]:
             try:
-                read = self._part(part, fields, facts=facts)
+                read = self._part(part, wanted)
             except ReadTooLarge:
                 length = max(1, len(part) // 4)
                 continue
@@ -162,25 +180,27 @@ class EncodedReads:
         results += [_LEFT_OUT] * (len(urls) - len(results))
         return records.many(results, len(urls))
 
-    def _part(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
+    def _part(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
         valid, refused = normalized(urls)
         try:
-            results = self._results(valid, fields, facts=facts)
+            results = self._results(valid, wanted)
         except PermanentError:
-            results = [self._alone(url, fields, facts=facts) for url in valid]
+            results = [self._alone(url, wanted) for url in valid]
         for place, error in refused.items():
             results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
         return results
 
-    def _results(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
+    def _results(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
         """A RecordResult of each normalized URL."""
-        if fields and not facts:
+        fields = wanted.fields
+        if fields and not wanted.facts and wanted.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
             encoded = records.results(values, fields, _UNKNOWN, from_standby=standby)
             return encoded if None not in values else self._with_takedowns(urls, values, encoded)
-        rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
+        found, standby = self._read(lambda store: store.get_many(urls, fields or None))
+        rows = [row if row and is_allowed(row.facts, wanted.purpose) else None for row in found]
         encoded = [
-            _UNKNOWN if row is None else records.wrapped(_record(row, standby, facts=facts))
+            _UNKNOWN if row is None else records.wrapped(_record(row, standby, facts=wanted.facts))
             for row in rows
         ]
         return self._with_takedowns(urls, rows, encoded)
@@ -196,9 +216,9 @@ class EncodedReads:
             for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
         ]
 
-    def _alone(self, url: str, fields: tuple[str, ...], *, facts: bool) -> bytes:
+    def _alone(self, url: str, wanted: _Wanted) -> bytes:
         try:
-            return self._results([url], fields, facts=facts)[0]
+            return self._results([url], wanted)[0]
         except PermanentError as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
 

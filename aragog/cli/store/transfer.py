@@ -14,7 +14,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from aragog.api.page_texts import PageTexts, PageTextUnavailable
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.errors import BadInput, CorruptContent, TakenDown
@@ -52,6 +52,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 )
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
+@PURPOSE
 @click.option("--cursor", callback=_cursor, help="Continue where an earlier export stopped.")
 @click.option("--limit", type=COUNT, help="Maximum number of records.")
 def export(
@@ -61,6 +62,7 @@ def export(
     host: str | None,
     cursor: str | None,
     limit: int | None,
+    purpose: str | None,
     *,
     links: bool,
 ) -> None:
@@ -90,6 +92,7 @@ def export(
                 file,
                 selection,
                 first_file=next_file(file) if cursor else 0,
+                purpose=purpose,
                 on_problem=_report_url,
                 on_progress=counted,
             )
@@ -103,6 +106,7 @@ def export(
                     fields=fields,
                     links_of=opened if links else None,
                     texts_of=texts_of(opened, fields),
+                    purpose=purpose,
                     on_progress=counted,
                 )
             count, left = report.records, report.cursor
@@ -155,12 +159,14 @@ def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
     "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
 )
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
+@PURPOSE
 def export_parts(
     folder: Path,
     parts: int,
     numbers: tuple[int, ...],
     kind: str,
     fields: tuple[str, ...] | None,
+    purpose: str | None,
     *,
     links: bool,
 ) -> None:
@@ -190,7 +196,9 @@ def export_parts(
         progress_display(*columns) as progress,
     ):
         texts_of = _texts_of(texts, store, fields)
-        options = PartOptions(format=kind, fields=fields, links=links, texts_of=texts_of)
+        options = PartOptions(
+            format=kind, fields=fields, links=links, texts_of=texts_of, purpose=purpose
+        )
         content = open_content(settings.content, settings.data_dir)
         task = progress.add_task("exporting", total=len(chosen))
         for done, part in enumerate(chosen):

@@ -25,7 +25,10 @@ MAX_RULES = 30_000
 
 ALL_AGENTS = "*"
 
-Field = Literal["user-agent", "allow", "disallow", "sitemap", "crawl-delay", ""]
+Field = Literal[
+    "user-agent", "allow", "disallow", "sitemap", "crawl-delay", "content-usage", "content-signal",
+    "license", "",
+]  # fmt: skip
 
 # Checked in this order, by prefix and ignoring case.
 _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
@@ -35,6 +38,13 @@ _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("sitemap", (b"sitemap", b"site-map")),
     ("crawl-delay", (b"crawl-delay", b"crawldelay", b"crawl delay")),
 )
+# Their names are compared as a whole, and need their colon: values without it are ambiguous.
+_WHOLE_NAMES: dict[bytes, Field] = {
+    b"content-usage": "content-usage",
+    b"content-signal": "content-signal",
+    b"license": "license",
+}
+MAX_LICENSES = 20
 _BOM = b"\xef\xbb\xbf"
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _TOKEN = re.compile(rb"[A-Za-z_-]*")
@@ -57,6 +67,21 @@ class Rule(NamedTuple):
         return f"line {self.line}, {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
 
 
+class UsageRule(NamedTuple):
+    """One Content-Usage or Content-Signal line: preferences about the uses of some paths."""
+
+    syntax: Literal["content-usage", "content-signal"]
+    pattern: str
+    """As in `Rule`; empty for all paths."""
+    value: str
+    """The preferences as written."""
+    line: int
+
+    def __str__(self) -> str:
+        name = "Content-Usage" if self.syntax == "content-usage" else "Content-Signal"
+        return f"robots.txt line {self.line}, {name}: {f'{self.pattern} {self.value}'.strip()}"
+
+
 @dataclass(slots=True)
 class RobotsLines:
     """
@@ -70,6 +95,16 @@ class RobotsLines:
     delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
     """Lists of at most one delay for each agent."""
     sitemaps: list[str] = field(default_factory=list)
+    usage: dict[str, list[list[UsageRule]]] = field(default_factory=dict)
+    """The preferences of each group of each named agent; none for agents without any."""
+    signals: list[UsageRule] = field(default_factory=list)
+    """Content-Signal lines before the first group: they are for all agents."""
+    licenses: list[tuple[str, int]] = field(default_factory=list)
+    """The value and the number of each License line; they belong to no group."""
+
+    def usage_rules(self, agent: str) -> list[UsageRule]:
+        """Return the preferences for an agent, in the order of the file."""
+        return self.signals + [rule for group in self.usage.get(agent, ()) for rule in group]
 
     def rules(self, agent: str) -> list[Rule]:
         """Return all rules of an agent, in the order of the file."""
@@ -106,12 +141,15 @@ class _Reader:
     def __init__(self, agents: frozenset[str] | None) -> None:
         self.lines = RobotsLines()
         self._agents = agents
+        self._in_groups = False
         self._begin_group()
         self._begin_delay()
 
     def _begin_group(self) -> None:
         self._group: list[Rule] = []
         self._known: set[tuple[bool, str]] = set()
+        self._usage: list[UsageRule] = []
+        self._agents_of_group: list[str] = []
         self._group_wanted = self._group_over = False
 
     def _begin_delay(self) -> None:
@@ -133,10 +171,35 @@ class _Reader:
             seconds = _seconds(value) if self._delay_wanted else None
             if seconds is not None:
                 self._delay[:] = [max(seconds, *self._delay)] if self._delay else [seconds]
+        elif name in ("content-usage", "content-signal"):
+            self._group_over = self._delay_over = True
+            self._preference(name, value, number)
+        elif name == "license":
+            if value and len(self.lines.licenses) < MAX_LICENSES:
+                self.lines.licenses.append((value.decode("utf-8", "replace"), number))
         elif value:
             self.lines.sitemaps.append(value.decode("utf-8", "replace"))
 
+    def _preference(
+        self, name: Literal["content-usage", "content-signal"], value: bytes, number: int
+    ) -> None:
+        """A line that is a rule of its group: it ends the list of agents, wherever it stands."""
+        path = b""
+        if value[:1] == b"/":
+            path, _, value = value.replace(b"\t", b" ").partition(b" ")
+        text = value.strip().decode("latin-1")
+        rule = UsageRule(name, escaped(path), text, number)
+        if not self._in_groups:
+            if name == "content-signal":
+                self.lines.signals.append(rule)
+        elif text and self._group_wanted and len(self._usage) < MAX_RULES:
+            if not self._usage:
+                for agent in self._agents_of_group:
+                    _share(self.lines.usage, agent, self._usage)
+            self._usage.append(rule)
+
     def _user_agent(self, value: bytes) -> None:
+        self._in_groups = True
         if self._group_over:
             self._begin_group()
         if self._delay_over:
@@ -144,6 +207,7 @@ class _Reader:
         for agent in agent_names(value):
             if self._agents is None or agent in self._agents:
                 self._group_wanted = self._delay_wanted = True
+                self._agents_of_group.append(agent)
                 _share(self.lines.groups, agent, self._group)
                 _share(self.lines.delays_s, agent, self._delay)
 
@@ -181,7 +245,8 @@ def _directive(line: bytes) -> tuple[Field, bytes]:
     line = line.partition(b"\0")[0].partition(b"#")[0]
     name, colon, value = line.partition(b":")
     if colon:
-        return field_of(name.strip()), value.strip()
+        name = name.strip()
+        return _WHOLE_NAMES.get(name.lower()) or field_of(name), value.strip()
     words = line.strip().replace(b"\t", b" ").split(b" ")
     words = [word for word in words if word]
     # A missing colon is a frequent error; two words are unambiguous.

@@ -65,9 +65,14 @@ def planned(
     before = state_of(row)
     spread = _spread(node_id(canonical), seen.fetched_at_ms)
     state, due_at_ms = decide(before, seen, changed, page.fields, settings, spread=spread)
+    wanted_ms = due_at_ms if is_wanted(row, settings) else None
+    facts = nodes.facts_of(row) if page.links is None else page.facts
+    expires_ms = facts.get("unavailable_after_ms")
+    if isinstance(expires_ms, int) and expires_ms > seen.fetched_at_ms:
+        wanted_ms = min(wanted_ms or expires_ms, expires_ms)
     return Next(
         state_cell(state),
-        due_at_ms if is_wanted(row, settings) else None,
+        wanted_ms,
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
     )

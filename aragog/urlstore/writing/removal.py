@@ -165,6 +165,16 @@ class Takedown:
         if nodes.SENTINEL in row and alias_of(row, url) is None:
             self._empty(url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
 
+    def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
+        """`drop` of the page that a URL sent: its own, or that of its canonical URL."""
+        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL, nodes.SENTINEL])
+        canonical = alias_of(row, url)
+        if canonical is not None:
+            sender = nodes.sender_of(self.zen.nodes.get(node_id(canonical), [nodes.FACTS]), url)
+            if sender != url:
+                return
+        self.drop(canonical or url, now_ms, upto_ms)
+
     def lift(self, url: str, now_ms: int) -> None:
         """Let a URL be stored again."""
         self.zen.nodes.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)

@@ -69,6 +69,9 @@ class PageBatchWriter:
         for page in pages:
             if page.leads_to_taken_down:
                 self._takedowns.drop(page.url, page.fetched_at_ms - 1)
+            if page.withdrawn:
+                for url in dict.fromkeys((page.url, page.final_url)):
+                    self._takedowns.withdraw(url, page.fetched_at_ms - 1)
         done: dict[int, Written] = {}
         left = list(pages)
         while left:

@@ -77,7 +77,8 @@ class AsyncWay:
 
 def filled(store):
     """The store with a page that has everything."""
-    facts = {"outcome": "Fetched", "status": 200, "latency_ms": 1.5}
+    facts = {"outcome": "Fetched", "status": 200, "latency_ms": 1.5,
+             "page_preferences": "ai-train=n (meta robots: noai)"}  # fmt: skip
     fields = {"page.title": b'"T"', "product.price": b'"1.50"'}
     store.write_pages(
         [page(A, fields=fields, facts=facts, links=["http://b.example/"], also=(ALIAS,))]
@@ -138,8 +139,12 @@ def ways(redis_url, store, changed):
 READS = {
     "get": [(A,), (A, ["page.title"]), (A, []), (ALIAS,), (UNKNOWN,), (A, None, {"facts": True}),
             (ALIAS, ["page.title"], {"include": ("aliases", "inlinks", "fetch")}), (A, [], {"include": ("inlinks",), "facts": True}),
+            (A, {"purpose": "search"}), (ALIAS, ["page.title"], {"purpose": "ai-train"}),
+            (A, {"purpose": "ai-train", "include": ("inlinks",)}), (A, {"purpose": "sale"}),
             (UNKNOWN, {"include": ("aliases",)}), (A, {"include": ("all",)})],
-    "get_many": [([A, ALIAS, UNKNOWN, A],), ([A], ["team.n", "none"]), ([],), ([A], None, {"facts": True})],
+    "get_many": [([A, ALIAS, UNKNOWN, A],), ([A], ["team.n", "none"]), ([],), ([A], None, {"facts": True}),
+                 ([A, UNKNOWN], None, {"purpose": "ai-train"}), ([A], ["page.title"], {"purpose": "search"}),
+                 ([A], {"purpose": "sale"})],
     "outlinks": [(A,), (A, 1), (UNKNOWN,), (A, 5000)],
     "inlinks": [(A,), ("http://b.example/", 10), ("http://b.example/", {"count": True})],
     "count_inlinks": [("http://b.example/",), (UNKNOWN,)],

@@ -43,7 +43,7 @@ def test_a_part_that_does_not_answer_costs_its_section_alone(system):
     explanation = explain_url(PAGE, system)
 
     silent = {section.title for section in explanation.sections if section.problem}
-    assert silent == {"robots.txt", "slot", "queue"}
+    assert silent == {"robots.txt", "preferences", "slot", "queue"}
     assert texts(reported(system, PAGE, "fields")) == {"title": "A page"}
 
 

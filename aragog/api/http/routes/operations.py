@@ -98,7 +98,7 @@ class OperationRoutes:
         asked, read = checked(made), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
-                lambda _: read_urls(read, asked.urls, asked.fields, held)
+                lambda _: read_urls(read, asked.urls, asked.fields, held, asked.purpose)
             )
             return json_response({"results": results})
 

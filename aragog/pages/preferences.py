@@ -1,0 +1,208 @@
+"""
+Statements of a site about the uses of its pages, by purpose, and what follows from them. Pure.
+
+The purposes are `search`, `ai-input` (a model answers with the page) and `ai-train`. A statement
+says y or n for one of them, and where it stands. Statements of other kinds, such as a license or
+`noarchive`, are kept and shown, and decide nothing. Several statements combine to the strictest:
+one n is enough (draft-ietf-aipref-vocab, section 7.1).
+
+docs/standing.md has the table of what each source says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from aragog.pages.robots_meta import PageRobots
+from aragog.pages.structured_fields import FieldToken, parse_dictionary
+
+SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
+PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
+AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
+DRAFTS = (AIPREF, SIGNALS)
+"""Syntaxes that are drafts; each is read if `preferences.drafts` names it."""
+MOST_STATEMENTS = 40
+_MOST_CHARS = 200
+_LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
+_ANSWERS = {"yes": "y", "no": "n"}
+_LICENSE_LINK = re.compile(r"\s*<([^>]*)>([^,]*(?:,(?!\s*<)[^,]*)*)")
+_RSL = "application/rsl+xml"
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+Headers = Iterable[tuple[str, str]]
+
+
+class UseStatement(NamedTuple):
+    """One statement of a site."""
+
+    purpose: str
+    """One of `PURPOSES`; or what else it is about: use, license, tdm-policy, robots."""
+    value: str
+    """y or n; of other kinds the value as written."""
+    where: str
+    """Where it stands: `robots.txt line 4, Content-Usage: train-ai=n`."""
+
+    def __str__(self) -> str:
+        return f"{self.purpose}={self.value} ({self.where})"
+
+
+def content_usage(text: str, where: str) -> list[UseStatement]:
+    """The statements of a Content-Usage value; none where it is no dictionary."""
+    try:
+        members = parse_dictionary(text)
+    except ValueError:
+        return []
+    statements = []
+    for label, purpose in _LABELS.items():
+        value = members[label].value if label in members else None
+        if isinstance(value, FieldToken) and value in ("y", "n"):
+            statements.append(UseStatement(purpose, str(value), where))
+    return statements
+
+
+def content_signal(text: str, where: str) -> list[UseStatement]:
+    """The statements of a Content-Signal value: `search=yes, ai-train=no, use=reference`."""
+    statements = []
+    for part in text.lower().split(","):
+        name, _, value = (side.strip() for side in part.partition("="))
+        if name in PURPOSES and value in _ANSWERS:
+            statements.append(UseStatement(name, _ANSWERS[value], where))
+        elif name == "use" and _NAME.fullmatch(value):
+            statements.append(UseStatement("use", value, where))
+    return statements
+
+
+def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
+    """The statements of response headers, except those of X-Robots-Tag."""
+    lists: dict[str, list[str]] = {}
+    for name, value in headers:
+        lists.setdefault(name.lower(), []).append(value)
+    statements: list[UseStatement] = []
+    if AIPREF in drafts and (usage := ", ".join(lists.get("content-usage", ()))):
+        statements += content_usage(usage, _where("header Content-Usage", usage))
+    if SIGNALS in drafts:
+        for value in lists.get("content-signal", ()):
+            statements += content_signal(value, _where("header Content-Signal", value))
+    reservations = [value.strip() for value in lists.get("tdm-reservation", ())]
+    policies = [value.strip() for value in lists.get("tdm-policy", ())]
+    statements += _tdm(reservations, policies, "header")
+    for value in lists.get("link", ()):
+        statements += _licenses_of_link(value)
+    return statements
+
+
+def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
+    """The TDMRep statements of meta elements, given as (name, content)."""
+    named = [(name.strip().lower(), content.strip()) for name, content in metas]
+    reservations = [content for name, content in named if name == "tdm-reservation"]
+    policies = [content for name, content in named if name == "tdm-policy"]
+    return _tdm(reservations, policies, "meta")
+
+
+def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
+    """The RSL licenses of link elements, given as (rel, type, href)."""
+    return [
+        UseStatement("license", _short(href.strip()), f"link rel=license type={_RSL}")
+        for rel, media, href in links
+        if "license" in rel.lower().split() and media.strip().lower() == _RSL and href.strip()
+    ]
+
+
+def of_robots(robots: PageRobots, where: str) -> list[UseStatement]:
+    """The statements of a page's robots directives; `where` is the kind of their source."""
+    said: list[tuple[str, str]] = []
+    if robots.noindex:
+        said.append((SEARCH, "noindex"))
+    if robots.nosnippet:
+        said.append((AI_INPUT, "nosnippet"))
+    if robots.max_snippet == 0:
+        said.append((AI_INPUT, "max-snippet:0"))
+    if robots.noai:
+        said += [(AI_INPUT, "noai"), (AI_TRAIN, "noai")]
+    statements = [UseStatement(purpose, "n", f"{where}: {name}") for purpose, name in said]
+    return statements + [UseStatement("robots", other, where) for other in _others(robots)]
+
+
+def _others(robots: PageRobots) -> list[str]:
+    """The directives that decide nothing here."""
+    flags = ("nofollow", "noarchive", "noimageindex", "noimageai", "notranslate")
+    names = [name for name in flags if getattr(robots, name)]
+    for name in ("max_snippet", "max_image_preview", "max_video_preview"):
+        value = getattr(robots, name)
+        if value is not None:
+            names.append(f"{name.replace('_', '-')}:{value}")
+    if robots.unavailable_after:
+        names.append(f"unavailable_after: {_short(robots.unavailable_after)}")
+    return names
+
+
+def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> list[UseStatement]:
+    """1 reserves text and data mining: it may be no input of a model, in training or later."""
+    statements = []
+    for value in reservations:
+        if value in ("0", "1"):
+            answer, where = "n" if value == "1" else "y", f"{kind} tdm-reservation: {value}"
+            statements += [UseStatement(purpose, answer, where) for purpose in (AI_INPUT, AI_TRAIN)]
+    where = f"{kind} tdm-policy"
+    return statements + [UseStatement("tdm-policy", _short(url), where) for url in policies if url]
+
+
+def _licenses_of_link(value: str) -> list[UseStatement]:
+    statements = []
+    for match in _LICENSE_LINK.finditer(value[:8192]):
+        target, parameters = match[1].strip(), match[2].lower().replace('"', "")
+        named: dict[str, str] = {}
+        for part in parameters.split(";"):
+            name, _, text = part.partition("=")
+            named.setdefault(name.strip(), text.strip())
+        if "license" in named.get("rel", "").split() and named.get("type") == _RSL and target:
+            where = f"header Link: rel=license type={_RSL}"
+            statements.append(UseStatement("license", _short(target), where))
+    return statements
+
+
+def refused_purpose(
+    statements: Iterable[UseStatement], purposes: Collection[str]
+) -> UseStatement | None:
+    """The first statement that does not allow one of the purposes; None: there is none."""
+    return next((s for s in statements if s.value == "n" and s.purpose in purposes), None)
+
+
+def packed(statements: Iterable[UseStatement]) -> str:
+    """The statements as text, one a line; of the same purpose and value the first, n before y."""
+    kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
+    lines = sorted(kept.values(), key=lambda s: (s.value != "n", s.purpose))
+    return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
+
+
+def disallowed(text: str, purpose: str) -> str | None:
+    """The line of `packed` text that does not allow the purpose; None if there is none."""
+    start = f"{purpose}=n "
+    return next((line for line in text.split("\n") if line.startswith(start)), None)
+
+
+def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
+    """
+    Whether packed statements allow a purpose, with the line that says so; None: nobody says.
+
+    Args:
+        texts: facts with `packed` statements; anything that is no text counts as none.
+        purpose: one of `PURPOSES`.
+    """
+    lines = [line for text in texts if isinstance(text, str) for line in text.split("\n")]
+    for allowed, value in ((False, "n"), (True, "y")):
+        for line in lines:
+            if line.startswith(f"{purpose}={value} "):
+                return allowed, line
+    return None, ""
+
+
+def _where(source: str, value: str) -> str:
+    return f"{source}: {_short(value)}"
+
+
+def _short(text: str) -> str:
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"

@@ -1,0 +1,150 @@
+"""
+Structured Field Values for HTTP: the parser of dictionaries (RFC 9651, sections 3.2 and 4.2). Pure.
+
+It accepts what the RFC accepts and nothing else, because a field that fails to parse is ignored as
+a whole. Values that aragog has no use for are checked and kept as their text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+MOST_CHARS = 65_536
+_KEY = re.compile(r"[a-z*][a-z0-9_\-.*]*")
+_TOKEN = re.compile(r"[A-Za-z*][A-Za-z0-9!#$%&'*+\-.^_`|~:/]*")
+_STRING = re.compile(r'"(?:[ !#-\[\]-~]|\\["\\])*"')
+_DECIMAL = re.compile(r"-?[0-9]{1,12}\.[0-9]{1,3}(?![0-9.])")
+_INTEGER = re.compile(r"-?[0-9]{1,15}(?![0-9.])")
+_DATE = re.compile(r"@-?[0-9]{1,15}(?![0-9.])")
+_BINARY = re.compile(r":[A-Za-z0-9+/]*={0,2}:")
+_BOOLEAN = re.compile(r"\?[01]")
+_DISPLAY = re.compile(r'%"(?:[ !#$&-~]|%[0-9a-f]{2})*"')
+_SPACE, _TABS = re.compile(r" *"), re.compile(r"[ \t]*")
+
+
+class FieldToken(str):
+    """A token, as opposed to a string with the same characters."""
+
+    __slots__ = ()
+
+
+Bare = FieldToken | str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A value of a dictionary: an item, or the items of an inner list, with its parameters."""
+
+    value: Bare | tuple[Member, ...]
+    parameters: Mapping[str, Bare] = field(default_factory=dict)
+    text: str = ""
+    """As it was written, with its parameters."""
+
+
+def parse_dictionary(text: str) -> dict[str, Member]:
+    """
+    The members of a dictionary by key; of a key that is repeated the last one.
+
+    Raises:
+        ValueError: it is none; says where.
+    """
+    reader = _DictionaryReader(text[:MOST_CHARS])
+    reader.skip(_SPACE)
+    members: dict[str, Member] = {}
+    while not reader.ended():
+        key = reader.take(_KEY, "a key")
+        members.pop(key, None)
+        members[key] = reader.member() if reader.next_is("=") else reader.flag()
+        reader.skip(_TABS)
+        if reader.ended():
+            break
+        if not reader.next_is(","):
+            reader.fail("a comma")
+        reader.skip(_TABS)
+        if reader.ended():
+            reader.fail("a member after the comma")
+    return members
+
+
+class _DictionaryReader:
+    """A position in the text of a field, whose trailing spaces do not count."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.rstrip(" ")
+        self._at = 0
+
+    def ended(self) -> bool:
+        return self._at >= len(self._text)
+
+    def fail(self, expected: str) -> NoReturn:
+        raise ValueError(f"character {self._at + 1}: expected {expected}")
+
+    def skip(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+
+    def take(self, pattern: re.Pattern[str], name: str) -> str:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            self.fail(name)
+        self._at = match.end()
+        return match.group()
+
+    def next_is(self, character: str) -> bool:
+        if self._text[self._at : self._at + 1] != character:
+            return False
+        self._at += 1
+        return True
+
+    def flag(self) -> Member:
+        """A key without a value is true."""
+        start = self._at
+        return Member(True, self._parameters(), self._text[start : self._at])
+
+    def member(self) -> Member:
+        start = self._at
+        value: Bare | tuple[Member, ...] = self._inner_list() if self.next_is("(") else self._bare()
+        parameters = self._parameters()
+        return Member(value, parameters, self._text[start : self._at])
+
+    def _inner_list(self) -> tuple[Member, ...]:
+        items: list[Member] = []
+        while True:
+            self.skip(_SPACE)
+            if self.next_is(")"):
+                return tuple(items)
+            if items and self._text[self._at - 1] != " ":
+                self.fail("a space between items")
+            start, value = self._at, self._bare()
+            parameters = self._parameters()
+            items.append(Member(value, parameters, self._text[start : self._at]))
+
+    def _parameters(self) -> dict[str, Bare]:
+        parameters: dict[str, Bare] = {}
+        while self.next_is(";"):
+            self.skip(_SPACE)
+            key = self.take(_KEY, "the name of a parameter")
+            parameters.pop(key, None)
+            parameters[key] = self._bare() if self.next_is("=") else True
+        return parameters
+
+    def _bare(self) -> Bare:
+        first = self._text[self._at : self._at + 1]
+        if first == '"':
+            return re.sub(r"\\(.)", r"\1", self.take(_STRING, "a string")[1:-1])
+        if first == "?":
+            return self.take(_BOOLEAN, "?0 or ?1") == "?1"
+        if first == ":":
+            return self.take(_BINARY, "a byte sequence")
+        if first == "@":
+            return self.take(_DATE, "a date")
+        if first == "%":
+            return self.take(_DISPLAY, "a display string")
+        if first == "-" or first.isdigit():
+            if _DECIMAL.match(self._text, self._at):
+                return float(self.take(_DECIMAL, "a number"))
+            return int(self.take(_INTEGER, "a number"))
+        return FieldToken(self.take(_TOKEN, "a value"))

@@ -1,0 +1,210 @@
+"""A crawl for a purpose of an origin with forty policies: nothing is kept against a statement."""
+
+import pytest
+
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.transfer.import_export import export_urls
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+SEARCH, INPUT, TRAIN = "search", "ai-input", "ai-train"
+ALL = (SEARCH, INPUT, TRAIN)
+MODELS = (INPUT, TRAIN)
+AGENT = "testbot"
+RSL = 'rel="license"; type="application/rsl+xml"'
+ROBOTS = {
+    # host: the lines of its group, and the purposes that they refuse for /page
+    "usage-n": ("Content-Usage: train-ai=n", (TRAIN,)),
+    "usage-search": ("Content-Usage: search=n", (SEARCH,)),
+    "usage-both": ("Content-Usage: search=n, train-ai=n", (SEARCH, TRAIN)),
+    "usage-y": ("Content-Usage: train-ai=y", ()),
+    "usage-path": ("Content-Usage: /page train-ai=n", (TRAIN,)),
+    "usage-other-path": ("Content-Usage: /other train-ai=n", ()),
+    "usage-longer": ("Content-Usage: train-ai=n\nContent-Usage: /pa train-ai=y", ()),
+    "usage-equal": ("Content-Usage: /pa train-ai=n\nContent-Usage: /pa train-ai=y", (TRAIN,)),
+    "usage-broken": ("Content-Usage: Train-AI=n", ()),
+    "usage-unknown": ("Content-Usage: bots=n", ()),
+    "signal-train": ("Content-Signal: search=yes, ai-train=no", (TRAIN,)),
+    "signal-input": ("Content-Signal: ai-input=no", (INPUT,)),
+    "signal-all": ("Content-Signal: search=no, ai-input=no, ai-train=no", ALL),
+    "signal-yes": ("Content-Signal: search=yes, ai-input=yes, ai-train=yes", ()),
+    "signal-use": ("Content-Signal: use=reference", ()),
+    "signal-against-usage": ("Content-Signal: ai-train=yes\nContent-Usage: train-ai=n", (TRAIN,)),
+    "license": ("License: https://a.test/license.xml", ()),
+    "silent": ("Allow: /", ()),
+}
+HEADERS = {
+    "h-usage": ((("Content-Usage", "train-ai=n"),), (TRAIN,)),
+    "h-usage-y": ((("Content-Usage", "train-ai=y, search=y"),), ()),
+    "h-usage-list": ((("Content-Usage", "search=n"), ("Content-Usage", "train-ai=n")), (SEARCH, TRAIN)),
+    "h-signal": ((("Content-Signal", "ai-input=no"),), (INPUT,)),
+    "h-tdm": ((("TDM-Reservation", "1"),), MODELS),
+    "h-tdm-0": ((("TDM-Reservation", "0"),), ()),
+    "h-tdm-policy": ((("TDM-Reservation", "1"), ("TDM-Policy", "https://a.test/p")), MODELS),
+    "h-noindex": ((("X-Robots-Tag", "noindex"),), (SEARCH,)),
+    "h-none": ((("X-Robots-Tag", "none"),), (SEARCH,)),
+    "h-ours": ((("X-Robots-Tag", f"{AGENT}: noai"),), MODELS),
+    "h-others": ((("X-Robots-Tag", "otherbot: noai, noindex"),), ()),
+    "h-nosnippet": ((("X-Robots-Tag", "nosnippet"),), (INPUT,)),
+    "h-noarchive": ((("X-Robots-Tag", "noarchive, noimageindex, max-snippet:50"),), ()),
+    "h-license": ((("Link", f"<https://a.test/l.xml>; {RSL}"),), ()),
+}  # fmt: skip
+METAS = {
+    "m-noindex": ('<meta name="robots" content="noindex, follow">', (SEARCH,)),
+    "m-ours": (f'<meta name="{AGENT}" content="noindex">', (SEARCH,)),
+    "m-others": ('<meta name="otherbot" content="noindex, noai">', ()),
+    "m-noai": ('<meta name="robots" content="noai, noimageai">', MODELS),
+    "m-snippet": ('<meta name="robots" content="max-snippet:0">', (INPUT,)),
+    "m-tdm": ('<meta name="tdm-reservation" content="1">', MODELS),
+    "m-license": (f'<link {RSL} href="https://a.test/l.xml">', ()),
+    "m-all": ('<meta name="robots" content="all">', ()),
+}
+POLICIES = {
+    name: refused for table in (ROBOTS, HEADERS, METAS) for name, (_, refused) in table.items()
+}
+
+
+def robots(request, _wire):
+    lines = ROBOTS.get(request.host.removesuffix(".test"), ("Allow: /",))[0]
+    return answer(200, f"User-agent: *\n{lines}\n".encode(), content_type="text/plain")
+
+
+def policy_page(request, _wire):
+    name = request.host.removesuffix(".test")
+    meta = METAS.get(name, ("",))[0]
+    html = f"<html><head><title>{name}</title>{meta}</head><body>text</body></html>"
+    return page(html.encode(), headers=HEADERS.get(name, ((),))[0])
+
+
+def url_of(name):
+    return f"http://{name}.test/page"
+
+
+@pytest.fixture
+def stand_for(crawl_stand):
+    """A crawl for purposes, of all policies."""
+
+    def crawled(*purposes, routes=None, **preferences):
+        routes = routes or {"/robots.txt": robots, "/page": policy_page}
+        return crawl_stand(routes, qps=1000, agent=f"{AGENT}/1.0 (+http://bot.test/)",
+                            preferences={"purposes": purposes, **preferences})  # fmt: skip
+
+    return crawled
+
+
+def test_there_are_forty_policies():
+    assert len(POLICIES) == 40
+
+
+@pytest.mark.parametrize("purpose", ALL)
+def test_no_page_is_kept_against_a_statement_and_none_is_refused_without_one(stand_for, purpose):
+    stand = stand_for(purpose)
+
+    stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
+
+    kept, reasons = set(), {}
+    for name in POLICIES:
+        record = stand.urls.get(url_of(name))
+        if record.content_key:
+            kept.add(name)
+        else:
+            assert record.fields == {}
+            reasons[name] = (record.facts["outcome"], record.facts["reason"])
+    refused = {name for name, purposes in POLICIES.items() if purpose in purposes}
+    assert kept == POLICIES.keys() - refused
+    asked = {
+        request.host.removesuffix(".test")
+        for request in stand.origin.seen
+        if request.path == "/page"
+    }
+    assert asked == POLICIES.keys() - (refused & ROBOTS.keys())
+    for name, (outcome, reason) in reasons.items():
+        assert outcome == ("Refused" if name in ROBOTS else "Reserved"), name
+        assert reason.startswith(f"not for {purpose}: "), name
+        if name in ROBOTS:
+            assert "robots.txt line " in reason
+
+
+def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, tmp_path):
+    stand = stand_for()
+
+    stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
+
+    assert all(stand.urls.get(url_of(name)).content_key for name in POLICIES)
+    for purpose in ALL:
+        exported = Exported()
+        export_urls(stand.urls.zen, exported, purpose=purpose)
+        allowed = {url_of(name) for name, refused in POLICIES.items() if purpose not in refused}
+        assert {record.url for record in exported.records} == allowed
+    report = stand.urls.pages.fetch_report(url_of("usage-n"))
+    assert report.robots_preferences == "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
+    assert (
+        stand.urls.get(url_of("silent"))
+        .facts.keys()
+        .isdisjoint({"robots_preferences", "page_preferences"})
+    )
+
+
+class Exported:
+    """The records of an export."""
+
+    def __init__(self):
+        self.records = []
+
+    def write(self, records):
+        self.records += records
+
+
+def test_what_a_page_no_longer_allows_is_deleted(stand_for):
+    says = {"header": ()}
+    stand = stand_for(
+        SEARCH, routes={"/page": lambda *_: page(b"<title>t</title>", headers=says["header"])}
+    )
+    url = "http://changes.test/page"
+    stand.crawl([url], EnqueueOptions())
+    assert stand.urls.content(url) is not None
+
+    says["header"] = (("X-Robots-Tag", "noindex"),)
+    stand.crawl([url], EnqueueOptions(refresh=True))
+
+    record = stand.urls.get(url)
+    assert (record.content_key, record.fields) == (None, {})
+    assert record.facts["reason"] == "not for search: X-Robots-Tag: noindex"
+    assert stand.urls.content(url) is None
+
+    says["header"] = ()
+    stand.crawl([url], EnqueueOptions(refresh=True))
+
+    assert stand.urls.content(url) is not None
+
+
+def test_a_redirect_to_a_page_that_is_not_for_the_purpose_is_not_followed(stand_for):
+    def moved(request, wire):
+        if request.host == "start.test":
+            return answer(302, headers=(("Location", url_of("signal-train")),))
+        return policy_page(request, wire)
+
+    stand = stand_for(TRAIN, routes={"/robots.txt": robots, "/page": moved})
+
+    stand.crawl(["http://start.test/page"], EnqueueOptions())
+
+    facts = stand.urls.get("http://start.test/page").facts
+    assert facts["outcome"] == "Refused"
+    assert "robots.txt line 2, Content-Signal: search=yes, ai-train=no" in facts["reason"]
+    assert "signal-train.test" not in {r.host for r in stand.origin.seen if r.path == "/page"}
+
+
+@pytest.mark.parametrize("obeyed", [True, False])
+def test_a_page_whose_date_has_passed_is_not_kept(stand_for, obeyed):
+    header = (("X-Robots-Tag", "unavailable_after: 25 Jun 2010 15:00:00 PST"),)
+    stand = stand_for(
+        routes={"/page": page(b"<title>t</title>", headers=header)}, obey_unavailable_after=obeyed
+    )
+    url = "http://old.test/page"
+
+    stand.crawl([url], EnqueueOptions())
+
+    record = stand.urls.get(url)
+    assert (record.content_key is None) is obeyed
+    assert record.facts["outcome"] == ("Reserved" if obeyed else "Fetched")

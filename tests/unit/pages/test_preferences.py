@@ -1,0 +1,156 @@
+"""Every example of the drafts about the uses of pages, and what each other source says."""
+
+import pytest
+
+from aragog.pages import preferences as p
+from aragog.pages.preferences import DRAFTS, UseStatement
+from aragog.pages.robots_meta import from_headers, from_meta, unavailable_at_ms
+
+S, IN, T = p.SEARCH, p.AI_INPUT, p.AI_TRAIN
+
+
+def said(statements):
+    return [(s.purpose, s.value) for s in statements]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("train-ai=n", [(T, "n")]),
+        ("train-ai=y, search=n", [(T, "y"), (S, "n")]),
+        ('train-ai=y, train-ai, search=n, search="n"', []),
+        ("train-ai;allow=n, train-ai=y", [(T, "y")]),
+        ('train-ai;has;parameters="?";', []),
+        ('train-ai;has;parameters="?"', []),
+        ("Train-AI=n", []),
+        ("train-ai=no", []),
+        ('train-ai=n;why="it\'s ours"', [(T, "n")]),
+        ("bots=n, search=y", [(S, "y")]),
+        ("train-ai=n,", []),
+        ("", []),
+    ],
+)
+def test_a_content_usage_is_read_as_the_vocabulary_says(text, expected):
+    assert said(p.content_usage(text, "here")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("search=yes, ai-train=no", [(S, "y"), (T, "n")]),
+        ("search=yes,ai-train=yes,ai-input=yes", [(S, "y"), (T, "y"), (IN, "y")]),
+        ("AI-Train = No , use = reference", [(T, "n"), ("use", "reference")]),
+        ("search=maybe, ai-input", []),
+        ("/content-signals.json", []),
+    ],
+)
+def test_content_signals_are_read_in_any_case_and_spacing(text, expected):
+    assert said(p.content_signal(text, "here")) == expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ([("Content-Usage", "train-ai=n")], [(T, "n")]),
+        ([("content-usage", "train-ai=n"), ("Content-Usage", "search=y")], [(T, "n"), (S, "y")]),
+        ([("Content-Signal", "ai-train=yes, search=yes, ai-input=no")], [(T, "y"), (S, "y"), (IN, "n")]),
+        ([("TDM-Reservation", "1")], [(IN, "n"), (T, "n")]),
+        ([("tdm-reservation", "0")], [(IN, "y"), (T, "y")]),
+        ([("tdm-reservation", "2")], []),
+        ([("tdm-policy", "https://a.test/p.json")], [("tdm-policy", "https://a.test/p.json")]),
+        ([("Link", '<https://a.test/l.xml>; rel="license"; type="application/rsl+xml"')],
+         [("license", "https://a.test/l.xml")]),
+        ([("Link", "<https://a.test/by/4.0>; rel=license")], []),
+        ([("Link", '</a>; rel=next, </l.xml>; type=application/rsl+xml; rel="license x"')],
+         [("license", "/l.xml")]),
+    ],
+)  # fmt: skip
+def test_headers_say_so_each_in_its_syntax(headers, expected):
+    assert said(p.of_headers(headers, DRAFTS)) == expected
+
+
+def test_a_draft_that_is_not_named_is_not_read():
+    headers = [("Content-Usage", "train-ai=n"), ("Content-Signal", "search=no")]
+
+    assert p.of_headers(headers, ()) == []
+    assert said(p.of_headers(headers, (p.SIGNALS,))) == [(S, "n")]
+
+
+@pytest.mark.parametrize(
+    ("directives", "expected"),
+    [
+        ("noindex", [(S, "n")]),
+        ("none", [(S, "n"), ("robots", "nofollow")]),
+        ("nosnippet", [(IN, "n")]),
+        ("max-snippet:0", [(IN, "n"), ("robots", "max-snippet:0")]),
+        ("max-snippet:20, max-image-preview:large, max-video-preview:-1",
+         [("robots", "max-snippet:20"), ("robots", "max-image-preview:large"), ("robots", "max-video-preview:-1")]),
+        ("noai, noimageai", [(IN, "n"), (T, "n"), ("robots", "noimageai")]),
+        ("noarchive, noimageindex, notranslate",
+         [("robots", "noarchive"), ("robots", "noimageindex"), ("robots", "notranslate")]),
+        ("unavailable_after: Sat, 31 Dec 2050 12:00:00 GMT",
+         [("robots", "unavailable_after: 31 Dec 2050 12:00:00 GMT")]),
+        ("all", []),
+        ("otherbot: noai, noindex", []),
+        ("mybot: noai", [(IN, "n"), (T, "n")]),
+    ],
+)  # fmt: skip
+def test_robots_directives_say_so_for_our_agent_only(directives, expected):
+    robots = from_headers([("X-Robots-Tag", directives)], agent="mybot")
+
+    assert said(p.of_robots(robots, "X-Robots-Tag")) == expected
+
+
+def test_meta_elements_are_for_all_agents_or_for_ours():
+    metas = [("robots", "nosnippet"), ("mybot", "noai"), ("otherbot", "noindex")]
+
+    robots = from_meta(metas, agent="mybot")
+
+    assert said(p.of_robots(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
+    assert said(p.of_metas([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
+
+
+@pytest.mark.parametrize(
+    ("text", "at_s"),
+    [
+        ("25 Jun 2010 15:00:00 PST", 1_277_506_800),
+        ("Friday, 25-Jun-10 15:00:00 GMT", 1_277_478_000),
+        ("2010-06-25T15:00:00+00:00", 1_277_478_000),
+        ("2010-06-25", 1_277_510_400),
+        ("25 Jun 2010", 1_277_510_399),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_the_date_of_unavailable_after_is_read_in_every_usual_form(text, at_s):
+    assert unavailable_at_ms(text) == (None if at_s is None else at_s * 1000)
+
+
+def test_of_two_dates_the_earlier_one_counts():
+    robots = from_headers(
+        [
+            ("X-Robots-Tag", f"unavailable_after: {day}")
+            for day in ("2030-01-01", "2029-01-01", "x")
+        ],
+        agent="a",
+    )
+
+    assert robots.unavailable_after == "2029-01-01"
+
+
+def test_the_strictest_of_several_statements_decides_and_its_line_is_named():
+    robots = p.packed(
+        [UseStatement(T, "y", "robots.txt line 3"), UseStatement("use", "full", "there")]
+    )
+    page = p.packed([UseStatement(T, "n", "meta robots: noai"), UseStatement(S, "y", "header")])
+
+    assert p.verdict((robots, page), T) == (False, "ai-train=n (meta robots: noai)")
+    assert p.verdict((robots, None), T) == (True, "ai-train=y (robots.txt line 3)")
+    assert p.verdict((robots, page), S) == (True, "search=y (header)")
+    assert p.verdict((robots, page), IN) == (None, "")
+
+
+def test_a_statement_cannot_write_another_one_in_its_text():
+    said = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
+
+    assert p.packed(said).count("\n") == 0
