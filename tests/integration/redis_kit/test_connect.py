@@ -1,6 +1,9 @@
 """A client for each kind of Redis URL, against real servers."""
 
+import os
+import select
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -71,6 +74,45 @@ def test_a_pooled_connection_survives_a_restart_of_the_server(own_redis, attempt
         own_redis.start()
 
         assert client.get("kept") == b"1"
+
+
+def test_a_pooled_connection_with_an_unread_response_is_replaced(redis_url):
+    with connect(redis_url) as client:
+        client.set("kept", 1)
+        pool = client.connection_pool
+        connection = pool.get_connection()
+        connection.send_command("PING")
+        select.select([connection._sock], [], [])  # the response has arrived, and nobody reads it
+        pool.give_back(connection)
+
+        assert client.get("kept") == b"1"
+        assert client.get("kept") == b"1"
+
+
+def test_a_child_opens_connections_of_its_own(redis_url):
+    with connect(redis_url) as client:
+        parent = client.client_id()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.write(writing, str(client.client_id()).encode())
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as numbers:
+            assert int(numbers.read()) != parent
+        os.waitpid(child, 0)
+        assert client.client_id() == parent
+
+
+def test_threads_share_the_connections_that_are_ready(redis_url):
+    with connect(redis_url) as client, ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(client.echo, [b"x"] * 200)) == {b"x"}
+        with client.pipeline() as pipe:
+            assert pipe.get("none").execute() == [None]
+
+        assert client.connection_pool._created_connections <= 5
 
 
 def test_a_command_whose_response_is_lost_is_done_once_and_with_more_attempts_again(redis_url):

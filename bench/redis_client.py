@@ -1,0 +1,73 @@
+"""
+Measure the CPU of one Redis command on a unix socket: redis-py's client, aragog's, and a held connection.
+
+    .venv/bin/python -m bench.redis_client [commands]
+
+The command is a script with one key and 40 bytes, as the limiter calls it. Only the CPU of this process
+counts; the clients take turns, and the best of the rounds is shown. `socket` sends the same bytes without
+a client: the kernel's part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import redis
+
+from aragog.redis_kit.address import plain
+from aragog.redis_kit.connect import connect
+from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
+from bench.timing import best_s
+
+ROUNDS = 5
+CALL = ("k", b"x" * 40)
+
+
+def calls(client: redis.Redis, ours: redis.Redis) -> dict[str, Callable[[], object]]:
+    """One command each way."""
+    sha = client.script_load("return ARGV[1]")
+    held = client.connection_pool.get_connection()
+    packed = b"".join(held.pack_command("EVALSHA", sha, 1, *CALL))
+
+    def on_held() -> None:
+        held.send_command("EVALSHA", sha, 1, *CALL)
+        held.read_response()
+
+    def on_socket() -> None:
+        held._sock.sendall(packed)
+        held._sock.recv(4096)
+
+    return {
+        "redis-py": lambda: client.evalsha(sha, 1, *CALL),
+        "aragog": lambda: ours.evalsha(sha, 1, *CALL),
+        "held connection": on_held,
+        "socket": on_socket,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commands", nargs="?", type=int, default=2_000)
+    add_quick(parser, commands=50)
+    count = parser.parse_args().commands
+    best: dict[str, float] = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="arb") as folder,
+        RedisServer(Path(folder)) as server,
+        redis.Redis.from_url(plain(server.url)) as client,
+        connect(server.url) as ours,
+    ):
+        for _ in range(ROUNDS):
+            for name, call in calls(client, ours).items():
+                spent_s = best_s(lambda call=call: [call() for _ in range(count)], times=1)
+                best[name] = min(best.get(name, spent_s), spent_s)
+    for name, spent_s in best.items():
+        print(f"{name:18}{1e6 * spent_s / count:8.1f} µs of CPU a command")
+
+
+if __name__ == "__main__":
+    main()
