@@ -2,9 +2,9 @@
 A Redis client that spends less CPU around a command than redis-py's.
 
 Half of what a command costs redis-py is around it: a pool that reads from each connection before it
-lends it out, figures for telemetry, a closure for errors. `Client` sends a command on a connection
-that its pool keeps ready. What redis-py promises stays: a pooled connection that the server has
-closed is replaced and costs no attempt, and after a fork the child opens connections of its own.
+lends it out, figures for telemetry, a closure for errors. `ReadyClient` sends a command on a
+connection that its pool keeps ready. What redis-py promises stays: a pooled connection that the
+server has closed is replaced and costs no attempt, and after a fork the child opens its own.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _silent(connection: Any) -> bool:
     return not poll.poll(0)
 
 
-class Client(redis.Redis):
+class ReadyClient(redis.Redis):
     """redis-py's client, whose single commands use the connections that its `ReadyPool` keeps."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:

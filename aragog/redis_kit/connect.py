@@ -11,7 +11,7 @@ from redis.sentinel import Sentinel
 
 from aragog.errors import ConfigError
 from aragog.redis_kit.address import is_sentinel, is_usable, parse_sentinel, plain
-from aragog.redis_kit.client import Client, ReadyPool
+from aragog.redis_kit.client import ReadyClient, ReadyPool
 from aragog.secret import without_password
 
 PAUSE_S = 0.05
@@ -54,7 +54,7 @@ def connect(
     if is_sentinel(url):
         return master(url, options)
     try:
-        return Client.from_pool(ReadyPool.from_url(plain(url), **options))
+        return ReadyClient.from_pool(ReadyPool.from_url(plain(url), **options))
     except ValueError:
         # redis-py's own message may contain the password.
         raise _unusable(url, setting) from None
