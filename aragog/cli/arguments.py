@@ -75,6 +75,18 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
             )
 
 
+class Since(Instant):
+    """A time in the past as ms since the epoch: `1h` (s, m, h, d) ago, or as `Instant`."""
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        text = str(value).strip()
+        if re.fullmatch(r"[0-9.]+[smhd]", text):
+            return int(1000 * (time.time() - duration_s(text)))
+        return super().convert(value, param, ctx)
+
+
 class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     """A host or domain, as normalized URLs spell it."""
 

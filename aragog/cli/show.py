@@ -59,7 +59,11 @@ def _unknown(url: str) -> None:
 @PURPOSE
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(url: str, fields: tuple[str, ...] | None, purpose: str | None, *, as_json: bool) -> None:
-    """Show the fields and facts of URL."""
+    """
+    Show the fields and facts of URL.
+
+    With --fields only these are printed; --json has the facts in any case.
+    """
     with store() as opened:
         _check_use(opened, url, purpose)
         found = answer_of(opened, reading.get, url, fields, facts=True, include=EXTRAS)
@@ -76,18 +80,26 @@ def show(url: str, fields: tuple[str, ...] | None, purpose: str | None, *, as_js
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
+    if fields is None:
+        _add_page(table, record, found.fetch)
+    for name, value in sorted(record["fields"].items()):
+        table.add_row(name, _shown(name, value))
+    print_table(table)
+
+
+def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) -> None:
+    """The rows about the page itself."""
     table.add_row("url", record["canonical_url"])
     for alias in record["aliases"]:
         table.add_row("  alias", str(alias))
     for name, value in sorted(record["facts"].items()):
-        if (name, value) != ("url", record["canonical_url"]):
+        if name != "url":
             table.add_row(name, _shown(name, value))
+        elif value != record["canonical_url"]:
+            table.add_row("fetched as", _shown(name, value))
     table.add_row("inlinks", str(record["inlinks"]))
-    for name, value in _fetch_rows(found.fetch):
-        table.add_row(name, value)
-    for name, value in sorted(record["fields"].items()):
-        table.add_row(name, _shown(name, value))
-    print_table(table)
+    for name, text in _fetch_rows(report):
+        table.add_row(name, text)
 
 
 def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:

@@ -107,8 +107,8 @@ def check(settings: Settings) -> None:
     Check for problems that would only appear later, and then in every worker.
 
     These are ports in use, servers that are open to other machines without a token or login, a
-    bad overrides file, extractors that are not installed, and a browser that is needed and cannot
-    be started.
+    bad overrides file, extractors that are not installed, a crawl log without its library, and a
+    browser that is needed and cannot be started.
 
     Raises:
         ConfigError: names each problem with its setting or file.
@@ -120,6 +120,11 @@ def check(settings: Settings) -> None:
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
     check_rendering(settings)
+    if settings.crawl_log.engine != "off":
+        # Without it every fetch is logged to Redis, and no file is ever written.
+        require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
+    if settings.crawl_log.engine == "s3":
+        require("s3", 'crawl_log.engine = "s3"')
     if settings.pipeline.extractors or settings.extract:
         from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
 

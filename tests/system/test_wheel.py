@@ -78,7 +78,15 @@ def test_all_extras_together_install_without_a_compiler(wheel, tmp_path):
     program = "from aragog.extras import *; print(*(name for name in MODULE_OF if has(name)))"
     reported = wheels.run(bin_ / "python", "-P", "-c", program, cwd=tmp_path)
 
-    assert reported.stdout.split() == ["s3", "hbase", "postgres", "thrift", "flower", "parquet"]
+    assert reported.stdout.split() == [
+        "s3",
+        "hbase",
+        "postgres",
+        "thrift",
+        "flower",
+        "parquet",
+        "text",
+    ]
 
 
 def test_it_runs_the_demo_from_an_empty_folder(installed, tmp_path):

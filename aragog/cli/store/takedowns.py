@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
+from typing import Any, TypeVar
 
 import click
 
@@ -31,32 +33,44 @@ def _one_of(**options: str | None) -> str:
     """The value of the only option that was used."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
-        names = ", ".join(f"--{name}" for name in options)
-        raise click.UsageError(f"give one of {names}")
+        raise click.UsageError(f"give one of {', '.join(options)}")
     return values[0]
 
 
-@click.command()
-@click.option(
-    "--url",
-    callback=_url,
-    help="One page, with its aliases; of an alias on another host only the alias.",
-)
-@click.option("--host", type=Host(), help="All URLs of a host, on all its ports.")
-@click.option("--domain", type=Host(), help="All URLs of a domain and of the hosts below it.")
-@click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")
-def takedown(url: str | None, host: str | None, domain: str | None, *, yes: bool) -> None:
-    """
-    Delete a page, a host or a domain, and refuse it from now on.
+F = TypeVar("F", bound=Callable[..., Any])
 
-    What it sent is also deleted where a redirect stored it under another URL.
+
+def _of_what(command: F) -> F:
+    """The argument and the options that say what a takedown is of, the same for both commands."""
+    for option in (
+        click.option("--domain", type=Host(), help="A domain and the hosts below it."),
+        click.option("--host", type=Host(), help="A host, on all its ports."),
+        click.option("--url", "named", callback=_url, help="The same as URL."),
+        click.argument("url", required=False, callback=_url),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_of_what
+@click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")
+def takedown(
+    url: str | None, named: str | None, host: str | None, domain: str | None, *, yes: bool
+) -> None:
     """
-    what = _one_of(url=url, host=host, domain=domain)
+    Delete the page of URL, a host or a domain, and refuse it from now on.
+
+    A page is deleted with its aliases; of an alias on another host only the alias is. What it sent
+    is also deleted where a redirect stored it under another URL.
+    """
+    what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
+    url = url or named
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        named = what if url is None else _named(opened, url)
+        shown = what if url is None else _named(opened, url)
         if not yes:
-            click.confirm(f"Delete {named} permanently?", abort=True)
+            click.confirm(f"Delete {shown} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{what}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
@@ -95,19 +109,17 @@ def takedowns(*, as_json: bool) -> None:
 
 
 @click.command("lift-takedown")
-@click.argument("url", required=False, callback=_url)
-@click.option("--host", type=Host(), help="A host.")
-@click.option("--domain", type=Host(), help="A domain.")
-def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None:
+@_of_what
+def lift_takedown(url: str | None, named: str | None, host: str | None, domain: str | None) -> None:
     """
     Accept URL, a host or a domain again; deleted data does not come back.
 
     URLs that were taken down with their host or domain stay refused until each is lifted.
     """
-    what = _one_of(url=url, host=host, domain=domain)
+    what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        if not opened.takedowns.lift(url, host=host, domain=domain):
+        if not opened.takedowns.lift(url or named, host=host, domain=domain):
             raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
         note(f"{what} may be stored again")
         _share_takedowns(opened, settings)

@@ -1,10 +1,10 @@
-"""`aragog store export`, `export-parts`, `import`, `list`: URLs in files and on the terminal."""
+"""`aragog store export`, `export-parts`, `import`: URLs in files."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,13 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from aragog.api.page_texts import PageTexts, PageTextUnavailable
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, as_json_lines
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
+from aragog.cli.store.listing import urls_of_host
 from aragog.errors import BadInput, CorruptContent, TakenDown
 from aragog.pages.main_text import FIELDS
-from aragog.terminal import echo, echo_json, note, one_line
+from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import NodeSelection, TextsOf
@@ -83,7 +84,7 @@ def export(
         closing(PageTexts(settings.pipeline)) as texts,
     ):
         texts_of = partial(_texts_of, texts)
-        urls = _urls_of(opened, host) if host else None
+        urls = urls_of_host(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
             done = export_warc(
@@ -251,22 +252,6 @@ def import_(file: Path, after: int) -> None:
         sys.exit(BAD_LINES)
 
 
-@click.command("list")
-@click.argument("host", type=Host())
-@click.option("--limit", type=COUNT, default=1000, show_default=True, help="Maximum number.")
-@as_json_lines
-def list_(host: str, limit: int, *, as_json: bool) -> None:
-    """List the stored URLs of HOST."""
-    with closing(url_store(command_settings())) as opened:
-        for number, url in enumerate(_urls_of(opened, host)):
-            if number == limit:
-                break
-            if as_json:
-                echo_json({"url": url})
-            else:
-                echo(one_line(url))
-
-
 def _kind(file: Path) -> str:
     if file.suffix == ".parquet":
         return "parquet"
@@ -275,17 +260,6 @@ def _kind(file: Path) -> str:
     if ".jsonl" in file.suffixes or ".json" in file.suffixes:
         return "jsonl"
     raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
-
-
-def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:
-    """All stored URLs of a host."""
-    cursor = None
-    while True:
-        page = opened.pages.urls_of_host(host, cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def _report_url(url: str, reason: str) -> None:

@@ -1,0 +1,100 @@
+"""`aragog store list`: the stored URLs of a host, or those with an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+import click
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli.arguments import COUNT, Host, Since, as_json_lines
+from aragog.cli.data_folder import command_settings
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.terminal import echo, echo_json, one_line
+from aragog.urlstore.store import UrlStore
+
+READ_AT_ONCE = 500
+
+
+@click.command("list")
+@click.argument("host", type=Host(), required=False)
+@click.option(
+    "--outcome",
+    "outcomes",
+    type=click.Choice([kind.value for kind in OutcomeKind], case_sensitive=False),
+    multiple=True,
+    help="Only URLs whose last fetch came to this; repeatable.",
+)
+@click.option(
+    "--since",
+    type=Since(),
+    help="Only URLs that were tried since then: 1h (s, m, h, d) ago, or a date and time.",
+)
+@click.option("--limit", type=COUNT, default=1000, show_default=True, help="Maximum number.")
+@as_json_lines
+def list_(
+    host: str | None, outcomes: tuple[str, ...], since: int | None, limit: int, *, as_json: bool
+) -> None:
+    """
+    List the stored URLs of HOST, or those of all hosts with an outcome.
+
+    With --outcome or --since a line has the URL, the outcome of its last fetch, when that was, and
+    the reason. Without HOST that reads every record.
+    """
+    if host is None and not outcomes and since is None:
+        raise click.UsageError("give a HOST, --outcome or --since")
+    with closing(url_store(command_settings())) as opened:
+        urls = urls_of_host(opened, host) if host else _all_urls(opened)
+        rows: Iterator[dict[str, Any]] = ({"url": url} for url in urls)
+        if outcomes or since is not None:
+            rows = _tried(opened, urls, outcomes, since or 0)
+        for row in islice(rows, limit):
+            if as_json:
+                echo_json(row)
+            else:
+                echo("\t".join(one_line(str(row[name])) for name in row if row[name] is not None))
+
+
+def urls_of_host(opened: UrlStore, host: str) -> Iterator[str]:
+    """All stored URLs of a host."""
+    cursor = None
+    while True:
+        page = opened.pages.urls_of_host(host, cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _all_urls(opened: UrlStore) -> Iterator[str]:
+    cursor = None
+    while True:
+        page = opened.pages.urls(cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _tried(
+    opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
+) -> Iterator[dict[str, Any]]:
+    """The pages whose last fetch had one of the outcomes, and was at that instant or later."""
+    left = iter(urls)
+    while some := list(islice(left, READ_AT_ONCE)):
+        for url, record in zip(some, opened.get_many(some, ()), strict=True):
+            if record is None or record.canonical_url != url:
+                continue
+            facts = record.facts
+            tried_ms = max(int(facts.get(n) or 0) for n in ("fetched_at_ms", "attempted_at_ms"))
+            if tried_ms >= since_ms and (not outcomes or facts.get("outcome") in outcomes):
+                yield {
+                    "url": url,
+                    "outcome": facts.get("outcome"),
+                    "status": facts.get("status"),
+                    "tried_at_ms": tried_ms,
+                    "reason": facts.get("reason"),
+                }

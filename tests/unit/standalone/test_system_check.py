@@ -1,0 +1,27 @@
+"""What the system refuses before it starts anything."""
+
+import sys
+
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.settings import load_settings
+from aragog.standalone import system
+
+OFF = {"HTTP_PORT": "0", "THRIFT_PORT": "0", "FLOWER_PORT": "0"}
+
+
+def settings_with(tmp_path, **more):
+    ports = {f"ARAGOG_SERVING__{name}": text for name, text in OFF.items()}
+    return load_settings(environ={**ports, "ARAGOG_DATA_DIR": str(tmp_path), **more})
+
+
+def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
+    """The rows filled Redis, and no file was ever written."""
+    settings = settings_with(tmp_path, ARAGOG_CRAWL_LOG__ENGINE="folder")
+    system.check(settings)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(ConfigError, match=r'crawl_log.engine = "folder" needs pyarrow'):
+        system.check(settings)
+    system.check(settings_with(tmp_path))
