@@ -14,14 +14,16 @@ from kombu.connection import Connection
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import ConfigError
+from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater.brokers import (
     celery_settings,
     is_postgres,
     kind_of,
     limitations,
     redis_urls,
+    shard_urls,
 )
+from aragog.pinlater.cluster import connect_shards
 from aragog.pinlater.queue_rows import concerns, queue_rows
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.routing import Queue
@@ -147,11 +149,33 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":
         yield _rabbitmq(url)
+    elif kind_of(url) == "pinlater":
+        named = [("broker.url", each) for each in shard_urls(url)]
+        named += [("broker.shards", each) for each in system.resolved.broker.shards]
+        for setting, each in named:
+            if is_postgres(each):
+                yield from _postgres_shard(setting, each)
     lacks = limitations(url)
     for text in lacks:
         yield Finding(f"broker {scheme}", ok=True, text=f"cannot: {text}")
     if not lacks:
         yield Finding(f"broker {scheme}", ok=True, text="supports everything that aragog uses")
+
+
+def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
+    """Whether a PostgreSQL server accepts jobs, and what is wrong with its settings."""
+    part = f"{setting} {without_password(url)}"
+    try:
+        [shard] = connect_shards([url])
+        shard.ping()
+        problems = shard.remarks()
+    except (BrokerUnavailable, ConfigError) as error:
+        yield Finding(part, ok=False, text=str(error))
+        return
+    for text in problems:
+        yield Finding(part, ok=False, text=text)
+    if not problems:
+        yield Finding(part, ok=True, text="accepts jobs")
 
 
 def _rabbitmq(url: str) -> Finding:

@@ -1,0 +1,222 @@
+"""
+Measure jobs in PostgreSQL, beside procrastinate in the same run, on a private server.
+
+    python -m bench.pinlater_postgres [--jobs 100000] [--workers 10] [--batch 100]
+                                      [--rate 1000] [--span 15] [--peer PYTHON]
+
+Ten worker processes claim and acknowledge jobs that wait, a batch in a call; then jobs become due one by
+one at a steady rate, and the time from due to claimed is taken on the server's clock. Before and after,
+the files of the tables are measured: bytes a waiting job, and what is left when all have run (bloat).
+`--peer` names a Python that has procrastinate and psycopg; its workers run a no-op task, and also report
+results, so the rates are not of the same work. The server keeps the defaults of PostgreSQL, so what is
+committed is on disk. `--jobs 5000000` shows the bloat of millions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.postgres.link import SqlCall
+from aragog.pinlater.postgres.shard import PostgresShard
+from aragog.standalone.postgres_server import PostgresServer
+from bench.quick import add_quick
+
+BODY = b"x" * 900
+ENQUEUED = 2_000
+SIZES = SqlCall(
+    "SELECT relname::text, pg_total_relation_size(c.oid) FROM pg_class c "
+    "WHERE relnamespace = 'pinlater'::regnamespace AND relkind = 'r'"
+)
+console = Console()
+
+
+def shard_of(dsn):
+    return PostgresShard(dsn, timeout_s=60)
+
+
+def work(dsn, batch, number):
+    """Claim and acknowledge until nothing is left: jobs, CPU seconds, and when it began and ended."""
+    shard, done = shard_of(dsn), 0
+    began_s, spent_s = time.time(), time.process_time()
+    request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
+    while claims := shard.claim("q", request).claims:
+        done += sum(shard.ack("q", [(claim.job_id, claim.token) for claim in claims]))
+    shard.links.close()
+    return done, time.process_time() - spent_s, began_s, time.time()
+
+
+def punctual(dsn, batch, until_ms, number):
+    """Claim what becomes due, as a worker does: lateness of each job in ms, by the server's clock."""
+    shard, late_ms = shard_of(dsn), []
+    request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
+    while True:
+        claimed = shard.claim("q", request)
+        for claim in claimed.claims:
+            due_ms = int(claim.record.split(b"|", 5)[4])
+            late_ms.append(claimed.now_ms - due_ms)
+        if claimed.claims:
+            shard.ack("q", [(claim.job_id, claim.token) for claim in claimed.claims])
+        elif claimed.now_ms > until_ms:
+            break
+        if not claimed.more:
+            due_ms = claimed.next_due_ms or claimed.now_ms + 1000
+            # A few milliseconds apart, or all workers would ask for the same job.
+            time.sleep(min(1.0, max(0, due_ms - claimed.now_ms) / 1000 + number % 5 / 500))
+    shard.links.close()
+    return late_ms
+
+
+def size_of(shard):
+    [rows] = shard.run_all([SIZES])
+    return sum(size for _, size in rows)
+
+
+def settle(shard):
+    """Vacuum, as the server would within a minute; what the files keep after it is bloat."""
+    with contextlib.closing(shard.links.open()) as link:
+        link.connection.execute("VACUUM")
+
+
+def throughput(dsn, pool, options):
+    shard = shard_of(dsn)
+    shard.ping()
+    empty = size_of(shard)
+    began_s = time.monotonic()
+    for start in range(0, options.jobs, ENQUEUED):
+        shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUED, options.jobs - start))
+    enqueued_s = time.monotonic() - began_s
+    settle(shard)
+    waiting = size_of(shard)
+    results = pool.starmap(
+        work, [(dsn, options.batch, number) for number in range(options.workers)], chunksize=1
+    )
+    took_s = max(r[3] for r in results) - min(r[2] for r in results)
+    left = size_of(shard)
+    settle(shard)
+    table = Table(
+        "jobs", "enqueued /s", "claimed and acknowledged /s", "client CPU µs", "bytes a waiting job",
+        "files when all have run", "after a vacuum",
+    )  # fmt: skip
+    count = sum(r[0] for r in results)
+    table.add_row(
+        f"{count:,}", f"{options.jobs / enqueued_s:,.0f}", f"{count / took_s:,.0f}",
+        f"{sum(r[1] for r in results) / count * 1e6:.0f}", f"{(waiting - empty) / count:,.0f}",
+        f"{left / 2**20:,.0f} MiB of {waiting / 2**20:,.0f}", f"{size_of(shard) / 2**20:,.0f} MiB",
+    )  # fmt: skip
+    console.print(
+        f"{options.workers} processes, {options.batch} jobs a call, bodies of {len(BODY)} B", table
+    )
+    shard.drop("q")
+    shard.links.close()
+    if count != options.jobs:
+        sys.exit(f"{options.jobs - count} jobs were not acknowledged")
+
+
+def lateness(dsn, pool, options):
+    shard = shard_of(dsn)
+    head_ms, count = 3000, options.rate * options.span
+    [now_ms, _] = shard.age_ms()
+    began_s = time.monotonic()
+    for start in range(0, count, ENQUEUED):
+        passed_ms = round((time.monotonic() - began_s) * 1000)
+        part = range(start, min(start + ENQUEUED, count))
+        shard.enqueue(
+            "q",
+            [NewJob(BODY, delay_ms=head_ms + n * 1000 // options.rate - passed_ms) for n in part],
+        )
+    until_ms = now_ms + head_ms + options.span * 1000 + 1000
+    results = pool.starmap(
+        punctual, [(dsn, options.batch, until_ms, n) for n in range(options.workers)], chunksize=1
+    )
+    late_ms = sorted(ms for result in results for ms in result)
+    table = Table("jobs", "a second", "p50 ms", "p99 ms", "max ms")
+    table.add_row(
+        f"{len(late_ms):,}", f"{options.rate:,}", f"{late_ms[len(late_ms) // 2]}",
+        f"{late_ms[int(len(late_ms) * 0.99)]}", f"{late_ms[-1]}",
+    )  # fmt: skip
+    console.print(f"lateness, {options.workers} processes", table)
+    shard.links.close()
+    if len(late_ms) != count:
+        sys.exit(f"{count - len(late_ms)} jobs were not claimed")
+
+
+PEER = """
+import asyncio, sys, time
+import procrastinate
+dsn, jobs, workers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=dsn, max_size=workers + 2))
+
+@app.task(queue="q", name="noop")
+async def noop(body):
+    pass
+
+async def main():
+    async with app.open_async():
+        await app.schema_manager.apply_schema_async()
+        began_s = time.monotonic()
+        body = "x" * 900
+        for start in range(0, jobs, 1000):
+            await noop.batch_defer_async(*[{"body": body}] * min(1000, jobs - start))
+        enqueued_s = time.monotonic() - began_s
+        began_s = time.monotonic()
+        await app.run_worker_async(
+            queues=["q"], concurrency=workers, wait=False, install_signal_handlers=False
+        )
+        print(jobs / enqueued_s, jobs / (time.monotonic() - began_s))
+
+asyncio.run(main())
+"""
+
+
+def peer(server, options):
+    """Procrastinate's jobs a second; its workers are coroutines of one process."""
+    dsn = server.create_database("peer")
+    jobs = min(options.jobs, 2_000)
+    done = subprocess.run(
+        [options.peer, "-c", PEER, dsn, str(jobs), str(options.workers)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(done.stderr[-2000:])
+    enqueued, ran = map(float, done.stdout.split())
+    table = Table("jobs", "enqueued /s", "run /s")
+    table.add_row(f"{jobs:,}", f"{enqueued:,.0f}", f"{ran:,.0f}")
+    console.print(f"procrastinate, {options.workers} jobs at once in one process", table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--rate", type=int, default=1000, help="jobs due a second, for lateness")
+    parser.add_argument("--span", type=int, default=15, help="seconds of them")
+    parser.add_argument("--peer", help="a Python with procrastinate")
+    add_quick(parser, jobs=2000, workers=2, rate=100, span=2)
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        PostgresServer(Path(folder)) as server,
+        multiprocessing.get_context("spawn").Pool(options.workers) as pool,
+    ):
+        pool.map(abs, range(options.workers))  # all have imported
+        console.print(str(server.programs))
+        throughput(server.create_database("jobs"), pool, options)
+        lateness(server.create_database("due"), pool, options)
+        if options.peer:
+            peer(server, options)
+
+
+if __name__ == "__main__":
+    main()
