@@ -22,7 +22,7 @@ COMMANDS = (
     "urgency priority", "urls", "urlstore", "urlstore --engine hbase",
 )  # fmt: skip
 LAST_CHARS = 3000
-LIMIT_S = 120  # each takes at most 20 s on an idle machine
+LIMIT_S = 300  # each takes at most 20 s on an idle machine
 
 
 def failure(command: str) -> str:
