@@ -15,12 +15,18 @@ WITHIN_S = 300.0
 """The bound from the last fault to the end of the crawl."""
 
 
-def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
-    """Run the scenario with that many URLs; never raises for a law that is broken."""
+def run(
+    scenario: Scenario, *, urls: int, domains: int, seed: int = 0, within_s: float = WITHIN_S
+) -> Row:
+    """
+    Run the scenario with that many URLs; never raises for a law that is broken.
+
+    Its crawl may last `within_s` after the last fault.
+    """
     plan = dataclasses.replace(scenario.plan, urls=urls, domains=domains)
     started_at_s = time.monotonic()
     with world(plan, seed) as a_world:
-        _crawl(a_world, scenario)
+        _crawl(a_world, scenario, within_s)
         verdict = judge(
             a_world, moved_domains=scenario.moved_domains, may_refuse=scenario.may_refuse
         )
@@ -32,7 +38,7 @@ def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
     return Row(scenario, verdict, faults, recovered_s, time.monotonic() - started_at_s)
 
 
-def _crawl(a_world: World, scenario: Scenario) -> None:
+def _crawl(a_world: World, scenario: Scenario, within_s: float) -> None:
     """Enqueue, break and supervise until nothing waits any more, or time is up."""
     _warm(a_world)
     faults = scenario.faults(a_world)
@@ -48,7 +54,7 @@ def _crawl(a_world: World, scenario: Scenario) -> None:
                 a_world.end_of_faults()
         if next_s is None and (not a_world.in_flight() and a_world.in_flight() is not None):
             return
-        if next_s is None and now_s > a_world.last_fault_s + WITHIN_S:
+        if next_s is None and now_s > a_world.last_fault_s + within_s:
             return
         time.sleep(EVERY_S)
 

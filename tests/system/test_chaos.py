@@ -32,7 +32,7 @@ def test_no_law_is_broken_when_workers_redis_and_a_limiter_node_are_killed():
     plan = Plan(limiter_nodes=2)
     scenario = Scenario("slice", "several faults", faults, plan, may_refuse=True)
 
-    row = run(scenario, urls=URLS, domains=60)
+    row = run(scenario, urls=URLS, domains=60, within_s=900)
 
     assert row.faults == 2 + 2 * len(WORKERS)
     assert row.verdict.urls == URLS
