@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from aragog.pages.robots_meta import PageRobots
 from aragog.pages.structured_fields import FieldToken, parse_dictionary
+from aragog.urls.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
@@ -27,7 +28,6 @@ MOST_STATEMENTS = 40
 _MOST_CHARS = 200
 _LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
 _ANSWERS = {"yes": "y", "no": "n"}
-_LICENSE_LINK = re.compile(r"\s*<([^>]*)>([^,]*(?:,(?!\s*<)[^,]*)*)")
 _RSL = "application/rsl+xml"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -88,9 +88,7 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
     reservations = [value.strip() for value in lists.get("tdm-reservation", ())]
     policies = [value.strip() for value in lists.get("tdm-policy", ())]
     statements += _tdm(reservations, policies, "header")
-    for value in lists.get("link", ()):
-        statements += _licenses_of_link(value)
-    return statements
+    return statements + _licenses_of_links(lists.get("link", ()))
 
 
 def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
@@ -149,18 +147,16 @@ def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> lis
     return statements + [UseStatement("tdm-policy", _short(url), where) for url in policies if url]
 
 
-def _licenses_of_link(value: str) -> list[UseStatement]:
+def _licenses_of_links(values: Iterable[str]) -> list[UseStatement]:
     statements = []
-    for match in _LICENSE_LINK.finditer(value[:8192]):
-        target, parameters = match[1].strip(), match[2].lower().replace('"', "")
-        named: dict[str, str] = {}
-        for part in parameters.split(";"):
-            name, _, text = part.partition("=")
-            named.setdefault(name.strip(), text.strip())
-        if "license" in named.get("rel", "").split() and named.get("type") == _RSL and target:
+    for target, parameters in link_targets(values):
+        named = {name: value.strip().lower() for name, value in reversed(parameters)}
+        if "license" in named.get("rel", "").split() and named.get("type") == _RSL:
             where = f"header Link: rel=license type={_RSL}"
-            statements.append(UseStatement("license", _short(target), where))
-    return statements
+            statements.append(UseStatement("license", _short(target.strip()), where))
+        if len(statements) >= MOST_STATEMENTS:
+            break
+    return [statement for statement in statements if statement.value]
 
 
 def refused_purpose(

@@ -35,7 +35,7 @@ from aragog.urls.normalize import normalize
 
 MOST_VALUES = 1_000
 _RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)
-_PART = re.compile(r"(.*?)\s*::(text|link|attr\(\s*([\w:.-]+)\s*\))", re.DOTALL)
+_PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, str]]
@@ -128,10 +128,12 @@ def parsed(rule: str) -> Selector:
 
 
 def _css(text: str) -> Select:
-    match = _PART.fullmatch(text)
-    selector, part, name = match.groups() if match else (text, "text", None)
-    if "::" in selector:
+    selector, colons, end = text.rpartition("::")
+    match = _PART.fullmatch(end if colons else "text")
+    if match is None or "::" in selector:
         raise ValueError("the end of a CSS selector must be ::text, ::link or ::attr(name)")
+    selector = selector.rstrip() if colons else text
+    part, name = match.groups()
     try:
         LexborHTMLParser("<p>").css(selector)
     except Exception as error:

@@ -8,14 +8,14 @@ a whole. Values that aragog has no use for are checked and kept as their text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 MOST_CHARS = 65_536
 _KEY = re.compile(r"[a-z*][a-z0-9_\-.*]*")
 _TOKEN = re.compile(r"[A-Za-z*][A-Za-z0-9!#$%&'*+\-.^_`|~:/]*")
-_STRING = re.compile(r'"(?:[ !#-\[\]-~]|\\["\\])*"')
+_STRING = re.compile(r'"(?:[ !#-\[\]-~]|\\["\\]|)*+"')
 _DECIMAL = re.compile(r"-?[0-9]{1,12}\.[0-9]{1,3}(?![0-9.])")
 _INTEGER = re.compile(r"-?[0-9]{1,15}(?![0-9.])")
 _DATE = re.compile(r"@-?[0-9]{1,15}(?![0-9.])")
@@ -55,7 +55,7 @@ def parse_dictionary(text: str) -> dict[str, Member]:
     reader.skip(_SPACE)
     members: dict[str, Member] = {}
     while not reader.ended():
-        key = reader.take(_KEY, "a key")
+        key = reader.take(_KEY.match, "a key")
         members.pop(key, None)
         members[key] = reader.member() if reader.next_is("=") else reader.flag()
         reader.skip(_TABS)
@@ -86,8 +86,8 @@ class _DictionaryReader:
         match = pattern.match(self._text, self._at)
         self._at = match.end() if match else self._at
 
-    def take(self, pattern: re.Pattern[str], name: str) -> str:
-        match = pattern.match(self._text, self._at)
+    def take(self, match_at: Callable[[str, int], re.Match[str] | None], name: str) -> str:
+        match = match_at(self._text, self._at)
         if match is None:
             self.fail(name)
         self._at = match.end()
@@ -126,7 +126,7 @@ class _DictionaryReader:
         parameters: dict[str, Bare] = {}
         while self.next_is(";"):
             self.skip(_SPACE)
-            key = self.take(_KEY, "the name of a parameter")
+            key = self.take(_KEY.match, "the name of a parameter")
             parameters.pop(key, None)
             parameters[key] = self._bare() if self.next_is("=") else True
         return parameters
@@ -134,17 +134,17 @@ class _DictionaryReader:
     def _bare(self) -> Bare:
         first = self._text[self._at : self._at + 1]
         if first == '"':
-            return re.sub(r"\\(.)", r"\1", self.take(_STRING, "a string")[1:-1])
+            return re.sub(r"\\(.)", r"\1", self.take(_STRING.match, "a string")[1:-1])
         if first == "?":
-            return self.take(_BOOLEAN, "?0 or ?1") == "?1"
+            return self.take(_BOOLEAN.match, "?0 or ?1") == "?1"
         if first == ":":
-            return self.take(_BINARY, "a byte sequence")
+            return self.take(_BINARY.match, "a byte sequence")
         if first == "@":
-            return self.take(_DATE, "a date")
+            return self.take(_DATE.match, "a date")
         if first == "%":
-            return self.take(_DISPLAY, "a display string")
+            return self.take(_DISPLAY.match, "a display string")
         if first == "-" or first.isdigit():
             if _DECIMAL.match(self._text, self._at):
-                return float(self.take(_DECIMAL, "a number"))
-            return int(self.take(_INTEGER, "a number"))
-        return FieldToken(self.take(_TOKEN, "a value"))
+                return float(self.take(_DECIMAL.match, "a number"))
+            return int(self.take(_INTEGER.match, "a number"))
+        return FieldToken(self.take(_TOKEN.match, "a value"))

@@ -49,7 +49,7 @@ def parse(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]
     quotes do not separate. Never raises; takes linear time.
     """
     links: list[HeaderLink] = []
-    for target, parameters in _links(values):
+    for target, parameters in targets(values):
         link = _link(target, parameters, base)
         if link is not None:
             links.append(link)
@@ -58,7 +58,8 @@ def parse(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]
     return links
 
 
-def _links(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Each target as it is written, with its parameters (names in lower case, values unquoted)."""
     for value in values:
         at, last = 0, value.rfind(">")
         while at < last:
