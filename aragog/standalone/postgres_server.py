@@ -172,7 +172,9 @@ class PostgresServer:
 
     def dsn_of(self, database: str) -> str:
         """How to connect to one of its databases through the unix socket."""
-        return f"postgresql://{USER}@/{database}?host={self.socket_folder}"
+        # The name of the socket ends with the number of the port, also where no port is open.
+        port = f"&port={self.port}" if self.port else ""
+        return f"postgresql://{USER}@/{database}?host={self.socket_folder}{port}"
 
     def tcp_dsn(self, database: str = "postgres") -> str:
         """How to connect through its port."""

@@ -15,6 +15,7 @@ from aragog.standalone.postgres_server import (
     of_the_system,
 )
 from tests.support.missing_parts import ROOT, skip_without
+from tests.support.ports import free_port
 from tests.support.postgres_server import OPTIONS
 
 
@@ -89,6 +90,14 @@ def test_data_of_a_version_that_is_not_installed_are_refused(folder):
 def test_a_server_that_cannot_start_reports_the_end_of_its_log(folder):
     with pytest.raises(ConfigError, match="unrecognized configuration parameter"):
         PostgresServer(folder, options={"no_such_setting": "1"}).start()
+
+
+def test_a_server_with_a_port_of_its_own_answers_there_and_on_its_socket(folder):
+    server = PostgresServer(folder, port=free_port(), options=OPTIONS).start()
+    try:
+        assert value(server.dsn, "SELECT 1") == value(server.tcp_dsn(), "SELECT 1") == 1
+    finally:
+        server.stop()
 
 
 def test_the_newest_version_is_found():
