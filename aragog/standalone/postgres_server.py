@@ -29,7 +29,7 @@ from psycopg import sql
 from aragog.errors import ConfigError
 from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
 from aragog.standalone import unprivileged
-from aragog.standalone.processes import Process
+from aragog.standalone.processes import Process, end_within
 
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
@@ -280,11 +280,7 @@ class PostgresServer:
         if self.process.poll() is None:
             # SIGTERM would wait until the last client has gone.
             os.kill(self.process.pid, signal.SIGINT)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end_within(self.process, 20)
         self.process = None
 
     def kill(self) -> None:

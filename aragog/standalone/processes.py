@@ -37,6 +37,15 @@ class Process(Protocol):
         """Send SIGKILL."""
 
 
+def end_within(process: Process, limit_s: float) -> None:
+    """Wait until a process that was told to end has done so; kill it after `limit_s` seconds."""
+    try:
+        process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class AdoptedProcess:
     """A child that another process started and that the kernel gave to this one."""
 

@@ -21,7 +21,7 @@ import redis
 from aragog.errors import ConfigError
 from aragog.redis_kit.connect import connect
 from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
-from aragog.standalone.processes import Process
+from aragog.standalone.processes import Process, end_within
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 
@@ -173,11 +173,7 @@ class RedisServer:
         if self.process is None:
             return
         self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end_within(self.process, 10)
         self.process = None
 
     def kill(self) -> None:

@@ -2,8 +2,8 @@
 A pool of connections to one PostgreSQL, for all threads of a process.
 
 - A connection serves one call at a time; any end of a call other than a response closes it.
-- A call that the server refused because of other transactions (deadlock, serialization) is
-  repeated, at most `ATTEMPTS` times: nothing of it was done.
+- If the server refuses a call because of other transactions (deadlock, serialization), it has
+  changed nothing, and the call is repeated, at most `ATTEMPTS` times.
 - After a lost connection the idle ones are closed too: mostly the server was restarted. A
   repeatable call is repeated once on a new connection. Others (check-and-put, increment) are
   repeated only if nothing has been sent.
