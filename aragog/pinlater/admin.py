@@ -16,7 +16,7 @@ from aragog.pinlater.brokers import shard_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shard import MAX_BATCH, Shard
+from aragog.pinlater.shard import MAX_BATCH, Shard, UpgradableShard
 
 SETTINGS: Mapping[str, str] = {
     "paused": "1: no jobs are delivered",
@@ -99,6 +99,26 @@ class Admin:
             raise BrokerUnavailable(
                 f"shards {', '.join(missing)}", "did not apply the change; the others did"
             )
+
+    def upgrade(self, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+        """
+        Take the tables of PostgreSQL shards to this program's version; workers may run.
+
+        Returns the version by shard name; Redis shards carry it in their keys and have none.
+
+        Args:
+            report: gets a line before each step, which may take long.
+
+        Raises:
+            BrokerUnavailable: a shard does not answer, refuses, or has a newer version; the shards
+                before it are upgraded.
+        """
+        versions: dict[str, int] = {}
+        for shard in self.cluster.shards:
+            if isinstance(shard, UpgradableShard):
+                report(f"checking shard {shard.name}")
+                versions[shard.name] = shard.upgrade(report)
+        return versions
 
     def queues(self) -> list[str]:
         """Return the names of all queues, sorted."""

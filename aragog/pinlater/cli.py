@@ -310,6 +310,20 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
     _done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
 
 
+@queue.command()
+@as_json
+@click.pass_context
+def upgrade(context: click.Context, as_json: bool) -> None:
+    """
+    Take queues in PostgreSQL to the version that this program needs; workers may run.
+
+    There is no way back: an older program refuses the new version.
+    """
+    versions = _admin(context).upgrade(lambda step: note(step, err=True))
+    shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
+    _done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
+
+
 def _one_of(ids: tuple[str, ...], every: bool) -> None:
     if bool(ids) == every:
         raise click.UsageError("give job ids, or --all")

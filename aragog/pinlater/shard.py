@@ -7,7 +7,7 @@ and `aragog.testing.memory_shard` in this process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from aragog.pinlater import models
@@ -159,3 +159,11 @@ class ServerShard(Shard, Protocol):
 
     def remarks(self) -> list[str]:
         """Return problems in the server's configuration, with remedies; empty when it has none."""
+
+
+@runtime_checkable
+class UpgradableShard(Shard, Protocol):
+    """A shard whose tables have a version."""
+
+    def upgrade(self, report: Callable[[str], None]) -> int:
+        """Take the tables to this program's version, which is returned; `report` gets each step."""

@@ -7,7 +7,7 @@ from aragog.pinlater.postgres.shard import PostgresShard
 
 TABLES = (
     "queue", "job", "ready", "running", "ended", "held_key", "frame", "item", "wide", "collecting",
-    "stat", "waiter",
+    "stat", "listener",
 )  # fmt: skip
 INSTANTS = (
     ("ready", "due"), ("wide", "due"), ("job", "due"), ("frame", "due"), ("running", "until"),

@@ -80,17 +80,15 @@ END $$;
 
 -- Wake one of the workers that wait for jobs of the queue. Only those that asked in the last seconds:
 -- a worker that was killed stays in the table for a while.
-CREATE OR REPLACE FUNCTION pinlater.wake(qid int) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION pinlater.wake(q_name text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE woken text;
 BEGIN
-  DELETE FROM pinlater.waiter WHERE ctid = (
-    SELECT ctid FROM pinlater.waiter
-    WHERE queue = qid AND at > pinlater.now_ms() - 10000
+  DELETE FROM pinlater.listener WHERE ctid = (
+    SELECT ctid FROM pinlater.listener
+    WHERE queue = q_name AND at > pinlater.now_ms() - 10000
     LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING channel INTO woken;
-  IF woken IS NOT NULL THEN
-    PERFORM pg_notify(woken, (SELECT name FROM pinlater.queue WHERE id = qid));
-  END IF;
+  IF woken IS NOT NULL THEN PERFORM pg_notify(woken, q_name); END IF;
 END $$;
 
 -- In a transaction of its own, after that of the new jobs: a worker registers and then looks for jobs,
@@ -98,20 +96,19 @@ END $$;
 CREATE OR REPLACE FUNCTION pinlater.wake_one(q_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pinlater.lazily();
-  PERFORM pinlater.wake((SELECT id FROM pinlater.queue WHERE name = q_name));
+  PERFORM pinlater.wake(q_name);
 END $$;
 
 CREATE OR REPLACE FUNCTION pinlater.register(my_channel text, q_names text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pinlater.lazily();
-  INSERT INTO pinlater.waiter (queue, channel, at)
-  SELECT id, my_channel, pinlater.now_ms() FROM pinlater.queue WHERE name = ANY(q_names)
-  ORDER BY id
+  INSERT INTO pinlater.listener (queue, channel, at)
+  SELECT DISTINCT name, my_channel, pinlater.now_ms() FROM unnest(q_names) name ORDER BY name
   ON CONFLICT (queue, channel) DO UPDATE SET at = excluded.at;
 END $$;
 
--- The queues of these that have due jobs. A queue that nobody has used yet is made, to wait for.
+-- The queues of these that have due jobs.
 CREATE OR REPLACE FUNCTION pinlater.due_of(q_names text[]) RETURNS SETOF text LANGUAGE sql AS $$
   SELECT q.name FROM pinlater.queue q WHERE q.name = ANY(q_names) AND EXISTS (
     SELECT 1 FROM unnest(q.priorities) p, LATERAL (
@@ -120,7 +117,7 @@ CREATE OR REPLACE FUNCTION pinlater.due_of(q_names text[]) RETURNS SETOF text LA
 $$;
 
 CREATE OR REPLACE FUNCTION pinlater.unregister(my_channel text) RETURNS void LANGUAGE sql AS $$
-  DELETE FROM pinlater.waiter WHERE channel = my_channel
+  DELETE FROM pinlater.listener WHERE channel = my_channel
 $$;
 
 -- The last token whose claim may have lost what its worker wrote. Numbers leap when the server has
@@ -318,7 +315,7 @@ BEGIN
       next_due := now_ms + ceil((1 - left_tokens) * 1000 / rate)::bigint;
     END IF;
   END IF;
-  IF more THEN PERFORM pinlater.wake(q.id); END IF;
+  IF more THEN PERFORM pinlater.wake(q_name); END IF;
   IF d.claimed > 0 OR d.limited > 0 THEN PERFORM pinlater.tally(d); END IF;
   RETURN QUERY SELECT now_ms, next_due, more::int, NULL::bytea;
 END $$;
@@ -355,7 +352,9 @@ BEGIN
     RETURN 'FAILED';
   END IF;
   INSERT INTO pinlater.ready VALUES (r.queue, r.priority, now_ms + wait_ms, r.id, used, problem);
-  IF wait_ms <= 1000 THEN PERFORM pinlater.wake(r.queue); END IF;
+  IF wait_ms <= 1000 THEN
+    PERFORM pinlater.wake((SELECT name FROM pinlater.queue WHERE id = r.queue));
+  END IF;
   RETURN 'PENDING';
 END $$;
 
@@ -552,7 +551,7 @@ BEGIN
     d.swept := ok + bad;
     PERFORM pinlater.tally(d);
   END IF;
-  DELETE FROM pinlater.waiter WHERE at < now_ms - 60000;
+  DELETE FROM pinlater.listener WHERE at < now_ms - 60000;
   RETURN ARRAY[now_ms, given_back, given_up, ok + bad];
 END $$;
 
@@ -604,7 +603,7 @@ BEGIN
   END LOOP;
   d.bad := -done;
   PERFORM pinlater.tally(d);
-  IF done > 0 THEN PERFORM pinlater.wake(qid); END IF;
+  IF done > 0 THEN PERFORM pinlater.wake(q_name); END IF;
   RETURN done;
 END $$;
 
@@ -672,7 +671,7 @@ BEGIN
   IF changes ?| '{rate,burst}' THEN
     UPDATE pinlater.queue SET tokens = NULL, filled_at = 0 WHERE id = qid;
   END IF;
-  PERFORM pinlater.wake(qid);
+  PERFORM pinlater.wake(q_name);
 END $$;
 
 -- Delete up to so many jobs of a queue, then the queue; returns whether it is gone.
@@ -701,7 +700,6 @@ BEGIN
   DELETE FROM pinlater.held_key WHERE queue = qid;
   DELETE FROM pinlater.collecting WHERE queue = qid;
   DELETE FROM pinlater.stat WHERE queue = qid;
-  DELETE FROM pinlater.waiter WHERE queue = qid;
   DELETE FROM pinlater.queue WHERE id = qid;
   RETURN true;
 END $$;

@@ -12,7 +12,7 @@ import os
 import select
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -107,6 +107,28 @@ class PostgresLink:
                 raise result
         return [result for result in results if not isinstance(result, SqlRefused)]
 
+    def execute(self, script: str, *, within_s: float) -> None:
+        """Run statements without arguments, in one transaction unless they say otherwise."""
+        until_s = _clock.monotonic_s() + within_s
+        refused: SqlRefused | None = None
+        try:
+            self.pgconn.send_query(script.encode())
+            while True:
+                self._wait(until_s)
+                result = self.pgconn.get_result()
+                if result is None:
+                    break
+                rows = rows_of(result)
+                refused = rows if isinstance(rows, SqlRefused) else refused
+        except psycopg.Error as error:
+            self.close()
+            raise ConnectionError(_line(str(error))) from error
+        except OSError:
+            self.close()
+            raise
+        if refused:
+            raise refused
+
     def send(self, statements: Sequence[SqlCall]) -> None:
         """Send statements, whose results follow in the same order."""
         self.pgconn.enter_pipeline_mode()
@@ -174,17 +196,32 @@ class PostgresLinks:
     Args:
         dsn: a libpq connection string or URL.
         timeout_s: of one call.
+        check: called with each new connection; what it raises ends the connection.
     """
 
-    def __init__(self, dsn: str, timeout_s: float) -> None:
+    def __init__(
+        self, dsn: str, timeout_s: float, check: Callable[[PostgresLink], None] | None = None
+    ) -> None:
         self.dsn = dsn
         self._timeout_s = timeout_s
+        self._check = check
         self._lock = threading.Lock()
         self._idle: deque[PostgresLink] = deque()
         self._pid = os.getpid()
 
     def open(self) -> PostgresLink:
         """Return a new connection, which the caller closes."""
+        link = self.open_unchecked()
+        if self._check:
+            try:
+                self._check(link)
+            except BaseException:
+                link.close()
+                raise
+        return link
+
+    def open_unchecked(self) -> PostgresLink:
+        """Return a new connection to whatever is there."""
         return PostgresLink(self.dsn, self._timeout_s)
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:

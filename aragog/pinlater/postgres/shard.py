@@ -3,21 +3,22 @@ The queues of one PostgreSQL server.
 
 Every operation is one function (functions.sql, collecting.sql, queries.sql), one transaction and
 one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is made at the
-first use.
+first use (schema.py).
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater import job_codec, models
 from aragog.pinlater.models import JobState
 from aragog.pinlater.postgres.link import PostgresLinks, Row, SqlCall, SqlRefused, call
 from aragog.pinlater.postgres.poller import PostgresPoller
+from aragog.pinlater.postgres.schema import QueueSchema
 from aragog.pinlater.postgres.wire import (
     MAX_INT8,
     blob,
@@ -34,10 +35,6 @@ from aragog.pinlater.postgres.wire import (
 from aragog.pinlater.shard import MAX_BATCH, Hold
 
 logger = logging.getLogger(__name__)
-LAYOUT = 1
-"""The version of the tables."""
-CODE = 1
-"""The version of the functions, which a newer program replaces and an older one uses."""
 SOON_MS = 1000
 MOST_JOBS = 2000
 """New jobs of one statement; more are several, in the same round trip."""
@@ -68,17 +65,25 @@ class PostgresShard:
         name: used in job ids and for display; must be unique and stable among the shards.
         prefix: prepended to the names of queues.
         timeout_s: how long a call waits for its reply.
+        schema: which versions of tables and functions it works with.
     """
 
     jobs_only = True
     """It carries no messages but jobs."""
 
     def __init__(
-        self, dsn: str, *, name: str = "0", prefix: str = "", timeout_s: float = 5.0
+        self,
+        dsn: str,
+        *,
+        name: str = "0",
+        prefix: str = "",
+        timeout_s: float = 5.0,
+        schema: QueueSchema | None = None,
     ) -> None:
         self.name = name
         self.prefix = prefix
-        self.links = PostgresLinks(dsn, timeout_s)
+        self.schema = schema or QueueSchema()
+        self.links = PostgresLinks(dsn, timeout_s, self.schema.check)
 
     def _named(self, queue: str) -> tuple[int, bytes | None]:
         return text(self.prefix + queue)
@@ -88,9 +93,28 @@ class PostgresShard:
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
         """Run statements in one round trip; raises as `Shard` says."""
+        with self._named_errors():
+            return self._repeated(statements)
+
+    def upgrade(self, report: Callable[[str], None]) -> int:
+        """
+        Take the tables to the version of this program, which it returns; workers may run.
+
+        Args:
+            report: gets a line before each step, which may take long.
+
+        Raises:
+            BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
+                the server does not answer.
+        """
+        with self._named_errors():
+            return self.schema.upgrade(self.links, report)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
         where = f"shard {self.name}"
         try:
-            return self._repeated(statements)
+            yield
         except SqlRefused as error:
             if error.sqlstate in _FULL:
                 raise BrokerFull(where, IS_FULL) from error
@@ -108,7 +132,7 @@ class PostgresShard:
                 if not tries_left or error.sqlstate not in (*_MISSING, *_REPEATED):
                     raise
                 if error.sqlstate in _MISSING:
-                    install(self.links)
+                    self.schema.install(self.links)
         raise AssertionError
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
@@ -243,8 +267,8 @@ class PostgresShard:
         return {name: int(value) for name, value in json.loads(document).items()}
 
     def ping(self) -> None:
-        # A write that changes nothing: a replica, or a server whose disk is full, refuses it.
-        self.run_all([SqlCall("DELETE FROM pinlater.waiter WHERE queue < 0")])
+        # A write that changes nothing: a replica refuses it.
+        self.run_all([SqlCall("UPDATE pinlater.meta SET one = one WHERE false")])
 
     def queues(self) -> set[str]:
         [rows] = self.run_all([SqlCall("SELECT name FROM pinlater.queue")])
@@ -291,31 +315,6 @@ _REMARKS = {
         "may damage its tables when its machine stops (full_page_writes off); set it to on"
     ),
 }
-
-
-def install(links: PostgresLinks) -> None:
-    """Make the schema, or replace the functions of an older version; safe to run at any time."""
-    link = links.open()
-    try:
-        # The end of the connection gives the lock back.
-        link.run(SqlCall("SELECT pg_advisory_lock(hashtext('pinlater')::bigint)"))
-        [[made]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
-        parts = [] if made else ["tables.sql"]
-        parts += ["functions.sql", "collecting.sql", "queries.sql"]
-        noted = NOTED if made else FIRST_NOTED
-        folder = resources.files(__package__)
-        source = "\n".join((folder / part).read_text(encoding="utf-8") for part in parts)
-        link.connection.execute(f"BEGIN;\n{source}\n{noted};\nCOMMIT")
-    finally:
-        link.close()
-
-
-NOTED = f"UPDATE pinlater.meta SET code = {CODE}"  # noqa: S608
-FIRST_NOTED = (
-    "INSERT INTO pinlater.meta (layout, code, started, timeline) "  # noqa: S608
-    f"VALUES ({LAYOUT}, {CODE}, pg_postmaster_start_time(), "
-    "left(pg_walfile_name(pg_current_wal_lsn()), 8))"
-)
 
 
 def job_id_of(number: int) -> str:

@@ -1,4 +1,4 @@
--- tables: the layout of a shard, version 1. Instants are milliseconds since the epoch.
+-- tables: the layout of a shard, version 2. Instants are milliseconds since the epoch.
 --
 -- What changes often is narrow, so that a dead row is small: a job's header and body are written once
 -- and deleted once, and its state is in which of `ready`, `running` or `ended` its id is. An order is
@@ -151,9 +151,10 @@ CREATE TABLE pinlater.stat (
   PRIMARY KEY (queue, slot)
 ) WITH (fillfactor = 20);
 
--- Workers that wait for a notification. A crash may empty it: they register again.
-CREATE UNLOGGED TABLE pinlater.waiter (
-  queue int NOT NULL,
+-- Workers that wait for a notification, by the name of the queue: it need not exist yet. A crash may
+-- empty the table: they register again.
+CREATE UNLOGGED TABLE pinlater.listener (
+  queue text NOT NULL,
   channel text NOT NULL,
   at bigint NOT NULL,
   PRIMARY KEY (queue, channel)
@@ -171,7 +172,7 @@ BEGIN
       autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0,
       autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 50000)', name);
   END LOOP;
-  FOREACH name IN ARRAY '{stat,queue,waiter}'::text[] LOOP
+  FOREACH name IN ARRAY '{stat,queue,listener}'::text[] LOOP
     EXECUTE format('ALTER TABLE pinlater.%I SET (
       autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
       autovacuum_vacuum_cost_delay = 0)', name);
