@@ -21,6 +21,7 @@ INTERFACES = "tests/test_docs_interfaces.py"
 SHELL = "tests/integration/test_docs_shell.py"
 DEMO = "tests/system/test_demo_crawl.py"
 PRODUCERS = "tests/system/test_cli_docs.py"
+EXPORTS = "tests/integration/urlstore/test_exports_page.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
@@ -70,6 +71,9 @@ RUN_BY = {
         "tests/integration/urlstore/test_backup.py"
         "::test_a_copy_of_a_running_system_replaces_a_lost_one"
     ),
+    ("docs/exports.md", "json"): f"{EXPORTS}::test_a_line_is_as_the_page_shows_it",
+    ("docs/exports.md", "python"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
+    ("docs/exports.md", "sh"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
     ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog try"): (

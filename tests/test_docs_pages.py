@@ -14,7 +14,7 @@ from aragog.pages.encodings import detection, prescan
 from aragog.pages.extraction import MAX_PROBLEMS
 from aragog.pages.page_facts import titles
 from aragog.pages.page_types import NAMES, page_types, product, recipe
-from aragog.pages.rich_pins import _PAGE_FIELDS, FIELDS_VERSION
+from aragog.pages.rich_pins import FIELDS_VERSION, PAGE_FIELDS
 from aragog.pages.structured_data import graph, jsonld, lenient_json, microdata_rdfa
 from aragog.pages.values import images
 from aragog.pages.visible_text import captions, price, sections
@@ -30,7 +30,7 @@ def test_every_stored_field_is_in_the_table():
     for page_type in page_types():
         for each in fields(page_type.record):
             assert each.name in names, f"{page_type.name}.{each.name}"
-    assert names >= set(_PAGE_FIELDS)
+    assert names >= set(PAGE_FIELDS)
     assert f"Format version: {FIELDS_VERSION} " in text
 
 

@@ -238,9 +238,9 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 def pin_fields() -> frozenset[str]:
     """The names of all fields that extraction can give."""
     # A command that reads a page needs no parser.
-    from aragog.pages.rich_pins import field_names  # noqa: PLC0415
+    from aragog.pages.field_types import extracted_types  # noqa: PLC0415
 
-    return field_names()
+    return frozenset(extracted_types())
 
 
 def check_fields(names: Iterable[str], stored: Collection[str]) -> None:

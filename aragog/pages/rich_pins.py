@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from aragog.pages import main_text, page_types
+from aragog.pages import page_types
 from aragog.pages.provenance import Alternatives, Conflict, Dropped, Provenance
 from aragog.pages.values.dates import AnyDate, Moment, PartialDate
 from aragog.pages.values.images import Image
@@ -97,10 +97,11 @@ class RichPin:
 FIELDS_VERSION = 1
 """Version of the format; incremented when a field changes its name or shape."""
 
-_PAGE_FIELDS = (
+PAGE_FIELDS = (
     "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",
     "published_at", "modified_at", "keywords", "icon_url", "oembed_url", "app_links",
 )  # fmt: skip
+"""The attributes of a pin that are fields of every page."""
 
 
 def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -111,7 +112,7 @@ def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
     have equal bytes. Decimals are strings; dates and times are ISO 8601.
     """
     fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}
-    for name in _PAGE_FIELDS:
+    for name in PAGE_FIELDS:
         _put(fields, f"page.{name}", getattr(pin, name))
     if pin.details is not None:
         for detail in fields_of(pin.details):
@@ -147,21 +148,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
     return value
-
-
-def field_names() -> frozenset[str]:
-    """Return the names of all fields that extraction can give; imports all page types."""
-    names = {
-        "page.type",
-        "page.types",
-        "page.extractor_version",
-        *main_text.FIELDS.values(),
-        main_text.VERSION_FIELD,
-        *(f"page.{n}" for n in _PAGE_FIELDS),
-    }
-    for page_type in page_types.page_types():
-        names.update(f"{page_type.name}.{detail.name}" for detail in fields_of(page_type.record))
-    return frozenset(names)
 
 
 def _provenance(pin: RichPin, fields: Mapping[str, bytes]) -> dict[str, str]:

@@ -30,6 +30,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.hosts import and_parents
 from aragog.pages.document import Document, normalize_space
+from aragog.pages.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
+from aragog.settings.extractor_names import SITE
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
 
@@ -168,6 +170,47 @@ def _xpath(expression: str) -> Select:
                 yield normalize_space("".join(value.itertext()))
 
     return select
+
+
+def value_type(rule: str) -> FieldType:
+    """
+    The type of the values of a rule.
+
+    Raises:
+        ValueError: it is no rule.
+    """
+    selector = parsed(rule)
+    kind, _, text = rule.strip().partition(":")
+    item = _xpath_type(text.strip()) if kind.startswith("xpath") else TEXT
+    return FieldType("list", item) if selector.every else item
+
+
+def _xpath_type(expression: str) -> FieldType:
+    """XPath 1.0 has static types: an expression has that of its value for an empty page."""
+    from lxml import etree  # noqa: PLC0415 - see above
+
+    try:
+        value = _compiled(expression)(etree.ElementTree(etree.Element("html")))
+    except etree.XPathError:
+        return ANY
+    if isinstance(value, bool):
+        return BOOLEAN
+    return NUMBER if isinstance(value, float) else TEXT
+
+
+def rule_types(rules: Rules) -> dict[str, FieldType]:
+    """
+    The type of each field of the rules, by its full name, such as `site.price`.
+
+    Fields to which hosts give different types are `any`. Raises ValueError as `value_type` does.
+    """
+    found: dict[str, FieldType] = {}
+    for table in rules.values():
+        for name, rule in table.items():
+            its_type = value_type(rule)
+            same = found.setdefault(f"{SITE}.{name}", its_type) == its_type
+            found[f"{SITE}.{name}"] = its_type if same else ANY
+    return found
 
 
 class SiteRules:

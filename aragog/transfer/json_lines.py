@@ -1,13 +1,15 @@
 """
 The file format of one URL record: its line of JSON, and files of such lines.
 
-    {"url": "https://a.example/", "fields": {"title": "A page"}, "at_ms": {"title": 1700000000000}}
+    {"url": "https://a.example/", "fields": {"product.price": 19.90, "team.note": "cheap"},
+     "typed": true, "at_ms": {"product.price": 1700000000000, "team.note": 1700000000000}}
 
 | key | contents |
 |---|---|
 | `url` | any spelling; the only required key |
-| `fields` | name to text |
-| `fields_base64` | name to bytes that are not UTF-8, in base64 |
+| `typed` | true: `fields` has JSON values; else it has the text of the stored bytes |
+| `fields` | name to value; see `aragog.transfer.typed_fields` |
+| `fields_base64` | name to bytes in base64, if `fields` does not give them exactly; it counts |
 | `at_ms` | when the values were true: one number for all, or name to number; default: now |
 | `provenance` | name to where it was found |
 | `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
@@ -34,7 +36,9 @@ from typing import Any, BinaryIO, cast
 import orjson
 import zstandard
 
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, InvalidField
+from aragog.transfer.typed_fields import TypedFields
+from aragog.urlstore.field_formats import parse
 from aragog.urlstore.records import Fact, OutLink
 from aragog.urlstore.write_clock import MAX_AT_MS
 
@@ -75,20 +79,22 @@ class UrlRecord:
 Read = tuple[int, UrlRecord | BadRecord]
 """The number of a line or row, from 1, and its content."""
 
-_KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64"}
+_KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64", "typed"}
 
 
-def to_json(record: UrlRecord) -> bytes:
+def to_json(record: UrlRecord, types: TypedFields) -> bytes:
     """The record as one line, with its newline."""
-    texts, others = _split(record.fields)
+    values, others = _split(record.fields, types)
     tables = {
-        "fields": texts,
+        "fields": values,
         "fields_base64": others,
         "at_ms": dict(record.at_ms),
         "provenance": dict(record.provenance),
         "facts": dict(record.facts),
     }
     raw: dict[str, Any] = {"url": record.url}
+    if values:
+        raw["typed"] = True
     raw |= {name: table for name, table in tables.items() if table}
     for name in (*_TEXTS, *_NUMBERS):
         value = getattr(record, name)
@@ -101,7 +107,7 @@ def to_json(record: UrlRecord) -> bytes:
     return orjson.dumps(raw, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def from_json(line: bytes) -> UrlRecord:
+def from_json(line: bytes, types: TypedFields) -> UrlRecord:
     """
     Parse the record of a line; keys that `to_json` writes may be missing.
 
@@ -114,7 +120,25 @@ def from_json(line: bytes) -> UrlRecord:
         raise BadRecord(f"is not JSON: {error}") from None
     if not isinstance(raw, dict):
         raise BadRecord("is not a JSON object")
+    if _typed(raw, "typed", bool, "true or false"):
+        return from_mapping({**raw, "fields": _typed_fields(line, types)})
     return from_mapping(raw)
+
+
+def _typed_fields(line: bytes, types: TypedFields) -> dict[str, bytes]:
+    fields = {}
+    try:
+        raw = parse(line)  # orjson loses digits of numbers
+    except ValueError as error:
+        raise BadRecord(f"is not JSON: {error}") from None
+    for name, value in (_typed(raw, "fields", dict, "an object") or {}).items():
+        try:
+            fields[name] = types.from_json(name, value)
+        except InvalidField as error:
+            raise BadRecord(f"fields.{name}: {error.reason}") from None
+        except ValueError as error:
+            raise BadRecord(f"fields.{name}: {error}") from None
+    return fields
 
 
 def from_mapping(raw: dict[str, Any]) -> UrlRecord:
@@ -140,15 +164,19 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
     )
 
 
-def _split(fields: Mapping[str, bytes]) -> tuple[dict[str, str], dict[str, str]]:
-    """Values that are text, and the others in base64."""
-    texts, others = {}, {}
+def _split(
+    fields: Mapping[str, bytes], types: TypedFields
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values in JSON, and in base64 those that JSON does not give back exactly."""
+    values, others = {}, {}
     for name, value in fields.items():
         try:
-            texts[name] = value.decode()
-        except UnicodeDecodeError:
+            values[name], exact = types.to_json(name, value)
+        except ValueError:
+            exact = False
+        if not exact:
             others[name] = base64.b64encode(value).decode()
-    return texts, others
+    return values, others
 
 
 def _fields(raw: Mapping[str, Any]) -> dict[str, bytes]:
@@ -170,7 +198,10 @@ def _bytes(name: str, value: object) -> bytes:
             return value.encode()
         except UnicodeEncodeError:
             raise BadRecord(f"fields.{name}: contains half of a surrogate pair") from None
-    raise BadRecord(f"fields.{name}: must be a string, got {type(value).__name__}")
+    raise BadRecord(
+        f"fields.{name}: must be a string, got {type(value).__name__}; "
+        '"typed": true says that fields are JSON values'
+    )
 
 
 def _times(raw: object, fields: Mapping[str, bytes]) -> dict[str, int]:
@@ -235,7 +266,11 @@ MAX_LINE_BYTES = 64 << 20
 
 
 def read_json_lines(
-    stream: BinaryIO, *, after: int = 0, max_line_bytes: int = MAX_LINE_BYTES
+    stream: BinaryIO,
+    types: TypedFields | None = None,
+    *,
+    after: int = 0,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Read]:
     """
     The non-empty lines of a stream after the first `after` lines; the last needs no newline.
@@ -243,6 +278,7 @@ def read_json_lines(
     A line over `max_line_bytes` is reported as bad and not kept in memory. So is the rest of a file
     that is damaged or cut short, as far as its compression shows it.
     """
+    types = types or TypedFields()
     for number in itertools.count(1):
         try:
             line, whole = _line(stream, max_line_bytes)
@@ -257,7 +293,7 @@ def read_json_lines(
             yield number, BadRecord(f"is longer than {max_line_bytes >> 20} MiB")
             continue
         try:
-            yield number, from_json(line)
+            yield number, from_json(line, types)
         except BadRecord as error:
             yield number, error
 
@@ -274,11 +310,12 @@ def _line(stream: BinaryIO, max_line_bytes: int) -> tuple[bytes, bool]:
 class JsonLinesSink:
     """Writes each record as a line of JSON to a stream."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, types: TypedFields | None = None) -> None:
         self._stream = stream
+        self._types = types or TypedFields()
 
     def write(self, records: Sequence[UrlRecord]) -> None:
-        self._stream.write(b"".join(map(to_json, records)))
+        self._stream.write(b"".join(to_json(record, self._types) for record in records))
 
     def close(self) -> None:
         self._stream.close()

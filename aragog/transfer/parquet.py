@@ -1,14 +1,18 @@
 """
 Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
-An export has maps (`fields`: name to bytes). An import accepts those, or plain columns: each column
-that an export does not have is a field of that name, with text as UTF-8, numbers and booleans as in
-JSON, and null as no value.
+An export has a column for each field that was asked for, else for each whose type is known: text,
+numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The column `fields` maps
+the names of all other fields to their bytes, and those of values that their column does not give
+back exactly; in an import it counts. A column of a field without a type has JSON as text.
+
+An import accepts exports, also those of earlier versions, which had no columns of fields, and files
+of other programs: each column that no export has is a field of that name, and null is no value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +20,18 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.extras import require
+from aragog.pages.field_types import FieldType
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
+from aragog.transfer.typed_fields import TypedFields
 
 BATCH_ROWS = 500
 GROUP_ROWS = 5000
 
 _PLAIN = ("canonical_at_ms", "due_at_ms", "content_bytes")
 _TEXTS = ("canonical_url", "content_key", "content_hash")
-_MAPS = ("fields", "at_ms", "provenance")
+_OF_RECORDS = (
+    "url", "fields", "at_ms", "provenance", *_TEXTS, *_PLAIN, "provisional", "facts", "links",
+)  # fmt: skip
 
 
 def _arrow() -> Any:
@@ -33,14 +41,14 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
+def read_parquet(path: Path, types: TypedFields | None = None, *, after: int = 0) -> Iterator[Read]:
     """
     The rows of a file after the first `after` rows.
 
     Raises:
         ConfigError: pyarrow is missing, the file is not Parquet, or it has no column `url`.
     """
-    arrow = _arrow()
+    arrow, types = _arrow(), types or TypedFields()
     try:
         file = arrow.parquet.ParquetFile(path)
     except (arrow.ArrowException, OSError) as error:
@@ -57,22 +65,24 @@ def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
                 for row in batch.to_pylist(maps_as_pydicts="lossy"):
                     number += 1
                     if number > after:
-                        yield number, _record(row)
+                        yield number, _record(row, types)
         except (arrow.ArrowException, OSError) as error:
             yield number + 1, BadRecord(f"the file cannot be read from here on: {error}")
 
 
-def _record(row: dict[str, Any]) -> UrlRecord | BadRecord:
+def _record(row: dict[str, Any], types: TypedFields) -> UrlRecord | BadRecord:
     names = UrlRecord.__dataclass_fields__
     raw = {name: value for name, value in row.items() if name in names and value is not None}
     try:
         if isinstance(raw.get("facts"), str):
             raw["facts"] = orjson.loads(raw["facts"])
         raw["links"] = _links(raw.get("links"))
-        others = {name: value for name, value in row.items() if name not in names}
-        fields = dict(raw.get("fields") or {})
-        fields |= {n: _field(n, value) for n, value in others.items() if value is not None}
-        return from_mapping({**raw, "fields": fields})
+        fields = {
+            name: _field(name, value, types)
+            for name, value in row.items()
+            if name not in names and value is not None
+        }
+        return from_mapping({**raw, "fields": {**fields, **(raw.get("fields") or {})}})
     except BadRecord as error:
         return error
     except (orjson.JSONDecodeError, TypeError, ValueError) as error:
@@ -90,34 +100,42 @@ def _links(raw: Any) -> list[Any] | None:
     ]
 
 
-def _field(name: str, value: object) -> bytes | str:
-    if isinstance(value, bytes | str):
-        return value
+def _field(name: str, value: object, types: TypedFields) -> bytes:
     try:
-        return orjson.dumps(value)
-    except TypeError:
-        raise BadRecord(f"{name}: a {type(value).__name__} cannot be a field") from None
+        return types.from_column(name, value)
+    except (TypeError, ValueError) as error:
+        raise BadRecord(f"{name}: {error}") from None
 
 
 class ParquetSink:
     """
     Writes records to a Parquet file, zstd, 5,000 rows a group; it is complete once closed.
 
+    Args:
+        path: of the file, which is replaced.
+        types: of the fields.
+        fields: the fields that have columns; None: those whose types are known.
+
     Raises:
         ConfigError: pyarrow is missing, or the file cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, types: TypedFields | None = None, fields: Sequence[str] | None = None
+    ) -> None:
         self._arrow = _arrow()
-        self._schema = _schema(self._arrow)
-        self._rows: list[Mapping[str, Any]] = []
+        self._types = types or TypedFields()
+        names = self._types.known() if fields is None else fields
+        self._columns = [name for name in dict.fromkeys(names) if name not in _OF_RECORDS]
+        self._schema = self._typed_schema()
+        self._rows: list[UrlRecord] = []
         try:
             self._writer = self._arrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
         except OSError as error:
             raise ConfigError(f"{path}: cannot be written: {error}") from error
 
     def write(self, records: Sequence[UrlRecord]) -> None:
-        self._rows += map(_row, records)
+        self._rows += records
         if len(self._rows) >= GROUP_ROWS:
             self._flush()
 
@@ -126,32 +144,76 @@ class ParquetSink:
         self._writer.close()
 
     def _flush(self) -> None:
-        rows, self._rows = self._rows, []
-        if rows:
-            self._writer.write_table(self._arrow.Table.from_pylist(rows, schema=self._schema))
+        records, self._rows = self._rows, []
+        if not records:
+            return
+        columns: dict[str, list[Any]] = {
+            name: [None] * len(records) for name in (*_OF_RECORDS, *self._columns)
+        }
+        typed = frozenset(self._columns)
+        for number, record in enumerate(records):
+            others = []
+            for name, value in record.fields.items():
+                exact = name in typed
+                if exact:
+                    try:
+                        columns[name][number], exact = self._types.to_column(name, value)
+                    except ValueError:
+                        exact = False
+                if not exact:
+                    others.append((name, value))
+            for name, cell in _row(record, others).items():
+                columns[name][number] = cell
+        self._writer.write_table(self._arrow.Table.from_pydict(columns, schema=self._schema))
+
+    def _typed_schema(self) -> Any:
+        arrow = self._arrow
+        columns = [(name, _arrow_type(arrow, self._types.type_of(name))) for name in self._columns]
+        return arrow.schema([("url", arrow.string()), *columns, *_record_columns(arrow)])
 
 
-def _schema(arrow: Any) -> Any:
+def _arrow_type(arrow: Any, its_type: FieldType | None) -> Any:
+    if its_type is None:
+        return arrow.binary()
+    match its_type.kind:
+        case "list":
+            return arrow.list_(_arrow_type(arrow, its_type.item))
+        case "map":
+            return arrow.map_(arrow.string(), _arrow_type(arrow, its_type.item))
+        case "record":
+            members = its_type.members.items()
+            return arrow.struct([(name, _arrow_type(arrow, part)) for name, part in members])
+        case "integer":
+            return arrow.int64()
+        case "number" | "decimal":
+            return arrow.float64()
+        case "boolean":
+            return arrow.bool_()
+        case "date":
+            return arrow.date32()
+    return arrow.string()
+
+
+def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
+    """The columns of every export, besides `url`."""
     text, number = arrow.string(), arrow.int64()
     link = arrow.struct([("url", text), ("text", text), ("rel", text)])
-    return arrow.schema(
-        [
-            ("url", text),
-            ("fields", arrow.map_(text, arrow.binary())),
-            ("at_ms", arrow.map_(text, number)),
-            ("provenance", arrow.map_(text, text)),
-            *((name, text) for name in _TEXTS),
-            *((name, number) for name in _PLAIN),
-            ("provisional", arrow.bool_()),
-            ("facts", text),
-            ("links", arrow.list_(link)),
-        ]
-    )
+    return [
+        ("fields", arrow.map_(text, arrow.binary())),
+        ("at_ms", arrow.map_(text, number)),
+        ("provenance", arrow.map_(text, text)),
+        *((name, text) for name in _TEXTS),
+        *((name, number) for name in _PLAIN),
+        ("provisional", arrow.bool_()),
+        ("facts", text),
+        ("links", arrow.list_(link)),
+    ]
 
 
-def _row(record: UrlRecord) -> dict[str, Any]:
+def _row(record: UrlRecord, others: list[tuple[str, bytes]]) -> dict[str, Any]:
     row = {name: getattr(record, name) for name in ("url", "provisional", *_TEXTS, *_PLAIN)}
-    row |= {name: list(getattr(record, name).items()) for name in _MAPS}
+    row["fields"] = others
+    row |= {name: list(getattr(record, name).items()) for name in ("at_ms", "provenance")}
     row["facts"] = orjson.dumps(dict(record.facts)).decode() if record.facts else None
     row["links"] = None if record.links is None else [link._asdict() for link in record.links]
     return row

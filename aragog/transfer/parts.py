@@ -14,13 +14,14 @@ import shutil
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aragog.errors import BadInput, ConfigError
 from aragog.transfer.import_export import NodeSelection, NodeSource, Sink, TextsOf, export_urls
 from aragog.transfer.json_lines import JsonLinesSink, open_to_write
 from aragog.transfer.parquet import ParquetSink
+from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import COLUMNS, export_warc
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
@@ -87,6 +88,8 @@ class PartOptions:
     """One of FORMATS. `warc` writes page content, as a folder of files for each part."""
     fields: Sequence[str] | None = None
     links: bool = False
+    types: TypedFields = field(default_factory=TypedFields)
+    """The types of fields."""
     texts_of: TextsOf | None = None
     """Finds the main texts that `fields` names."""
     purpose: str | None = None
@@ -194,7 +197,9 @@ def _write(
         )
         return done.records
     sink: Sink = (
-        ParquetSink(path) if options.format == "parquet" else JsonLinesSink(open_to_write(path))
+        ParquetSink(path, options.types, options.fields)
+        if options.format == "parquet"
+        else JsonLinesSink(open_to_write(path), options.types)
     )
     with closing(sink):
         return export_urls(

@@ -205,7 +205,13 @@ def _write_decimal(value: Any) -> bytes:
     return text
 
 
-def _write_json(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
+    """
+    JSON without blanks of what `parse` returned; numbers keep their digits.
+
+    Raises:
+        ValueError: it is nested too deeply, or has half of a surrogate pair.
+    """
     parts: list[str] = []
     try:
         _write_part(value, parts.append)
@@ -215,7 +221,6 @@ def _write_json(value: Any) -> bytes:
 
 
 def _write_part(value: Any, write: Callable[[str], None]) -> None:
-    """JSON without blanks; numbers with the digits that they came with."""
     if isinstance(value, Number):
         write(value.text)
     elif isinstance(value, dict):
@@ -257,6 +262,6 @@ _WRITERS: dict[Format, Callable[[Any], bytes]] = {
     "text": _write_text,
     "integer": _write_integer,
     "decimal": _write_decimal,
-    "json": _write_json,
+    "json": json_bytes,
     "bytes": _write_bytes,
 }

@@ -20,12 +20,15 @@ from aragog.cli.progress_display import counting, progress_display
 from aragog.cli.store.listing import urls_of_host
 from aragog.errors import BadInput, CorruptContent, TakenDown
 from aragog.pages.main_text import FIELDS
+from aragog.pages.selectors import rule_types
+from aragog.settings import Settings
 from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import NodeSelection, TextsOf
 from aragog.transfer.parquet import ParquetSink, read_parquet
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
+from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
@@ -99,7 +102,8 @@ def export(
             )
             count, left = done.records, done.cursor
         else:
-            with closing(_sink(file, kind, append=bool(cursor))) as sink:
+            types = _types(opened, settings)
+            with closing(_sink(file, kind, types, fields, append=bool(cursor))) as sink:
                 report = import_export.export_urls(
                     opened.zen,
                     sink,
@@ -137,10 +141,16 @@ def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -
     return found
 
 
-def _sink(file: Path, kind: str, *, append: bool) -> import_export.Sink:
+def _types(store: UrlStore, settings: Settings) -> TypedFields:
+    return TypedFields(store.formats, rule_types(settings.extract))
+
+
+def _sink(
+    file: Path, kind: str, types: TypedFields, fields: Sequence[str] | None, *, append: bool
+) -> import_export.Sink:
     if kind == "parquet":
-        return ParquetSink(file)
-    return json_lines.JsonLinesSink(json_lines.open_to_write(file, append=append))
+        return ParquetSink(file, types, fields)
+    return json_lines.JsonLinesSink(json_lines.open_to_write(file, append=append), types)
 
 
 @click.command("export-parts")
@@ -198,7 +208,12 @@ def export_parts(
     ):
         texts_of = _texts_of(texts, store, fields)
         options = PartOptions(
-            format=kind, fields=fields, links=links, texts_of=texts_of, purpose=purpose
+            format=kind,
+            fields=fields,
+            links=links,
+            types=_types(store, settings),
+            texts_of=texts_of,
+            purpose=purpose,
         )
         content = open_content(settings.content, settings.data_dir)
         task = progress.add_task("exporting", total=len(chosen))
@@ -230,15 +245,13 @@ def import_(file: Path, after: int) -> None:
     Bad lines are reported with their number; the others are imported. The exit code is 3.
     """
     settings = command_settings()
-    source = (
-        read_parquet(file, after=after)
-        if _kind(file) == "parquet"
-        else json_lines.read_json_lines(json_lines.open_to_read(file), after=after)
-    )
-    with (
-        closing(url_store(settings)) as opened,
-        counting("lines") as counted,
-    ):
+    with closing(url_store(settings)) as opened, counting("lines") as counted:
+        types = _types(opened, settings)
+        source = (
+            read_parquet(file, types, after=after)
+            if _kind(file) == "parquet"
+            else json_lines.read_json_lines(json_lines.open_to_read(file), types, after=after)
+        )
         report = import_export.import_urls(
             source,
             BulkWriter(opened, opened.zen, settings.store),

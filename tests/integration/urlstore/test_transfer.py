@@ -39,6 +39,7 @@ from aragog.transfer.json_lines import (
     read_json_lines,
 )
 from aragog.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
+from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import export_warc
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
@@ -281,7 +282,7 @@ def test_parquet_takes_and_gives_what_json_does(filled, tmp_path):
     _, lines = exported(filled, links_of=filled.store)
 
     assert [record for _, record in read_parquet(path)] == [
-        from_json(orjson.dumps(x)) for x in lines
+        from_json(orjson.dumps(x), TypedFields()) for x in lines
     ]
     assert [number for number, _ in read_parquet(path, after=1)] == [2, 3]
 

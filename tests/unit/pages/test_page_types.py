@@ -44,10 +44,11 @@ from aragog.pages import page_types
 page_types.__path__.append(sys.argv[1])
 page_types.NAMES += ("concert",)
 from aragog.pages.extraction import extract
-from aragog.pages.rich_pins import field_names, to_fields
+from aragog.pages.field_types import extracted_types
+from aragog.pages.rich_pins import to_fields
 pin = extract(sys.argv[2].encode(), "https://hall.test/winter")
 print(pin.type, pin.concert.performer, pin.recipe)
-print(to_fields(pin)[0]["concert.performer"].decode(), "concert.performer" in field_names())
+print(to_fields(pin)[0]["concert.performer"].decode(), "concert.performer" in extracted_types())
 """
 
 

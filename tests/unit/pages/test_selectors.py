@@ -5,7 +5,7 @@ import pytest
 from aragog.errors import ConfigError
 from aragog.pages.document import parse
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.selectors import SelectedPage, SiteRules, parsed
+from aragog.pages.selectors import SelectedPage, SiteRules, parsed, rule_types
 from aragog.stages.page_analysis import read_page
 from tests.support.byte_streams import html_result
 
@@ -151,3 +151,21 @@ def test_what_an_extractor_asks_of_a_page_is_what_a_rule_says():
     assert page.css_all(".none") == []
     with pytest.raises(ValueError, match="is not a CSS selector"):
         page.css("h1[")
+
+
+def test_the_type_of_a_rule_is_known_without_a_page():
+    rules = {
+        "a.example": {
+            "title": "css:h1", "tags": "css-all:.tag", "count": "xpath:count(//li)",
+            "new": "xpath:boolean(//b)", "first": "xpath://h1", "name": "xpath:string(//h1)",
+            "odd": "xpath:$unknown", "mixed": "css:h1",
+        },
+        "b.example": {"mixed": "xpath:count(//li)", "title": "css:h2"},
+    }  # fmt: skip
+
+    types = rule_types(rules)
+
+    assert {name: each.kind for name, each in types.items()} == {
+        "site.title": "text", "site.tags": "list", "site.count": "number", "site.new": "boolean",
+        "site.first": "text", "site.name": "text", "site.odd": "any", "site.mixed": "any",
+    }  # fmt: skip

@@ -1,0 +1,260 @@
+"""
+Values of fields in files: as JSON with real numbers, lists and records, and as typed columns.
+
+Each field has a type: that of the record that extraction fills, that of its rule, or that of its
+declared format. A file has the typed value where it has one. Where a typed value does not give the
+stored bytes back exactly (a price of 19.90 in a column of doubles, JSON with blanks), the file has
+the bytes beside it, so every import restores them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from aragog.pages.field_types import (
+    ANY,
+    DECIMAL,
+    INTEGER,
+    TEXT,
+    FieldType,
+    extracted_types,
+)
+from aragog.urlstore.field_formats import FieldFormats, Number, json_bytes, parse
+
+_INT64 = 2**63
+_MOST_DIGITS = 300
+"""Of a number in a file; a longer one stays bytes."""
+_DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
+_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_PRICE = re.compile(rb'"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)"')
+
+
+class TypedFields:
+    """
+    The type of each field, and conversions of its values.
+
+    Args:
+        formats: the formats of the store, as `UrlStore.formats` has them.
+        types: types by field, such as those of rules; those of extraction are known.
+    """
+
+    def __init__(
+        self, formats: FieldFormats | None = None, types: Mapping[str, FieldType] | None = None
+    ) -> None:
+        self._formats = formats or FieldFormats()
+        self._types = {**extracted_types(), **(types or {})}
+        self.type_of = lru_cache(maxsize=4096)(self._type_of)
+
+    def _type_of(self, name: str) -> FieldType | None:
+        """The type of a field; None: bytes without a meaning."""
+        kind = self._formats.of(name)
+        if kind == "json":
+            return self._types.get(name, ANY)
+        return {"text": TEXT, "integer": INTEGER, "decimal": DECIMAL, "bytes": None}[kind]
+
+    def known(self) -> list[str]:
+        """The fields whose types are known, those of extraction and of rules, in order."""
+        return sorted(name for name in self._types if self._formats.of(name) == "json")
+
+    def to_json(self, name: str, value: bytes) -> tuple[Any, bool]:
+        """
+        A value for `orjson.dumps`, and whether `from_json` returns exactly its bytes.
+
+        Raises:
+            ValueError: it has no JSON of its type.
+        """
+        if self._formats.of(name) == "json":
+            return _typed_json(value, self._types.get(name, ANY))
+        match self._type_of(name):
+            case None:
+                raise ValueError("bytes")
+            case FieldType("text"):
+                return value.decode(), True
+            case FieldType("integer") if _fits(_WHOLE, value):
+                return orjson.Fragment(value), True
+            case FieldType("decimal") if _fits(_NUMBER, value) and value != b"-0":
+                return orjson.Fragment(value), True
+        raise ValueError("not of its format")
+
+    def from_json(self, name: str, value: Any) -> bytes:
+        """
+        The bytes of a value of `field_formats.parse`.
+
+        Raises:
+            ValueError: it does not fit the field's format.
+        """
+        if self._formats.of(name) == "json":
+            return json_bytes(_stored(value, self._types.get(name, ANY)))
+        return self._formats.from_json(name, value)
+
+    def to_column(self, name: str, value: bytes) -> tuple[Any, bool]:
+        """
+        A value for a column of the field's type, and whether `from_column` returns its bytes.
+
+        Raises:
+            ValueError: it does not fit the column.
+        """
+        its_type = self.type_of(name)
+        if its_type is None:
+            return value, True
+        if self._formats.of(name) != "json":
+            cell = _cell_of_text(value.decode(), its_type)
+        elif its_type.kind == "any":
+            orjson.loads(value)
+            return value.decode(), True
+        else:
+            cell = _cell(orjson.loads(value), its_type)
+        return cell, self.from_column(name, cell) == value
+
+    def from_column(self, name: str, value: Any) -> bytes:
+        """
+        The bytes of a column's value, which may come from another program.
+
+        Raises:
+            ValueError, TypeError: no field can hold it.
+        """
+        if isinstance(value, bytes):
+            return value
+        its_type = self.type_of(name)
+        if its_type is None or its_type.kind == "any" or self._formats.of(name) != "json":
+            return _text_of_cell(value, its_type)
+        plain = _plain(value, its_type)
+        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+
+
+def _fits(pattern: re.Pattern[bytes], value: bytes) -> bool:
+    return len(value) <= _MOST_DIGITS and pattern.fullmatch(value) is not None
+
+
+def _typed_json(value: bytes, its_type: FieldType) -> tuple[Any, bool]:
+    if its_type.kind == "decimal":
+        if (match := _PRICE.fullmatch(value)) and len(value) <= _MOST_DIGITS:
+            return orjson.Fragment(match[1]), True
+    elif not its_type.has_decimals:
+        try:
+            if orjson.dumps(orjson.loads(value)) == value:
+                return orjson.Fragment(value), True
+        except orjson.JSONDecodeError:
+            pass  # such as an integer of more than 64 bits
+    stored = parse(value)
+    shown = json_bytes(_shown(stored, its_type))
+    exact = json_bytes(_stored(parse(shown), its_type)) == value
+    return orjson.Fragment(shown), exact
+
+
+def _shown(value: Any, its_type: FieldType) -> Any:
+    """A stored value with its decimals as numbers; what does not fit its type stays."""
+    if its_type.kind == "decimal":
+        fits = isinstance(value, str) and len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value)
+        return Number(value) if fits else value
+    return _with_parts(value, its_type, _shown)
+
+
+def _stored(value: Any, its_type: FieldType) -> Any:
+    """The reverse of `_shown`."""
+    if its_type.kind == "decimal":
+        if isinstance(value, Number):
+            return value.text
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return _with_parts(value, its_type, _stored)
+
+
+def _with_parts(value: Any, its_type: FieldType, convert: Any) -> Any:
+    if isinstance(value, list) and its_type.kind == "list":
+        return [convert(part, its_type.item) for part in value]
+    if isinstance(value, dict) and its_type.kind == "map":
+        return {name: convert(part, its_type.item) for name, part in value.items()}
+    if isinstance(value, dict) and its_type.kind == "record":
+        members = its_type.members
+        return {name: convert(part, members.get(name, ANY)) for name, part in value.items()}
+    return value
+
+
+def _cell(value: Any, its_type: FieldType) -> Any:
+    """A stored JSON value as a column of its type has it; raises ValueError if it does not fit."""
+    match its_type.kind, value:
+        case ("text", str()) | ("boolean", bool()):
+            return value
+        case "integer", int() if not isinstance(value, bool) and -_INT64 <= value < _INT64:
+            return value
+        case "number", int() | float() if not isinstance(value, bool):
+            return float(value)
+        case "decimal", str() if len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value):
+            return float(value)
+        case "date", str() if len(value) == len("2024-05-01"):
+            return date.fromisoformat(value)
+        case "list", list():
+            return [_cell(part, _part(its_type)) for part in value]
+        case "map", dict():
+            return [(name, _cell(part, _part(its_type))) for name, part in value.items()]
+        case "record", dict() if value.keys() <= its_type.members.keys():
+            return {name: _cell(part, its_type.members[name]) for name, part in value.items()}
+        case "any", _:
+            return orjson.dumps(value).decode()
+    raise ValueError(f"{value!r:.80} is not of the type {its_type.kind}")
+
+
+def _part(its_type: FieldType) -> FieldType:
+    return its_type.item or ANY
+
+
+def _cell_of_text(text: str, its_type: FieldType) -> Any:
+    if its_type is TEXT:
+        return text
+    if len(text) > _MOST_DIGITS:
+        raise ValueError("has too many digits")
+    if its_type is INTEGER:
+        return _cell(int(text), INTEGER)
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("is not a finite number")
+    return number
+
+
+def _text_of_cell(value: Any, its_type: FieldType | None) -> bytes:
+    """The bytes of a field that is not typed JSON."""
+    if isinstance(value, str):
+        return value.encode()
+    if its_type in (INTEGER, DECIMAL):
+        return _digits(value).encode()
+    return orjson.dumps(value)
+
+
+def _digits(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise TypeError(f"{value!r:.80} is not a number")
+    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if not number.is_finite():
+        raise ValueError(f"{value} is not a finite number")
+    return f"{int(number)}" if number == number.to_integral_value() else f"{number:f}"
+
+
+def _plain(value: Any, its_type: FieldType) -> Any:
+    """The stored JSON of a column's value; other types than the column's are taken as they are."""
+    kind = its_type.kind
+    if kind == "decimal" and not isinstance(value, str):
+        return _digits(value)
+    if kind in ("integer", "number") and isinstance(value, float | Decimal):
+        return int(value) if value == int(value) else float(value)
+    if kind == "list" and isinstance(value, list):
+        return [_plain(part, _part(its_type)) for part in value]
+    if kind == "map" and isinstance(value, list | dict):
+        pairs: Iterable[tuple[str, Any]] = value.items() if isinstance(value, dict) else value
+        return {name: _plain(part, _part(its_type)) for name, part in pairs}
+    if kind == "record" and isinstance(value, dict):
+        types = its_type.members
+        return {
+            name: _plain(part, types.get(name, ANY))
+            for name, part in value.items()
+            if part is not None
+        }
+    return value
