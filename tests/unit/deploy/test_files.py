@@ -72,6 +72,26 @@ def test_kubectl_builds_every_manifest():
     assert kinds >= Counter(each["kind"] for each in one_by_one)
 
 
+@unless(shutil.which("kubectl"), KUBECTL)
+def test_the_variant_with_postgres_differs_in_its_settings_alone(tmp_path):
+    built = [
+        subprocess.check_output(["kubectl", "kustomize", DEPLOY / name], text=True)
+        for name in ("kubernetes", "kubernetes-postgres")
+    ]
+    hbase, postgres = ({(d["kind"], d["metadata"]["name"]): d for d in yaml.safe_load_all(text)}
+                       for text in built)  # fmt: skip
+    (differing,) = [key for key in hbase if hbase[key] != postgres[key]]
+    dsn = {"ARAGOG_STORE__DSN": "postgresql://aragog@postgres.example/aragog"}
+    settings = load_settings(environ=postgres[differing]["data"] | dsn)
+    (tmp_path / "all.yaml").write_text(built[1])
+
+    assert hbase.keys() == postgres.keys()
+    assert differing == ("ConfigMap", "aragog")
+    assert (settings.store.engine, settings.private_postgres) == ("postgres", False)
+    assert "ARAGOG_STORE__HBASE_GATEWAYS" not in postgres[differing]["data"]
+    assert problems("kubernetes-validate", "--strict", "-k", "1.33", tmp_path / "all.yaml") == ""
+
+
 @unless(shutil.which("systemd-analyze"), SYSTEMD)
 def test_the_units_pass_systemd_analyze(tmp_path):
     for unit in (DEPLOY / "systemd").iterdir():
@@ -90,23 +110,45 @@ def test_the_units_pass_systemd_analyze(tmp_path):
     assert [line for line in done.stderr.splitlines() if "aragog" in line] == []
 
 
-def environment_of(service):
+def environment_of(service, store="hbase"):
     """A service's environment, with the variables of env.example filled in."""
 
     def fill(match):
-        return FILLED_IN.get(match[1], "filled-in")
+        return {**FILLED_IN, "STORE": store}.get(match[1], "filled-in")
 
     environment = yaml.safe_load(COMPOSE.read_text())["services"][service]["environment"]
     return {name: re.sub(r"\$\{(\w+)[^}]*\}", fill, text) for name, text in environment.items()}
 
 
+@pytest.mark.parametrize("store", ["hbase", "postgres"])
 @pytest.mark.parametrize("service", [*ROLES, "beat", "api", "flower"])
-def test_every_process_of_the_compose_file_has_settings_that_are_accepted(service):
-    settings = load_settings(environ=environment_of(service))
+def test_every_process_of_the_compose_file_has_settings_that_are_accepted(service, store):
+    settings = load_settings(environ=environment_of(service, store))
 
     assert settings.broker.shards
-    assert settings.store.engine == "hbase"
+    assert settings.store.engine == store
+    assert not settings.private_postgres
     assert settings.content.s3_bucket == "pages"
+
+
+def test_only_the_server_of_the_store_in_use_is_started():
+    """Its name is a profile, and nothing needs the other one."""
+    services = yaml.safe_load(COMPOSE.read_text())["services"]
+    example = (DEPLOY / "docker" / "env.example").read_text()
+
+    for store in ("hbase", "postgres"):
+        assert services[store]["profiles"] == [store]
+        needed_by = [s["depends_on"][store] for s in services.values()
+                     if store in s.get("depends_on", {})]  # fmt: skip
+        assert needed_by == [{"condition": "service_healthy", "required": False}]
+    assert "\nSTORE=hbase\nCOMPOSE_PROFILES=${STORE}\n" in example
+
+
+def test_every_variable_of_the_compose_file_is_in_the_example():
+    example = (DEPLOY / "docker" / "env.example").read_text()
+    used = set(re.findall(r"(?<!\$)\$\{(\w+)", COMPOSE.read_text()))
+
+    assert used <= set(re.findall(r"^(\w+)=", example, re.MULTILINE))
 
 
 def test_a_health_check_uses_only_variables_that_its_service_sets():
