@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Iterator
 
 import click
-import redis
 
 from aragog.cli.doctor import configuration, data, servers
+from aragog.cli.doctor.deadline import WITHIN_S, findings_within
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
-from aragog.errors import AragogError
 from aragog.settings.in_use import settings_in_use
 from aragog.terminal import SafeConsole, echo_json
 
@@ -50,11 +49,14 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     logging.getLogger("aragog").addHandler(logging.NullHandler())
     system = CheckedSystem(settings_in_use(), should_run=not no_workers)
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
-    findings = [finding for check in checks for finding in _guarded(check, system)]
+    findings, hung = findings_within(checks, system, WITHIN_S)
     if as_json:
         echo_json([result._asdict() for result in findings])
     else:
         _print(findings)
+    if hung:  # Python would wait for the thread of the check
+        sys.stdout.flush()
+        os._exit(1)
     if not all(result.ok for result in findings):
         sys.exit(1)
 
@@ -71,14 +73,3 @@ def _mark(finding: Finding) -> str:
     if not finding.ok:
         return "[red]fail[/]"
     return "[yellow]warn[/]" if finding.warning else "[green]ok[/]  "
-
-
-def _guarded(check: Check, system: CheckedSystem) -> Iterator[Finding]:
-    """Run a check; a check that fails to run becomes a finding."""
-    try:
-        yield from check(system)
-    except AragogError as error:
-        yield Finding(check.__name__.removeprefix("check_"), ok=False, text=str(error))
-    except (redis.RedisError, OSError) as error:
-        text = f"does not answer: {type(error).__name__}"
-        yield Finding(check.__name__.removeprefix("check_"), ok=False, text=text)

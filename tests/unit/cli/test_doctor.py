@@ -1,0 +1,58 @@
+"""Checks of `aragog doctor` in a limited time."""
+
+import threading
+
+import pytest
+
+from aragog.cli.doctor.deadline import findings_within
+from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.errors import StoreUnavailable
+from aragog.settings import Settings
+from aragog.settings.in_use import SettingsInUse
+
+FINE = Finding("fine", ok=True, text="works")
+
+
+@pytest.fixture
+def system(tmp_path):
+    return CheckedSystem(SettingsInUse(Settings(data_dir=tmp_path)))
+
+
+def check_fine(system):
+    yield FINE
+
+
+def test_a_check_that_hangs_is_named_and_the_others_run(system):
+    released = threading.Event()
+
+    def check_slow_server(system):
+        yield FINE
+        released.wait()
+
+    findings, hung = findings_within((check_slow_server, check_fine), system, 0.2)
+    released.set()
+
+    assert hung
+    assert findings[0] == findings[2] == FINE
+    assert (findings[1].part, findings[1].ok) == ("slow_server", False)
+    assert "no result within 0.2 s" in findings[1].text
+
+
+def test_an_error_of_a_server_is_a_finding(system):
+    def check_store(system):
+        yield FINE
+        raise StoreUnavailable("PostgreSQL", "does not answer")
+
+    findings, hung = findings_within((check_store, check_fine), system, 60)
+
+    assert not hung
+    assert [finding.ok for finding in findings] == [True, False, True]
+
+
+def test_a_defect_of_a_check_is_not_hidden(system):
+    def check_broken(system):
+        raise ZeroDivisionError
+        yield FINE
+
+    with pytest.raises(ZeroDivisionError):
+        findings_within((check_broken,), system, 60)
