@@ -75,7 +75,7 @@ hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, M
 s3: setup  ## run an S3 server in the foreground (Go)
 	@$(BIN)/python -m deploy.s3 $(ARGS)
 
-two-hosts: setup  ## crawl with the processes of a cluster on two hosts (root, Java, Maven, Go)
+two-hosts: setup  ## crawl with a cluster on two hosts (root, Go, Java, Maven); STORE=postgres
 	@$(BIN)/python -m deploy.two_hosts
 
 pinlater-dist: setup  ## build the distribution celery-pinlater into dist/

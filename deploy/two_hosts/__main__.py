@@ -2,9 +2,10 @@
 The processes of a cluster on two hosts, which are network namespaces: `make two-hosts`, as root.
 
 Host a has three Redis servers with a password, HBase, an S3 server and the demo web; both have a
-worker of each role. The crawl is enqueued on host b, whose workers stop in the middle of it as in a
-rolling upgrade. What the servers need is downloaded before the hosts exist, which have no other
-network than their cable. Exits with 1 if a check fails.
+worker of each role. With STORE=postgres it has PostgreSQL instead of HBase, and one Redis. The
+crawl is enqueued on host b, whose workers stop in the middle of it as in a rolling upgrade. What
+the servers need is downloaded before the hosts exist, which have no other network than their
+cable. Exits with 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from functools import partial
 from pathlib import Path
 
 from aragog.standalone.demo_sites import seeds
+from aragog.standalone.postgres_server import PostgresServer
 from aragog.standalone.redis_server import find_redis_server
 from aragog.workers.roles import ROLES
 from deploy.hbase.server import jars
 from deploy.processes import exit_on_signals
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY, binary
-from deploy.two_hosts.network import ADDRESS, Processes, hosts
+from deploy.two_hosts.network import ADDRESS, NETWORK, WITHIN_S, Processes, hosts
 
 A = ADDRESS["a"]
 PASSWORD = "not-a-secret"  # noqa: S105 - of servers that nobody else reaches
 REDIS = {"jobs-1": 7001, "jobs-2": 7002, "shared": 7003}
-HBASE, S3, DEMO, HTTP = 9090, 7070, 8099, 8100
+HBASE, POSTGRES, S3, DEMO = 9090, 5432, 7070, 8099
 LAMP = "http://www.shop.test/p/brass-lamp"
 PYTHON = (sys.executable, "-P")
 ARAGOG = (*PYTHON, "-m", "aragog.cli")
-WITHIN_S = 600
 
 
 def _url(name: str, scheme: str = "redis") -> str:
@@ -43,11 +44,6 @@ def _url(name: str, scheme: str = "redis") -> str:
 SETTINGS = {
     "ARAGOG_SETTINGS": "",
     "ARAGOG_REDIS__URL": _url("shared"),
-    "ARAGOG_BROKER__URL": _url("jobs-1", "pinlater"),
-    "ARAGOG_BROKER__SHARDS": _url("jobs-2"),
-    "ARAGOG_POLITENESS__LIMITER_URLS": f"{_url('shared')},{_url('jobs-2')}",
-    "ARAGOG_STORE__ENGINE": "hbase",
-    "ARAGOG_STORE__HBASE_GATEWAYS": f"{A}:{HBASE}",
     "ARAGOG_CONTENT__ENGINE": "s3",
     "ARAGOG_CONTENT__S3_BUCKET": "pages",
     "ARAGOG_CONTENT__S3_ENDPOINT": f"http://{A}:{S3}",
@@ -61,24 +57,46 @@ SETTINGS = {
     "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "2",
     "C_FORCE_ROOT": "1",
 }
+ENGINES = {
+    "hbase": {
+        "ARAGOG_STORE__ENGINE": "hbase",
+        "ARAGOG_STORE__HBASE_GATEWAYS": f"{A}:{HBASE}",
+        "ARAGOG_BROKER__URL": _url("jobs-1", "pinlater"),
+        "ARAGOG_BROKER__SHARDS": _url("jobs-2"),
+        "ARAGOG_POLITENESS__LIMITER_URLS": f"{_url('shared')},{_url('jobs-2')}",
+    },
+    "postgres": {
+        "ARAGOG_STORE__ENGINE": "postgres",
+        "ARAGOG_STORE__DSN": f"postgresql://aragog@{A}:{POSTGRES}/postgres",
+        "ARAGOG_BROKER__URL": _url("shared", "pinlater"),
+    },
+}
+"""What differs between the stores."""
 
 
-def servers(run: Processes) -> None:
+def servers(run: Processes, engine: str) -> None:
     """Start what holds data, on host a, and make it reachable from host b."""
     folder = run.folder("a")
-    for name, port in REDIS.items():
+    for name in REDIS if engine == "hbase" else ("shared",):
+        port = REDIS[name]
         (folder / name).mkdir()
         run.start(
             "a", name, str(find_redis_server().path), "--port", str(port), "--bind", A,
             "--requirepass", PASSWORD, "--maxmemory", "100mb", "--maxmemory-policy", "noeviction",
             "--save", "", "--appendonly", "yes", "--dir", str(folder / name),
         )  # fmt: skip
-    run.start("a", "hbase", *PYTHON, "-m", "deploy.hbase", "--folder", str(folder / "hbase"),
-              "--port", str(HBASE))  # fmt: skip
+    if engine == "hbase":
+        run.start("a", "hbase", *PYTHON, "-m", "deploy.hbase", "--folder", str(folder / "hbase"),
+                  "--port", str(HBASE))  # fmt: skip
+        forward(run, "a", f"{A}:{HBASE}", f"127.0.0.1:{HBASE}")
+    else:
+        postgres = PostgresServer(folder / "postgres", port=POSTGRES, address=A, clients=NETWORK)
+        postgres.prepare()
+        run.start("a", "postgres", *postgres.command())
     run.start("a", "s3", *PYTHON, "-m", "deploy.s3", "--folder", str(folder / "s3"),
               "--port", str(S3), "--bucket", "pages")  # fmt: skip
     run.start("a", "demo", *PYTHON, "-m", "aragog.standalone.demo_server", str(DEMO))
-    for port in (HBASE, S3, DEMO):
+    for port in (S3, DEMO):
         forward(run, "a", f"{A}:{port}", f"127.0.0.1:{port}")
     forward(run, "b", f"127.0.0.1:{DEMO}", f"{A}:{DEMO}")
 
@@ -89,10 +107,11 @@ def forward(run: Processes, host: str, listen: str, target: str) -> None:
     run.start(host, f"forward-{listen}", *argv)
 
 
-def download() -> None:
+def download(engine: str) -> None:
     """Fetch and build what the servers need: the hosts reach nothing but each other."""
-    print("fetching HBase's jars and the S3 server, unless they are here …", flush=True)
-    jars()
+    print("fetching the programs of the servers, unless they are here …", flush=True)
+    if engine == "hbase":
+        jars()
     binary()
 
 
@@ -120,7 +139,7 @@ def aragog(run: Processes, host: str, *arguments: str) -> str:
 
 
 def create_tables(run: Processes) -> str:
-    """Create HBase's tables; why that failed, or empty."""
+    """Create the tables; why that failed, or empty."""
     done = run.tried("a", *ARAGOG, "store", "create-tables")
     return (done.stderr.strip().splitlines() or ["it fails"])[-1] if done.returncode else ""
 
@@ -141,13 +160,15 @@ def in_flight(run: Processes) -> str:
     return f"{count} URLs in flight" if count else ""
 
 
-def crawl(run: Processes, folder: Path) -> None:
+def crawl(run: Processes, folder: Path, engine: str) -> None:
     """Everything from an empty store to a page that both hosts read."""
-    servers(run)
-    until("HBase makes the tables", partial(create_tables, run))
+    servers(run, engine)
+    until(f"{engine} has the tables", partial(create_tables, run))
+    # Before the workers start, which take all cores for a while.
     for host in ADDRESS:
         what = f"doctor finds the servers from host {host}"
         until(what, partial(ailing, run, host, "--no-workers"))
+    for host in ADDRESS:
         for role in ROLES:
             run.start(host, role, *PYTHON, "-m", "aragog.workers", role)
     run.start(
@@ -186,13 +207,16 @@ def main() -> None:
     """Run it in a temporary folder; the logs are printed when it fails."""
     if os.geteuid() != 0:
         raise SystemExit("two hosts need root, to make network namespaces")
+    engine = os.environ.get("ARAGOG_STORE__ENGINE") or "hbase"
+    if engine not in ENGINES:
+        raise SystemExit(f"STORE: {engine} is not for several hosts: {' or '.join(ENGINES)}")
     exit_on_signals(143)  # everything that runs is stopped
-    download()
+    download(engine)
     with tempfile.TemporaryDirectory(prefix="ar") as made:
         folder = Path(made)
         try:
-            with hosts(), Processes(folder, SETTINGS) as run:
-                crawl(run, folder)
+            with hosts(), Processes(folder, SETTINGS | ENGINES[engine]) as run:
+                crawl(run, folder, engine)
         except SystemExit:
             for log in sorted(folder.glob("*.log")):
                 print(f"== {log.name}\n{log.read_text(errors='replace')[-1500:]}", file=sys.stderr)

@@ -13,6 +13,8 @@ from deploy.processes import end
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = {"a": "10.203.0.1", "b": "10.203.0.2"}
+NETWORK = "10.203.0.0/24"
+WITHIN_S = 600
 
 
 def _ip(*arguments: str) -> None:
@@ -97,11 +99,15 @@ class Processes:
         return done.stdout
 
     def tried(self, host: str, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run a program on a host to its end, whatever comes of it."""
-        return subprocess.run(
-            command(host, argv), cwd=self.folder(host), env=self._of(host),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        """Run a program on a host to its end, whatever comes of it; exits if it does not end."""
+        try:
+            return subprocess.run(
+                command(host, argv), cwd=self.folder(host), env=self._of(host),
+                capture_output=True, text=True, check=False, timeout=WITHIN_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            hangs = f"host {host}: {' '.join(argv)}: does not end within {WITHIN_S} s"
+            raise SystemExit(f"{hangs}\n{error.stdout or ''}{error.stderr or ''}") from error
 
     def folder(self, host: str) -> Path:
         """The host's own disk."""
