@@ -19,6 +19,7 @@ MODULE_OF = {
     "parquet": "pyarrow",
     "render": "playwright",
     "text": "trafilatura",
+    "identity": "cryptography",
     "reppy": "reppy",
 }
 """The module that shows whether an extra is installed."""

@@ -25,6 +25,7 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.green_threads import GreenClock, GreenPool
+from aragog.identity.request_signer import RequestSigner, request_signer
 from aragog.pages import extractors, sitemaps
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
@@ -111,6 +112,7 @@ class _StageParts:
     waiting: WaitingJobs | None
     rescheduling: Rescheduling
     access: Access
+    signer: RequestSigner | None
 
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
@@ -138,6 +140,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
             settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
         ),
         access=_access(settings, store, clock),
+        signer=request_signer(settings.identity, clock),
     )
 
 
@@ -189,7 +192,9 @@ class _Fetchers:
 
 def _fetchers(parts: _StageParts) -> _Fetchers:
     fetch = parts.settings.fetch
-    open_fetcher = partial(Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock)
+    open_fetcher = partial(
+        Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock, signer=parts.signer
+    )
     pages = open_fetcher(fetch)
     # A host gets one connection for its pages, its sitemaps and its robots.txt.
     return _Fetchers(
@@ -258,7 +263,12 @@ def _release_stage(
 
 
 def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRenderer) -> RenderStage:
-    fetcher = Fetcher(for_resources(parts.settings), parts.access.ssrf_filter, clock=parts.clock)
+    fetcher = Fetcher(
+        for_resources(parts.settings),
+        parts.access.ssrf_filter,
+        clock=parts.clock,
+        signer=parts.signer,
+    )
 
     def learn_rules(of: str) -> None:
         parts.sender.send_all(robots.run(RobotsBatch((of,))))

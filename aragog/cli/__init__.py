@@ -170,6 +170,11 @@ COMMANDS = {
     "robots": LazyCommand(
         "aragog.cli.robots", "robots", "Test URLs against robots.txt, and fetch it again."
     ),
+    "identity": LazyCommand(
+        "aragog.cli.identity",
+        "identity",
+        "Make and rotate the keys that sign requests, and publish who you are.",
+    ),
     "domain": LazyCommand(
         "aragog.cli.domain",
         "domain",

@@ -27,6 +27,7 @@ from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
 from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.formatting import plain
+from aragog.identity.request_signer import request_signer
 from aragog.pages import document, extraction, links
 from aragog.pages.document import Document
 from aragog.pages.extractors import ExtractorPage, load_all
@@ -87,9 +88,10 @@ and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D e
 
 def _fetched(url: str, settings: Settings) -> Outcome:
     """The outcome of the URL; raises ClickException if robots.txt forbids it."""
+    signer = request_signer(settings.identity)
     with (
-        Fetcher(settings.fetch) as fetcher,
-        Fetcher(for_robots(settings.fetch), sharing=fetcher) as robots,
+        Fetcher(settings.fetch, signer=signer) as fetcher,
+        Fetcher(for_robots(settings.fetch), sharing=fetcher, signer=signer) as robots,
     ):
         gate = _RobotsGate(robots, settings)
         if why := gate.refusal(url):

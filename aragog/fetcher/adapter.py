@@ -36,6 +36,8 @@ from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
 from aragog.fetcher.user_agent import has_contact, missing_contact
 from aragog.hosts import is_loopback
+from aragog.identity.request_signer import RequestSigner
+from aragog.identity.signature_base import SignedMessage
 from aragog.settings import FetchSettings
 
 METHODS = ("GET", "HEAD", "POST")
@@ -54,6 +56,7 @@ class PinnedAdapter(BaseAdapter):
         needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
             loopback, as a crawler must.
         sharing: an adapter with the same proxy and TLS, whose idle connections this one uses too.
+        signer: signs every request; None: they are not signed.
     """
 
     def __init__(
@@ -65,12 +68,14 @@ class PinnedAdapter(BaseAdapter):
         tls: ssl.SSLContext | None = None,
         needs_contact: bool = True,
         sharing: PinnedAdapter | None = None,
+        signer: RequestSigner | None = None,
     ) -> None:
         super().__init__()
         self._settings = settings
         self._ssrf_filter = ssrf_filter
         self._clock = clock or SystemClock()
         self._tls = tls
+        self._signer = signer
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
@@ -231,7 +236,9 @@ class PinnedAdapter(BaseAdapter):
         return self._tls
 
     def _bytes(self, request: PoliteRequest, target: Target) -> bytes:
-        """Return the request as sent over the connection."""
+        """Return the request as sent over the connection; signed anew each time."""
+        if self._signer is not None:
+            request.headers.update(self._signer.sign(_signed_message(request, target)))
         lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
         body = request.body if isinstance(request.body, bytes) else b""
@@ -240,6 +247,19 @@ class PinnedAdapter(BaseAdapter):
     def close(self) -> None:
         """Close all idle connections."""
         self.connections.close()
+
+
+def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
+    """Return what can be signed of a request."""
+    path, _, query = target.path.partition("?")
+    return SignedMessage(
+        method=request.method or "",
+        scheme=target.scheme,
+        authority=target.host_header,
+        path=path,
+        query=f"?{query}",
+        fields=request.headers,
+    )
 
 
 class _StaleConnection(Exception):

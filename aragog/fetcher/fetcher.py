@@ -24,6 +24,7 @@ from aragog.fetcher.outcome import Hop, Outcome
 from aragog.fetcher.request_defaults import RequestDefaults
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.fetcher.user_agent import user_agent
+from aragog.identity.request_signer import RequestSigner
 from aragog.settings import FetchSettings
 from aragog.urls import normalize
 
@@ -38,6 +39,7 @@ class Fetcher:
         clock: measures time and interprets Retry-After.
         tls: context for HTTPS; None: trust the system's and certifi's roots.
         sharing: a fetcher with the same proxy and TLS, whose connections this one uses too.
+        signer: signs every request; None: they are not signed.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Fetcher:
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
         sharing: Fetcher | None = None,
+        signer: RequestSigner | None = None,
     ) -> None:
         self.settings = settings
         self.ssrf_filter: ssrf.AddressPolicy = ssrf_filter or SsrfFilter(settings)
@@ -58,6 +61,7 @@ class Fetcher:
             clock=self.clock,
             tls=tls,
             sharing=sharing.adapter if sharing else None,
+            signer=signer,
         )
         self._defaults = RequestDefaults(settings, self.ssrf_filter, self.adapter, self.clock)
 

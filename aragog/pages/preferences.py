@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from aragog.pages.robots_meta import PageRobots
-from aragog.pages.structured_fields import FieldToken, parse_dictionary
+from aragog.structured_fields import FieldToken, parse_dictionary
 from aragog.urls.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"

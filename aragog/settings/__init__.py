@@ -9,6 +9,7 @@ the settings by section, `loading` and `values` read them, and `checks` validate
 
 from aragog.settings.crawling import (
     FetchSettings,
+    IdentitySettings,
     PipelineSettings,
     PolitenessSettings,
     PreferencesSettings,
@@ -35,6 +36,7 @@ __all__ = [
     "ContentSettings",
     "CrawlLogSettings",
     "FetchSettings",
+    "IdentitySettings",
     "LogSettings",
     "PipelineSettings",
     "PolitenessSettings",

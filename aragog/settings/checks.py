@@ -9,8 +9,13 @@ from collections.abc import Iterator
 from aragog.hosts import split_port
 from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, without_password
-from aragog.settings.crawling import PreferencesSettings, RefreshSettings
-from aragog.settings.credentials import credential_problems
+from aragog.settings.crawling import (
+    FetchSettings,
+    IdentitySettings,
+    PreferencesSettings,
+    RefreshSettings,
+)
+from aragog.settings.credentials import credential_problems, header_lines
 from aragog.settings.servers import StandaloneSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
@@ -24,8 +29,13 @@ BROKER_SCHEMES = (
 SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,40}", re.ASCII)
 PURPOSES = ("search", "ai-input", "ai-train")
 DRAFTS = ("draft-ietf-aipref-attach", "content-signals")
+IDENTITY_DRAFTS = tuple(f"draft-ietf-webbotauth-httpsig-protocol-{n}" for n in ("00", "01"))
+COMPONENTS = ("@method", "@authority", "@target-uri", "@path", "@query", "user-agent")
+SIGNATURE_HEADERS = ("signature", "signature-input", "signature-agent")
+DAY_S = 86_400
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
 TEXT_FORMS = ("text", "markdown")
+AGENT = re.compile(r"https://[A-Za-z0-9.\[\]:-]{1,255}/[!$-;=?-Z_a-z~]{0,2000}", re.ASCII)
 ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
 TOKEN_ENTRY = re.compile(
     r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}"
@@ -44,6 +54,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_number_problems(settings),
         *_refresh_problems(settings.refresh),
         *_preferences_problems(settings.preferences),
+        *_identity_problems(settings.identity, settings.fetch),
         *_store_problems(settings),
         *_gateway_problems(settings),
         *_serving_problems(settings.serving),
@@ -90,6 +101,38 @@ def _preferences_problems(preferences: PreferencesSettings) -> Iterator[str]:
         for value in values:
             if value not in known:
                 yield f"preferences.{name}: must be of {', '.join(known)}, got {value!r}"
+
+
+def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iterator[str]:
+    if identity.draft not in IDENTITY_DRAFTS:
+        yield f"identity.draft: must be one of {', '.join(IDENTITY_DRAFTS)}, got {identity.draft!r}"
+    if identity.lifetime_s > DAY_S:
+        yield f"identity.lifetime_s: must be at most {DAY_S}, got {identity.lifetime_s}"
+    for name in identity.components:
+        if name not in COMPONENTS:
+            yield f"identity.components: must be of {', '.join(COMPONENTS)}, got {name!r}"
+    if not {"@authority", "@target-uri"} & set(identity.components):
+        yield "identity.components: must have @authority or @target-uri"
+    if len(set(identity.components)) < len(identity.components):
+        yield "identity.components: has a component twice"
+    if identity.agent and not AGENT.fullmatch(identity.agent):
+        yield (
+            "identity.agent: must be an https:// URL with a path, and without login and fragment, "
+            f"got {identity.agent!r}"
+        )
+    if identity.key is None:
+        return
+    if not identity.agent:
+        yield "identity.agent: is required when identity.key is set"
+    named = [("headers", name) for name in fetch.headers]
+    named += [
+        ("origin_headers", name)
+        for lines in fetch.origin_headers.values()
+        for name, _ in header_lines(lines)
+    ]
+    for setting, name in named:
+        if name.lower() in SIGNATURE_HEADERS:
+            yield f"fetch.{setting}: {name} is set for each request by identity.key; remove it"
 
 
 def _store_problems(settings: Settings) -> Iterator[str]:

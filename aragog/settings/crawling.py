@@ -162,6 +162,26 @@ class PreferencesSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IdentitySettings:
+    """Who this crawler is, and how it proves that to sites (docs/standing.md)."""
+
+    key: Path | None = None
+    """Key file of `aragog identity new`. With it every request of the crawl is signed (Web Bot
+    Auth); needs `identity.agent` and the extra `identity`. Webhooks are not signed with it."""
+    agent: str = ""
+    """URL of your public keys, sent as Signature-Agent, such as
+    `https://bot.example.com/.well-known/http-message-signatures-directory`."""
+    draft: str = "draft-ietf-webbotauth-httpsig-protocol-01"
+    """Revision of the draft that Signature-Agent follows: revision 01 names the URL of the keys,
+    `draft-ietf-webbotauth-httpsig-protocol-00` the origin of the well-known URL."""
+    components: tuple[str, ...] = ("@method", "@authority", "@path", "@query")
+    """What a signature covers besides Signature-Agent: of these, `@target-uri` and `user-agent`;
+    `@query` counts for URLs that have one."""
+    lifetime_s: float = 300.0
+    """A signature expires after this time; at most a day."""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineSettings:
     """Batches, spool and attempts of the pipeline."""
 

@@ -15,6 +15,7 @@ from aragog.errors import ConfigError
 from aragog.secret import SecretUrl
 from aragog.settings.crawling import (
     FetchSettings,
+    IdentitySettings,
     PipelineSettings,
     PolitenessSettings,
     PreferencesSettings,
@@ -55,6 +56,7 @@ class Settings:
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
     preferences: PreferencesSettings = field(default_factory=PreferencesSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
+    identity: IdentitySettings = field(default_factory=IdentitySettings)
     rendering: RenderingSettings = field(default_factory=RenderingSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     content: ContentSettings = field(default_factory=ContentSettings)

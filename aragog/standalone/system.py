@@ -17,6 +17,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from aragog.bootstrap.stores import tables
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.extras import has, require
+from aragog.identity.keys import check_key_file
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims import worker_name
 from aragog.politeness.blocked_hosts import BlockedHosts
@@ -107,8 +109,8 @@ def check(settings: Settings) -> None:
     Check for problems that would only appear later, and then in every worker.
 
     These are ports in use, servers that are open to other machines without a token or login, a
-    bad overrides file, extractors that are not installed, a crawl log without its library, and a
-    browser that is needed and cannot be started.
+    bad overrides file, extractors that are not installed, a crawl log without its library, a key
+    file that cannot be used, and a browser that is needed and cannot be started.
 
     Raises:
         ConfigError: names each problem with its setting or file.
@@ -120,6 +122,8 @@ def check(settings: Settings) -> None:
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
     check_rendering(settings)
+    if settings.identity.key is not None:
+        check_key_file(settings.identity.key, time.time())
     if settings.crawl_log.engine != "off":
         # Without it every fetch is logged to Redis, and no file is ever written.
         require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')

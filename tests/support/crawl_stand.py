@@ -20,6 +20,8 @@ from aragog.politeness.lines import Lines
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import (
     FetchSettings,
+    IdentitySettings,
+    PipelineSettings,
     PolitenessSettings,
     PreferencesSettings,
     RenderingSettings,
@@ -173,6 +175,8 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
         agent: str = AGENT,
         rendering: RenderingSettings | None = None,
         preferences: dict[str, Any] | None = None,
+        identity: IdentitySettings | None = None,
+        retry_first_s: float = 30.0,
         allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
         **politeness: Any,
     ) -> CrawlStand:
@@ -190,6 +194,8 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
                 allowed_networks=allowed_networks,
             ),
             rendering=rendering or RenderingSettings(),
+            identity=identity or IdentitySettings(),
+            pipeline=PipelineSettings(retry_first_s=retry_first_s),
         )
         sent = Sent()
         stands.append(CrawlStand(connect(settings, sent), origin, sent))

@@ -27,8 +27,11 @@ def fetcher_with() -> Iterator[Callable[..., Fetcher]]:
     """Makes fetchers with these settings changed; closes them."""
     fetchers: list[Fetcher] = []
 
-    def make(tls: Any = None, clock: Clock | None = None, **changes: Any) -> Fetcher:
-        fetchers.append(Fetcher(replace(PATIENT, **changes), tls=tls, clock=clock))
+    def make(
+        tls: Any = None, clock: Clock | None = None, signer: Any = None, **changes: Any
+    ) -> Fetcher:
+        settings = replace(PATIENT, **changes)
+        fetchers.append(Fetcher(settings, tls=tls, clock=clock, signer=signer))
         return fetchers[-1]
 
     yield make

@@ -96,3 +96,44 @@ def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path):
 def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="use pinlater://"):
         load("[broker]\nurl = 'kafka://x'\n", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('key = "k"', "identity.agent: is required"),
+        ('agent = "http://bot.test/keys"', "identity.agent: must be an https:// URL"),
+        ('agent = "https://bot.test"', "identity.agent: must be an https:// URL"),
+        ('agent = "https://a@bot.test/keys"', "identity.agent: must be an https:// URL"),
+        ('agent = "https://bot.test/keys#a"', "identity.agent: must be an https:// URL"),
+        ("agent = 'https://bot.test/\"'", "identity.agent: must be an https:// URL"),
+        ('draft = "draft-ietf-webbotauth-httpsig-protocol-99"', "identity.draft: must be one of"),
+        ("lifetime_s = 86401.0", "identity.lifetime_s: must be at most 86400"),
+        ("lifetime_s = 0.0", "identity.lifetime_s: must be above 0"),
+        ('components = ["@method"]', "identity.components: must have @authority"),
+        ('components = ["@authority", "cookie"]', "identity.components: must be of"),
+        ('components = ["@authority", "@authority"]', "identity.components: has a component twice"),
+        (
+            'key = "k"\nagent = "https://bot.test/k"\n[fetch]\nheaders = { signature-agent = "x" }',
+            "fetch.headers: signature-agent is set",
+        ),
+        (
+            (
+                'key = "k"\nagent = "https://bot.test/k"\n[fetch]\n'
+                'origin_headers = { "https://a.test" = "Signature: x" }'
+            ),
+            "fetch.origin_headers: Signature is set",
+        ),
+    ],
+)
+def test_an_identity_that_cannot_be_proved_is_refused(tmp_path, text, problem):
+    with pytest.raises(ConfigError, match=problem):
+        load(f"[identity]\n{text}\n", tmp_path)
+
+
+def test_a_key_and_the_url_of_its_public_half_are_an_identity(tmp_path):
+    text = '[identity]\nkey = "~/k"\nagent = "https://bot.test:8443/keys?v=1"\n'
+
+    settings = load(text, tmp_path)
+
+    assert settings.identity.key == Path("~/k").expanduser()

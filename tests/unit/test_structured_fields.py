@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pages.structured_fields import FieldToken, parse_dictionary
+from aragog.structured_fields import FieldToken, parse_dictionary, string_text
 
 
 def values(text):
@@ -46,3 +46,14 @@ def test_inner_lists_and_parameters_keep_their_text():
 def test_what_the_rfc_does_not_allow_is_an_error(text):
     with pytest.raises(ValueError, match="character"):
         parse_dictionary(text)
+
+
+@pytest.mark.parametrize("text", ["", "a b", 'x "y" \\'])
+def test_a_string_is_written_as_it_is_read(text):
+    assert values(f"a={string_text(text)}") == {"a": text}
+
+
+@pytest.mark.parametrize("text", ["ä", "a\nb", "\x7f"])
+def test_other_characters_than_printable_ascii_are_no_string(text):
+    with pytest.raises(ValueError, match="not printable ASCII"):
+        string_text(text)

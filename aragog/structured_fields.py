@@ -1,8 +1,9 @@
 """
-Structured Field Values for HTTP: the parser of dictionaries (RFC 9651, sections 3.2 and 4.2). Pure.
+Structured Field Values for HTTP: dictionaries and strings (RFC 9651, sections 3.2, 3.3.3 and 4).
+Pure.
 
-It accepts what the RFC accepts and nothing else, because a field that fails to parse is ignored as
-a whole. Values that aragog has no use for are checked and kept as their text.
+The parser accepts what the RFC accepts and nothing else, because a field that fails to parse is
+ignored as a whole. Values that aragog has no use for are checked and kept as their text.
 """
 
 from __future__ import annotations
@@ -67,6 +68,18 @@ def parse_dictionary(text: str) -> dict[str, Member]:
         if reader.ended():
             reader.fail("a member after the comma")
     return members
+
+
+def string_text(text: str) -> str:
+    """
+    Return `text` as it is written as a string, in quotes (section 4.1.6).
+
+    Raises:
+        ValueError: it contains other characters than printable ASCII.
+    """
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(f"not printable ASCII: {text[:100]!r}")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class _DictionaryReader:

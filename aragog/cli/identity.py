@@ -1,0 +1,142 @@
+"""`aragog identity`: make, rotate and show the keys that sign the requests of the crawl."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from aragog.cli.arguments import as_json
+from aragog.cli.data_folder import command_settings
+from aragog.durations import span
+from aragog.errors import ConfigError
+from aragog.identity.keys import (
+    SigningKey,
+    new_key,
+    published_keys,
+    read_keys,
+    rotated,
+    signing_key,
+    write_keys,
+)
+from aragog.settings import IdentitySettings, duration_s
+from aragog.terminal import echo, echo_json, print_table
+
+FILE = click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+DEFAULT_OVERLAP = "2d"
+
+
+class Overlap(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """A duration such as `2d` (s, m, h, d), in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return int(duration_s(value))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a duration; write 2d or 12h", param, ctx)
+
+
+@click.group()
+def identity() -> None:
+    """Make and rotate the keys that sign requests, and publish who you are."""
+
+
+@identity.command("new")
+@FILE
+def new(file: Path | None) -> None:
+    """
+    Make the key file FILE (default: identity.key) with one new key; only its owner may read it.
+
+    An existing file is never replaced.
+    """
+    settings = command_settings().identity
+    path = _path(file, settings)
+    key = new_key(int(time.time()))
+    write_keys(path, [key], replaces=False)
+    echo(f"{path} has the key {key.thumbprint}")
+    if settings.key is None:
+        echo("set identity.key to that file, and identity.agent to the URL of your public keys")
+
+
+@identity.command("rotate")
+@FILE
+@click.option(
+    "--overlap",
+    type=Overlap(),
+    default=DEFAULT_OVERLAP,
+    show_default=True,
+    help="How long the new key is published before it signs, and the old one after it did.",
+)
+@click.option("--now", is_flag=True, help="Sign with the new key at once, and drop all others.")
+def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
+    """
+    Add a key to FILE (default: identity.key), which takes over after the overlap.
+
+    Publish the new key within that time; verifiers keep copies of the directory for as long as its
+    Cache-Control says. --now is for a key that others know: sites refuse requests until they have
+    read the new directory. Running workers notice the new file within 30 s.
+    """
+    path = _path(file, command_settings().identity)
+    now_s = int(time.time())
+    overlap_s = 0 if now else overlap
+    keys = rotated(read_keys(path), new_key(now_s + overlap_s), now_s, overlap_s)
+    write_keys(path, keys, replaces=True)
+    successor = keys[-1]
+    if now:
+        echo(f"{successor.thumbprint} signs from now on; publish it at once")
+    else:
+        echo(f"{successor.thumbprint} signs in {span(overlap_s * 1000)}; publish it before")
+
+
+@identity.command("show")
+@FILE
+@as_json
+def show(file: Path | None, *, as_json: bool) -> None:
+    """Show the public keys of FILE (default: identity.key) and their times."""
+    keys = read_keys(_path(file, command_settings().identity))
+    now_s = time.time()
+    rows = [{"state": _state(key, keys, now_s)} | key.public_jwk() for key in keys]
+    if as_json:
+        echo_json(rows, indent=True)
+        return
+    table = Table("key", "state", "signs from", "published until")
+    for row in rows:
+        table.add_row(row["kid"], row["state"], _time(row["nbf"]), _time(row.get("exp")))
+    print_table(table)
+
+
+def _path(file: Path | None, settings: IdentitySettings) -> Path:
+    """
+    Return the key file that a command is about.
+
+    Raises:
+        ConfigError: neither the command nor the settings name one.
+    """
+    path = file or settings.key
+    if path is None:
+        raise ConfigError("identity.key: is not set; set it, or name a FILE")
+    return path
+
+
+def _state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
+    if key not in published_keys(keys, now_s):
+        return "over"
+    if key.from_s > now_s:
+        return "next"
+    return "signs" if key == signing_key(keys, now_s) else "was before"
+
+
+def _time(at_s: Any) -> str:
+    if at_s is None:
+        return "it has a successor"
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
