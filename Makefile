@@ -20,7 +20,7 @@ endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench archives docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ bench: setup  ## crawl real pages with aragog, Scrapy, colly and fast Python, in
 	@scripts/setup bench
 	@$(BIN)/python -m bench.crawl $(ARGS)
 
+archives: setup  ## check WARC and WACZ exports with pywb, cdxj-indexer and wacz
+	@scripts/setup archives
+	@$(BIN)/python scripts/check_archives.py $(ARGS)
+
 hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, Maven)
 	@$(BIN)/python -m deploy.hbase $(ARGS)
 
@@ -103,6 +107,8 @@ lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lo
 		--no-emit-index-url --no-header --quiet -o bench/requirements.lock
 	@$(BIN)/uv pip compile docs/requirements.in --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o docs/requirements.lock
+	@$(BIN)/uv pip compile scripts/archives.in --universal --generate-hashes \
+		--no-emit-index-url --no-header --quiet -o scripts/archives.lock
 
 clean:  ## remove what was installed and cached (not ./var, where the data is)
-	@rm -rf .venv .venv-bench .venv-docs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf .venv .venv-bench .venv-docs .venv-archives .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

@@ -7,22 +7,25 @@ record, as in public crawls. A body whose headers were not kept is a `resource` 
 occurred earlier in the same export is a `revisit` with only headers (identical-payload-digest), as
 is the last check of an unchanged page (server-not-modified).
 
-Each record is a gzip member of its own. Memory is bounded by the largest page and by 65,536
-remembered digests.
+Each record is a gzip member of its own. A record of a fetch names the address and the protocols
+(`WARC-IP-Address`, and `WARC-Protocol` as the International Internet Preservation Consortium
+proposes it). Beside each file is its index, `….cdxj`. Memory is bounded by the largest page, the
+index of one file, and 65,536 remembered digests.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.utils import Digester
@@ -31,6 +34,7 @@ from warcio.warcwriter import WARCWriter
 from aragog.clock import SystemClock
 from aragog.errors import ConfigError, CorruptContent
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.transfer import cdxj
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, decompress
@@ -46,10 +50,15 @@ MAX_DIGESTS = 65_536
 
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
+_HTML = ("text/html", "application/xhtml+xml")
 # They describe bytes that are not in the record.
 _ENCODING = ("content-encoding", "transfer-encoding", "content-length")
 
-COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, *nodes.CONTENT, *RESPONSE)
+TITLE = nodes.field_column("page.title")
+COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, TITLE, *nodes.CONTENT, *RESPONSE)
+
+OnPage = Callable[[str, str, Row], None]
+"""Called with the URL, the date and the node of each page of HTML that was written."""
 
 
 class _First(NamedTuple):
@@ -66,6 +75,8 @@ class _Page(NamedTuple):
     date: str
     digest: str
     head: StatusAndHeaders | None
+    network: Sequence[tuple[str, str]]
+    """The headers of the record that name address and protocols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,7 @@ class WarcReport:
 
     records: int
     files: tuple[Path, ...]
+    """Each has its index beside it (`index_of`)."""
     problems: int
     cursor: str | None
     """Where to continue; None: the export is complete."""
@@ -90,9 +102,12 @@ def export_warc(
     purpose: str | None = None,
     on_problem: Callable[[str, str], None] = lambda *_: None,
     on_progress: Callable[[int], None] = lambda _: None,
+    on_page: OnPage = lambda *_: None,
 ) -> WarcReport:
     """
     Write the content of the selected pages to `stem-00000.warc.gz` and following files.
+
+    Beside each file its index is written, `stem-00000.cdxj`, when the file is complete.
 
     With `purpose`, pages whose sites refuse this use are left out, and so are in any case those
     whose `unavailable_after` has passed. A page whose content is damaged or missing is reported
@@ -122,7 +137,10 @@ def export_warc(
                 problems += 1
                 on_problem(url, str(error))
                 continue
-            files.add(url, body, described(meta, url, row, urls), facts)
+            meta = described(meta, url, row, urls)
+            page = files.add(url, body, meta, facts)
+            if str(meta.get("content_type")).partition(";")[0].strip().lower() in _HTML:
+                on_page(page.target, page.date, row)
             selected.taken += 1
             on_progress(selected.taken)
     return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)
@@ -131,6 +149,11 @@ def export_warc(
 def next_file(stem: Path) -> int:
     """The number after those of the files of earlier exports; 0 if there are none."""
     return next(number for number in count() if not _file(stem, number).exists())
+
+
+def index_of(file: Path) -> Path:
+    """The index of a WARC file."""
+    return file.with_name(f"{file.name.removesuffix('.warc.gz')}.cdxj")
 
 
 def _file(stem: Path, number: int) -> Path:
@@ -157,12 +180,13 @@ class _Files:
         self._max_file_bytes = max_file_bytes
         self._file: BinaryIO | None = None
         self._writer: Any = None
+        self._lines: list[str] = []
         self._seen: OrderedDict[str, _First] = OrderedDict()
         self.paths: list[Path] = []
         self.records = 0
 
-    def add(self, url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> None:
-        """The records of one page."""
+    def add(self, url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
+        """Write the records of one page."""
         writer = self._room()
         page = _page(url, body, meta, facts)
         first = self._seen.get(page.digest)
@@ -177,14 +201,30 @@ class _Files:
         if confirmed and page.head is not None and checked_at_ms:
             status = _status_line(HTTPStatus.NOT_MODIFIED)
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
-            again = page._replace(date=_date(checked_at_ms))
+            # The facts do not say by which protocols the last check went.
+            again = page._replace(date=iso_date(checked_at_ms), network=())
             record = _revisit(writer, again, _First(page.target, page.date), head)
             record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
             self._write(writer, record)
+        return page
 
     def _write(self, writer: Any, record: Any) -> None:
+        file = cast("BinaryIO", self._file)
+        offset = file.tell()
         writer.write_record(record)
         self.records += 1
+        headers = record.rec_headers.get_header
+        capture = cdxj.Capture(
+            url=headers("WARC-Target-URI"),
+            date=headers("WARC-Date"),
+            mime=_mime(record),
+            status=record.http_headers.get_statuscode() if record.http_headers else None,
+            digest=headers("WARC-Payload-Digest"),
+            offset=offset,
+            length=file.tell() - offset,
+            file=self.paths[-1].name,
+        )
+        self._lines.append(cdxj.line(capture))
 
     def _remember(self, digest: str, first: _First) -> None:
         self._seen[digest] = first
@@ -209,9 +249,16 @@ class _Files:
         return self._writer
 
     def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._file is None:
+            return
+        self._file.close()
+        self._file = None
+        lines, self._lines = self._lines, []
+        path = index_of(self.paths[-1])
+        try:
+            cdxj.write_index(path, lines)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -227,7 +274,28 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
     target = str(facts.get("final_url") or url) if same else url
     digester = Digester("sha1")
     digester.update(body)
-    return _Page(target, _date(fetched_at_ms), str(digester), _head(meta))
+    return _Page(target, iso_date(fetched_at_ms), str(digester), _head(meta), _network(meta))
+
+
+def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
+    """Headers of a record for what is known of the connection; empty where no fetch is known."""
+    if "address" not in meta:
+        return []
+    tls = re.fullmatch(r"TLSv(1(?:\.\d)?)", meta.get("tls") or "")
+    return [
+        *([("WARC-IP-Address", meta["address"])] if meta["address"] else []),
+        ("WARC-Protocol", "http/1.1"),  # the only one that is spoken: docs/adr/0003
+        *([("WARC-Protocol", f"tls/{tls[1] if '.' in tls[1] else tls[1] + '.0'}")] if tls else []),
+    ]
+
+
+def _mime(record: Any) -> str | None:
+    """The type of a record as indexes name it."""
+    if record.rec_type == "revisit":
+        return "warc/revisit"
+    headers = record.http_headers or record.rec_headers
+    value = headers.get_header("Content-Type")
+    return re.split(r"[;\s]", value, maxsplit=1)[0].strip() if value else None
 
 
 def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
@@ -237,7 +305,7 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
         kind, content_type = "resource", meta.get("content_type") or "application/octet-stream"
     else:
         page.head.replace_header("Content-Length", str(len(body)))
-    return writer.create_warc_record(
+    record = writer.create_warc_record(
         page.target,
         kind,
         payload=io.BytesIO(body),
@@ -246,11 +314,13 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
         warc_headers_dict={"WARC-Date": page.date},
         warc_content_type=content_type,
     )
+    record.rec_headers.headers += page.network
+    return record
 
 
 def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
     """A record of headers and the location of the body (warcio's identical-payload-digest)."""
-    return writer.create_revisit_record(
+    record = writer.create_revisit_record(
         page.target,
         page.digest,
         first.url,
@@ -258,6 +328,8 @@ def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) ->
         http_headers=head,
         warc_headers_dict={"WARC-Date": page.date},
     )
+    record.rec_headers.headers += page.network
+    return record
 
 
 def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
@@ -299,6 +371,7 @@ def _number(value: object) -> int | None:
         return None
 
 
-def _date(at_ms: int) -> str:
+def iso_date(at_ms: int) -> str:
+    """An instant as WARC-Date has it, in whole seconds."""
     instant = datetime.fromtimestamp(at_ms / 1000, UTC)
     return instant.strftime("%Y-%m-%dT%H:%M:%SZ")

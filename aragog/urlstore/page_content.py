@@ -32,7 +32,9 @@ RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.FETCHED)
 
 def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) -> dict[str, str]:
     """
-    The metadata of a page's content, with the `headers` of the response that brought it last.
+    The metadata of a page's content, with those of the response that brought it last.
+
+    They are its `status`, `headers`, `fetched_at_ms`, and the server's `address` and `tls` version.
 
     These are in the report of that fetch, which is with the URL that was requested: one more read
     if that is an alias. Content that no fetch brought, or an older aragog, is returned as it is.
@@ -53,6 +55,8 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
         "status": str(record.status),
         "fetched_at_ms": str(record.fetched_at_ms),
         "headers": orjson.dumps(record.headers).decode(),
+        "address": record.address or "",
+        "tls": record.tls or "",
     }
 
 

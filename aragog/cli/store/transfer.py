@@ -29,6 +29,7 @@ from aragog.transfer.import_export import NodeSelection, TextsOf
 from aragog.transfer.parquet import ParquetSink, read_parquet
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
+from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
@@ -48,7 +49,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "parquet", "warc"]),
+    type=click.Choice(["jsonl", "parquet", "warc", "wacz"]),
     help="Default: by the name of FILE.",
 )
 @click.option(
@@ -71,15 +72,16 @@ def export(
     links: bool,
 ) -> None:
     """
-    Write URLs to FILE: JSON Lines, Parquet, or their content as WARC.
+    Write URLs to FILE: JSON Lines, Parquet, or their content as WARC or WACZ.
 
-    JSON Lines may be compressed (.gz, .zst). For WARC, FILE is a prefix of file names.
+    JSON Lines may be compressed (.gz, .zst). For WARC, FILE is a prefix of file names; beside each
+    file is its index (.cdxj).
     """
     settings = command_settings()
     kind = kind or _kind(file)
     if cursor and host:
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
-    if cursor and kind == "parquet" and file.exists():
+    if cursor and kind in ("parquet", "wacz") and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
     with (
         closing(url_store(settings)) as opened,
@@ -89,13 +91,15 @@ def export(
         texts_of = partial(_texts_of, texts)
         urls = urls_of_host(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
-        if kind == "warc":
-            done = export_warc(
+        if kind in ("warc", "wacz"):
+            write = export_wacz
+            if kind == "warc":
+                write = partial(export_warc, first_file=next_file(file) if cursor else 0)
+            done = write(
                 opened.zen,
                 open_content(settings.content, settings.data_dir),
                 file,
                 selection,
-                first_file=next_file(file) if cursor else 0,
                 purpose=purpose,
                 on_problem=_report_url,
                 on_progress=counted,
@@ -268,11 +272,13 @@ def import_(file: Path, after: int) -> None:
 def _kind(file: Path) -> str:
     if file.suffix == ".parquet":
         return "parquet"
-    if file.suffix == ".warc":
-        return "warc"
+    if file.suffix in (".warc", ".wacz"):
+        return file.suffix[1:]
     if ".jsonl" in file.suffixes or ".json" in file.suffixes:
         return "jsonl"
-    raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
+    raise BadInput(
+        f"{file}: name it .jsonl (.gz, .zst), .parquet, .warc or .wacz, or give --format"
+    )
 
 
 def _report_url(url: str, reason: str) -> None:

@@ -16,7 +16,7 @@ from aragog.cli import main
 from aragog.settings import load_settings
 from aragog.transfer.json_lines import BadRecord, read_json_lines
 from tests.support.documented import blocks
-from tests.support.stores import page
+from tests.support.stores import body, page
 
 PAGE = "docs/exports.md"
 
@@ -35,11 +35,12 @@ def data(tmp_path, monkeypatch):
                         "product.price": json.dumps(price).encode(),
                         "product.rating": b'{"value":"4.5"}',
                     },
+                    content=body(name),
                 )
                 for name, price in [("desk", "89.90"), ("floor", "210"), ("wall", "19.90")]
             ]
         )
-    for block in blocks(PAGE, "sh", "aragog store export /data"):
+    for block in blocks(PAGE, "sh", "aragog store export"):
         for line in block.replace("/data", str(tmp_path)).splitlines():
             ran = CliRunner().invoke(main, shlex.split(line)[1:], catch_exceptions=False)
             assert ran.exit_code == 0, ran.output
@@ -58,6 +59,12 @@ def test_duckdb_and_pandas_read_exports(data):
         "[(210.0,)]",
         "{'min': 19.9, 'max': 210.0}",
     ]
+
+
+def test_the_page_exports_archives(data):
+    names = {path.name for path in data.iterdir()}
+
+    assert names >= {"crawl-00000.warc.gz", "crawl-00000.cdxj", "crawl.wacz"}
 
 
 def test_a_line_is_as_the_page_shows_it():

@@ -1,0 +1,121 @@
+"""
+CDXJ: the index of WARC files by URL and time, which replay programs read.
+
+A line is the key of a URL, the time of its capture, and JSON with where its record is. The key
+(SURT: Sort-friendly URI Reordering Transform) has the host's labels reversed, so that the pages of
+a host and of the hosts below it are neighbors: `com,example)/page`. It is that of the Internet
+Archive's canonicalization, by which pywb looks URLs up: no scheme, no `www`, small letters, sorted
+parameters, no session ids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+
+_WWW = re.compile(rb"www\d*\.")
+_PORTS = {"http": 80, "https": 443}
+_KEPT = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+"""Characters that a key has unescaped, besides letters and digits."""
+_PATH_SESSIONS = (
+    re.compile(rb"(.*/)(?:\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^?]+\.aspx.*)", re.DOTALL),
+    re.compile(rb"(.*/)(?:\([0-9a-z]{24}\)/)([^?]+\.aspx.*)", re.DOTALL),
+)
+_QUERY_SESSIONS = tuple(
+    re.compile(rb"(.*)(?:%s)(?:&(.*))?" % session, re.DOTALL | re.IGNORECASE)
+    for session in (
+        rb"jsessionid=[0-9a-z]{32}",
+        rb"phpsessid=[0-9a-z]{32}",
+        rb"sid=[0-9a-z]{32}",
+        rb"aspsessionid[a-z]{8}=[a-z]{24}",
+        rb"cfid=[^&]+&cftoken=[^&]+",
+    )
+)
+
+
+class Capture(NamedTuple):
+    """A record of a WARC file."""
+
+    url: str
+    date: str
+    """The record's WARC-Date."""
+    mime: str | None
+    status: str | None
+    digest: str | None
+    """Of the payload, as the record has it."""
+    offset: int
+    length: int
+    file: str
+    """The name of the WARC file."""
+
+
+def line(capture: Capture) -> str:
+    """The line of a capture, with its newline."""
+    timestamp = re.sub(r"\D", "", capture.date)
+    values: dict[str, Any] = {
+        "url": capture.url,
+        "mime": capture.mime,
+        "status": capture.status,
+        "digest": capture.digest,
+        "length": str(capture.length),
+        "offset": str(capture.offset),
+        "filename": capture.file,
+    }
+    shown = json.dumps({name: value for name, value in values.items() if value})
+    return f"{surt_key(capture.url)} {timestamp} {shown}\n"
+
+
+def write_index(path: Path, lines: Iterable[str]) -> None:
+    """Write lines in order; raises OSError."""
+    path.write_text("".join(sorted(lines, key=str.encode)), "utf-8")
+
+
+def surt_key(url: str) -> str:
+    """The key of a normalized URL."""
+    parts = urlsplit(url)
+    host = _WWW.sub(b"", _unescaped(parts.hostname or "").strip(b"."), count=1)
+    name = b",".join(reversed(_escaped(host).split(b".")))
+    port = b":%d" % parts.port if parts.port not in (None, _PORTS.get(parts.scheme)) else b""
+    return (name + port + b")" + _path(parts.path) + _query(parts.query)).decode()
+
+
+def _path(text: str) -> bytes:
+    segments: list[bytes] = []
+    for segment in _unescaped(text).split(b"/")[1:]:
+        if segment == b".." and segments:
+            segments.pop()
+        elif segment != b".":
+            segments.append(segment)
+    last = segments.pop() if segments else b""
+    path = _escaped(b"/" + b"/".join([*filter(None, segments), last])).lower()
+    for session in _PATH_SESSIONS:
+        if match := session.fullmatch(path):
+            path = match[1] + match[2]
+    return path[:-1] if path.endswith(b"/") and len(path) > 1 else path
+
+
+def _query(text: str) -> bytes:
+    query = _escaped(_unescaped(text))
+    for session in _QUERY_SESSIONS:
+        if match := session.fullmatch(query):
+            query = match[1] + (match[2] or b"")
+    if len(query) > 1:
+        pairs = sorted(tuple(pair.split(b"=", 1)) for pair in query.lower().split(b"&"))
+        query = b"&".join(map(b"=".join, pairs))
+    return b"?" + query if query else b""
+
+
+def _unescaped(text: str) -> bytes:
+    """Without percent escapes, also those of percent signs."""
+    before, after = text.encode(), unquote_to_bytes(text)
+    while before != after:
+        before, after = after, unquote_to_bytes(after)
+    return after
+
+
+def _escaped(raw: bytes) -> bytes:
+    return quote_from_bytes(raw, safe=_KEPT).encode()

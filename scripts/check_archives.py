@@ -1,0 +1,214 @@
+"""
+Check WARC and WACZ exports with the programs that others read them with: `make archives`.
+
+    python scripts/check_archives.py [--pages N] [STEM | FILE.wacz ...]
+
+cdxj-indexer must write the same index, `wacz validate` must accept the WACZ, pywb must replay every
+capture with its body by aragog's index, and the package surt must give the same keys for thousands
+of odd URLs. Without arguments it exports pages of its own. STEM is that of `aragog store export
+STEM --format warc`. The programs are in .venv-archives (`scripts/setup archives`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+from warcio.archiveiterator import ArchiveIterator
+
+from aragog.errors import InvalidUrl
+from aragog.settings import StoreSettings
+from aragog.transfer.cdxj import surt_key
+from aragog.transfer.wacz import export_wacz
+from aragog.transfer.warc import export_warc, index_of
+from aragog.urls.normalize import normalize
+from aragog.urlstore.content.memory import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+
+PROGRAMS = Path(__file__).resolve().parent.parent / ".venv-archives" / "bin"
+START_S = 60.0
+SEGMENTS = (
+    "a", "B", "index.HTML", "%20x", "%25", "%2F", "%C3%A9", "é", "..", ".", "", "x.aspx", "a;b",
+    "a%3Fb", "%23", "~u", "a+b", "%252e", "'q'", "|", "[x]", "(abcdefghij0123456789abcd)",
+)  # fmt: skip
+QUERIES = (
+    "a=1", "b", "b=", "A=%C3%A9", "x=%2526", "z=a=b", "q=a+b", "=", "%20=1", "c[]=2",
+    "sid=" + "a" * 32, "jsessionid=" + "0" * 32, "PHPSESSID=" + "f" * 32, "cfid=1&cftoken=2",
+)  # fmt: skip
+HOSTS = (
+    "www.example.com", "www2.example.com", "münchen.de", "127.0.0.1", "[::1]", "www.www.a.test",
+    "x.y.z", "wwwa.test", "a.test:8080", "a.test:80", "sub_x.test", "www.test",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Run all checks; exits with 1 at the first that fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("exports", nargs="*", type=Path, help="STEM or FILE.wacz")
+    parser.add_argument("--pages", type=int, default=300, help="of the export that it makes")
+    options = parser.parse_args()
+    if not PROGRAMS.exists():
+        sys.exit("scripts/setup archives installs the programs first")
+    with tempfile.TemporaryDirectory() as folder:
+        exports = options.exports or own_exports(Path(folder), options.pages)
+        for path in exports:
+            if path.suffix == ".wacz":
+                check_wacz(path)
+            else:
+                check_warc(sorted(path.parent.glob(f"{path.name}-*.warc.gz")), Path(folder))
+    check_keys()
+
+
+def odd_urls(count: int) -> list[str]:
+    """Normalized URLs with everything that keys treat specially, the same in every run."""
+    drawn, urls = random.Random(7), set[str]()
+    while len(urls) < count:
+        path = "/".join(drawn.choices(SEGMENTS, k=drawn.randrange(4)))
+        query = "&".join(drawn.choices(QUERIES, k=drawn.randrange(3)))
+        url = f"{drawn.choice(['http', 'https'])}://{drawn.choice(HOSTS)}/{path}?{query}"
+        try:
+            urls.add(normalize(url))
+        except InvalidUrl:
+            continue
+    return sorted(urls)
+
+
+def own_exports(folder: Path, pages: int) -> list[Path]:
+    """A WARC export in several files and a WACZ of pages under odd URLs."""
+    content = MemoryContent()
+    store = UrlStore(MemoryTables(), content, StoreSettings())
+    # pywb takes a letter after two slashes for a host, and does not find the page by its own index.
+    urls = [url for url in odd_urls(pages) if "//%C3" not in url]
+    for number, url in enumerate(urls):
+        body = f"<html><title>{number % 50}</title><p>Page {number % 50}".encode()
+        headers = [["Content-Type", "text/html; charset=utf-8"], ["Content-Encoding", "gzip"]]
+        meta = {
+            "status": "200",
+            "fetched_at_ms": str(1_700_000_000_000 + number * 1000),
+            "content_type": "text/html",
+            "headers": json.dumps(headers) if number % 9 else "",  # "": none were kept
+        }
+        store.put_content(url, body, meta)
+    export_warc(store.zen, content, folder / "own", max_file_bytes=pages * 100)
+    export_wacz(store.zen, content, folder / "own.wacz")
+    return [folder / "own", folder / "own.wacz"]
+
+
+def check_warc(files: list[Path], folder: Path) -> None:
+    """cdxj-indexer agrees with the index of each file, and pywb replays every capture."""
+    if not files:
+        sys.exit("there is no WARC file of that name")
+    collection = folder / "pywb" / "collections" / "pages"
+    shutil.rmtree(collection, ignore_errors=True)
+    for name in ("archive", "indexes"):
+        (collection / name).mkdir(parents=True)
+    expected: dict[tuple[str, str], bytes] = {}
+    by_digest: dict[str, bytes] = {}
+    for file in files:
+        command = [PROGRAMS / "cdxj-indexer", "--sort", file]
+        theirs = subprocess.run(command, check=True, capture_output=True).stdout
+        if theirs != index_of(file).read_bytes():
+            sys.exit(f"{index_of(file)} is not what cdxj-indexer writes")
+        shutil.copy(file, collection / "archive")
+        shutil.copy(index_of(file), collection / "indexes")
+        expected |= bodies(file, by_digest)
+    print(f"cdxj-indexer writes the same indexes of {len(files)} files")
+    with pywb(folder / "pywb") as address, requests.Session() as session:
+        session.trust_env = False
+        for (url, timestamp), body in expected.items():
+            replayed = session.get(f"{address}/pages/{timestamp}id_/{url}", timeout=START_S)
+            if replayed.status_code != requests.codes.ok:
+                sys.exit(f"pywb answers {replayed.status_code} for {url}")
+            if replayed.content != body:
+                sys.exit(f"pywb replays another body of {url}")
+    print(f"pywb replays {len(expected)} captures")
+
+
+def bodies(file: Path, by_digest: dict[str, bytes]) -> dict[tuple[str, str], bytes]:
+    """URL and timestamp of each capture with content, and its body; those of earlier files help."""
+    found: dict[tuple[str, str], bytes] = {}
+    with file.open("rb") as stream:
+        for record in ArchiveIterator(stream):
+            header = record.rec_headers.get_header
+            if record.rec_type in ("response", "resource"):
+                by_digest[header("WARC-Payload-Digest")] = record.content_stream().read()
+            elif record.rec_type != "revisit" or "not-modified" in header("WARC-Profile"):
+                continue
+            timestamp = "".join(filter(str.isdigit, header("WARC-Date")))
+            body = by_digest.get(header("WARC-Payload-Digest"))
+            if body is not None:
+                found[header("WARC-Target-URI"), timestamp] = body
+    return found
+
+
+@contextmanager
+def pywb(folder: Path) -> Iterator[str]:
+    """The address of a pywb over the collections of a folder; it ends with the block."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    command = [PROGRAMS / "wayback", "--port", str(port), "--bind", "127.0.0.1"]
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(
+            command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "NO_PROXY": "*"}
+        ) as process,
+    ):
+        try:
+            ends_at = time.monotonic() + START_S
+            while not answers(port):
+                if process.poll() is not None or time.monotonic() > ends_at:
+                    sys.exit(f"pywb does not start: {(folder / 'log').read_text()[-2000:]}")
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def check_wacz(file: Path) -> None:
+    """`wacz validate` accepts a file."""
+    done = subprocess.run(
+        [PROGRAMS / "wacz", "validate", "--file", file], capture_output=True, text=True, check=False
+    )
+    if done.returncode or "the passed WACZ is valid" not in done.stdout:
+        sys.exit(f"wacz validate: {done.stdout}{done.stderr}")
+    print(f"wacz validate accepts {file.name}")
+
+
+def check_keys(count: int = 20_000) -> None:
+    """The package surt gives the same keys."""
+    urls = odd_urls(count)
+    code = "import json, surt, sys; print(json.dumps([*map(surt.surt, json.load(sys.stdin))]))"
+    command = [PROGRAMS / "python", "-W", "ignore", "-c", code]
+    given = json.dumps(urls).encode()
+    done = subprocess.run(command, input=given, check=True, capture_output=True)
+    theirs = json.loads(done.stdout)
+    for url, key in zip(urls, theirs, strict=True):
+        if surt_key(url) != key:
+            sys.exit(f"{url}: the key is {surt_key(url)}, surt's {key}")
+    print(f"surt gives the same {count:,} keys")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Keys of the index of WARC files. `make archives` compares 20,000 of them with the package surt."""
+
+import json
+
+import pytest
+
+from aragog.transfer.cdxj import Capture, line, surt_key, write_index
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://www.example.com/", "com,example)/"),
+        ("http://www2.shop.example.com/P/Lamp/", "com,example,shop)/p/lamp"),
+        ("http://www.www.a.test/", "test,a,www)/"),
+        ("http://127.0.0.1:8080/x", "1,0,0,127:8080)/x"),
+        ("http://[::1]/x", "::1)/x"),
+        ("https://a.test/b//c?Z=1&a=2&a", "test,a)/b/c?a&a=2&z=1"),
+        ("https://a.test/x/%252e%252E/%C3%A9%20", "test,a)/%c3%a9%20"),
+        ("https://a.test/x?sid=0123456789abcdef0123456789abcdef&b=1", "test,a)/x?b=1"),
+        ("https://a.test/x?jsessionid=0123456789abcdef0123456789abcdef", "test,a)/x"),
+        ("https://a.test/(S(0123456789abcdef01234567))/x.aspx", "test,a)/x.aspx"),
+        ("https://a.test/a%3Fb%23?q=%2526", "test,a)/a?b%23?&q="),
+    ],
+)
+def test_the_key_of_a_url_is_that_of_replay_programs(url, key):
+    assert surt_key(url) == key
+
+
+def test_a_line_has_key_time_and_place():
+    capture = Capture(
+        "http://a.test/x", "2026-01-31T08:05:00Z", "text/html", "200", None, 7, 9, "f"
+    )
+
+    key, timestamp, values = line(capture).split(" ", 2)
+
+    assert (key, timestamp) == ("test,a)/x", "20260131080500")
+    assert json.loads(values) == {
+        "url": "http://a.test/x", "mime": "text/html", "status": "200", "length": "9",
+        "offset": "7", "filename": "f",
+    }  # fmt: skip
+
+
+def test_an_index_is_in_the_order_of_its_bytes(tmp_path):
+    write_index(tmp_path / "x.cdxj", ["b 1\n", "a,b)/ 1\n", "a)/ 2\n", "a)/ 1\n"])
+
+    assert (tmp_path / "x.cdxj").read_text() == "a)/ 1\na)/ 2\na,b)/ 1\nb 1\n"
