@@ -37,6 +37,8 @@ class DomainRow:
     outcomes_age_ms: int | None
     errors_in_a_row: int
     backoff_factor: float
+    latency_factor: float
+    """How many times less often it is asked because its responses take longer than usual."""
     max_concurrent: int | None
     override: str
     """The overrides of the domain."""
@@ -98,10 +100,9 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     for key in keys:
         rules = robots[key].rules
         delay_s = rules.crawl_delay_s(components.user_agent) if rules else None
-        factor = reports[key].backoff_factor
         facts = DomainFacts(
             report=reports[key],
-            qps=1e6 / (limiter.interval_us(key, delay_s) * factor),
+            qps=1e6 / reports[key].interval_us(limiter.interval_us(key, delay_s)),
             crawl_delay_s=delay_s,
             robots=robots[key],
             override=overrides.find(key),
@@ -142,6 +143,7 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
         outcomes_age_ms=max(0, now_ms - outcomes.at_ms) if outcomes else None,
         errors_in_a_row=report.errors_in_a_row,
         backoff_factor=report.backoff_factor,
+        latency_factor=report.latency_factor,
         max_concurrent=report.max_concurrent,
         override=_override_text(facts.override),
         stopped=report.stopped,
@@ -170,12 +172,22 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"
         return f"slowed down {report.backoff_factor:g} times after {errors}"
+    if report.latency_factor > 1:
+        return f"slowed down {latency_text(report)}"
     if not report.backlog_ms:
         return ""
     if facts.crawl_delay_s and facts.qps < report.qps:
         return f"Crawl-delay of {facts.crawl_delay_s:g} s in robots.txt"
     set_by = "an override" if facts.override and facts.override.qps else "politeness.qps"
     return f"its rate, {facts.qps:.3g} requests/s ({set_by})"
+
+
+def latency_text(report: DomainReport) -> str:
+    """By how much latency slows a domain down, and why. Pure."""
+    return (
+        f"{report.latency_factor:.3g} times: its responses take {span(report.latency_ms or 0)}, "
+        f"usually {span(report.usual_latency_ms or 0)}"
+    )
 
 
 def _refusal_text(outcomes: LastOutcomes) -> str:
@@ -209,5 +221,7 @@ def _override_text(override: Override | None) -> str:
         parts.append(f"{override.max_concurrent} at a time")
     if override.crawl_delay_cap_s is not None:
         parts.append(f"Crawl-delay up to {override.crawl_delay_cap_s:g} s")
+    if override.max_latency_slowdown is not None:
+        parts.append(f"by latency up to {override.max_latency_slowdown:g} times slower")
     parts += [word for word in ("stopped", "blocked") if getattr(override, word)]
     return ", ".join(parts) or "—"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows
+from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
@@ -170,6 +170,10 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
         yield Line("slowed down", f"{report.backoff_factor:g} times, after {errors}")
+    if report.latency_factor > 1:
+        yield Line("slowed down", latency_text(report))
+    elif report.usual_latency_ms is not None:
+        yield Line("usual latency", span(report.usual_latency_ms))
     if report.max_concurrent:
         yield Line("at a time", f"{report.max_concurrent} requests at most")
     if report.next_slot_at_ms is None:
@@ -185,7 +189,7 @@ def _rate(url: str, components: Components, key: str, report: DomainReport) -> L
     """The rate in force: the domain's own, or that of a slower Crawl-delay."""
     rules = components.robots.get(origin(url)).rules
     delay_s = rules.crawl_delay_s(components.user_agent) if rules is not None else None
-    interval_us = components.limiter().interval_us(key, delay_s) * report.backoff_factor
+    interval_us = report.interval_us(components.limiter().interval_us(key, delay_s))
     qps = min(report.qps, 1e6 / interval_us)
     note = f"Crawl-delay {delay_s:g} s of robots.txt" if delay_s and qps < report.qps else ""
     return Line("rate now", f"{qps:g} requests/s", note)

@@ -36,6 +36,7 @@ from aragog.politeness.slots import (
     Slot,
     SlotRequest,
     ceil_ms,
+    slowed_us,
     unpack_state,
 )
 from aragog.secret import reveal
@@ -207,6 +208,15 @@ class Limiter:
         node = self._nodes.of(key) if key else self._nodes.first()
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
 
+    def note_latency(self, key: str, ms: float, address: str | None) -> None:
+        """
+        Note how long a response of `key` took; see `PendingLatencies.note`.
+
+        No round trip: the next request of this process to the domain reports it.
+        """
+        if self.rates.max_latency_slowdown(key) > 1:
+            self.permits.latencies.note(key, ms, address)
+
     def acquire_permit(self, slot: Slot) -> bool:
         """Wait for the permit to send, with the connection open; see `Permits.acquire`."""
         return self.permits.acquire(slot)
@@ -335,8 +345,9 @@ class Backlogs:
             now_us = node.now_us()
             for key, packed in zip(group, states, strict=True):
                 state = unpack_state(packed)
-                backoff_factor = state.factor / 100
-                interval_us = self._rates.interval_us(key) * backoff_factor
+                factors = state.factor / 100, state.latency_factor
+                interval_us = slowed_us(self._rates.interval_us(key), *factors)
+                latency_ms, usual_latency_ms = state.latencies_ms
                 next_us = state.planned_us + interval_us
                 ahead_us = max(0.0, next_us - now_us)
                 in_line = waiting.get(key, 0)
@@ -345,12 +356,15 @@ class Backlogs:
                     qps=1e6 / interval_us,
                     next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
                     backlog_ms=int((ahead_us + in_line * interval_us) // 1000),
-                    backoff_factor=backoff_factor,
+                    backoff_factor=factors[0],
                     errors_in_a_row=state.streak,
                     max_concurrent=self._rates.max_concurrent(key),
                     stopped=self._rates.stopped(key),
                     waiting=in_line,
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),
+                    latency_factor=factors[1],
+                    latency_ms=latency_ms,
+                    usual_latency_ms=usual_latency_ms,
                 )
         return reports
 

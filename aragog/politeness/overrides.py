@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 # How often the file is checked, with one stat(2), and the live overrides, in one round trip;
 # documented as 5 s.
 CHECK_EVERY_S = 1.0
+MAX_LATENCY_SLOWDOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Override:
     """Concurrent requests in the whole cluster."""
     crawl_delay_cap_s: float | None = None
     """The longest Crawl-delay that is applied, in seconds; 0: ignore Crawl-delay."""
+    max_latency_slowdown: float | None = None
+    """How many times less often it is asked at most because it takes longer than usual; 1: not."""
     blocked: bool = False
     """True: its URLs are not fetched."""
     stopped: bool = False
@@ -242,6 +245,9 @@ def _requirement(key: str, value: Any) -> str | None:
             requirement = "a whole number from 1 to 10000"
         case "crawl_delay_cap_s":
             valid, requirement = number and 0 <= value <= 86_400, "seconds from 0 to 86400"
+        case "max_latency_slowdown":
+            valid = number and 1 <= value <= MAX_LATENCY_SLOWDOWN
+            requirement = f"a number from 1 to {MAX_LATENCY_SLOWDOWN}"
         case "blocked" | "stopped":
             valid, requirement = isinstance(value, bool), "true or false"
         case _:

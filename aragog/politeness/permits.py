@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 from aragog.clock import Clock
 from aragog.errors import LimiterUnavailable
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.politeness.latencies import PendingLatencies
 from aragog.politeness.nodes import scripts
 from aragog.politeness.nodes.node import LimiterNode, NodeRing, stopwatch_us
 from aragog.politeness.rates import Rates
@@ -68,6 +69,8 @@ class Permits:
         self._held: dict[int, None] = {}
         """Tokens of the slots whose permit this process has, oldest first."""
         self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
+        self.latencies = PendingLatencies()
+        """What `report` adds to the next report of each domain."""
 
     def hold(self, token: int) -> None:
         """Note that this process has the permit of the slot with this token."""
@@ -95,7 +98,7 @@ class Permits:
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
-        paused = self._paused(slot.key, node, look=planned_only)
+        paused = self._paused(slot, node, look=planned_only)
         if planned_only and not paused:
             return True
         if slot.pre_granted_until_us:
@@ -148,10 +151,18 @@ class Permits:
             self.report([(slot, at_us)])
 
     def report(self, departures: Sequence[tuple[Slot, float]]) -> None:
-        """Report when the requests of slots were written, 0.0: never; ends their permits."""
-        numbered = ((departure[0].key, departure) for departure in departures)
-        for node, group in self._nodes.group(numbered):
-            scripts.release_permits(node, group)
+        """
+        Report when the requests of slots were written, 0.0: never; ends their permits.
+
+        The latencies of their domains that were noted since the last report go along.
+        """
+        keyed = ((departure[0].key, departure) for departure in departures)
+        for node, group in self._nodes.group(keyed):
+            scripts.release_permits(node, [self._departure(slot, at_us) for slot, at_us in group])
+
+    def _departure(self, slot: Slot, at_us: float) -> scripts.Departure:
+        latency, most = self.latencies.take(slot.key), self._rates.max_latency_slowdown(slot.key)
+        return scripts.Departure(slot, at_us, latency, most)
 
     def finished(self, slot: Slot) -> None:
         """
@@ -173,14 +184,17 @@ class Permits:
     def _is_planned_only(self, slot: Slot) -> bool:
         return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
 
-    def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
+    def _paused(self, slot: Slot, node: LimiterNode, *, look: bool) -> bool:
         """
         Report whether the domain is paused, so that every sender must request a permit.
 
-        `look`: also read every 100 ms whether another process paused it, in one round trip.
+        `look`: also read every 100 ms whether another process paused it, in one round trip, and
+        have latencies reported, which go with permits otherwise.
         """
-        now_us = node.now_us()
+        key, now_us = slot.key, node.now_us()
         if look and self._pauses.look_due(key, now_us):
+            if self.latencies.has(key):
+                self._feedback.add((slot, 0.0))
             state = unpack_state(node.get_many([node.key("slot", key)])[0])
             if state.last_us > now_us:
                 self._pauses.remember(key, state.last_us)

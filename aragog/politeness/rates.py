@@ -36,6 +36,12 @@ class Rates:
         override = self._overrides.find(key)
         return override.max_concurrent if override else None
 
+    def max_latency_slowdown(self, key: str) -> float:
+        """Return how many times longer latency makes the interval of `key` at most; 1: not."""
+        override = self._overrides.find(key)
+        most = override.max_latency_slowdown if override else None
+        return self._settings.max_latency_slowdown if most is None else most
+
     def stopped(self, key: str) -> bool:
         """Whether an operator stopped `key`."""
         return self._overrides.stopped(key)

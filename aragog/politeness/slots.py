@@ -7,11 +7,22 @@ well. Milliseconds would accumulate errors: at 30 requests/s the interval is 33.
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-STATE = struct.Struct("<ddiIIHBI")
+STATE = struct.Struct("<ddiIIHBIIIB")
+# These four are as in lua/prelude.lua. An interval is not made longer than this because of latency.
+LONGEST_GENTLE_US = 10_000_000.0
+# After so many responses the usual latency of a domain is known.
+_LEARNED = 8
+# A step of the latency factor.
+_GENTLE_STEP = math.log(100) / 255
+_FINE, _MIDDLE = 8192, 512
+# Shorter latencies count as this: a server that takes 20 ms instead of 10 is not in trouble, and
+# our own scheduling is part of what is measured.
+SHORTEST_MS = 50.0
 # A permit is requested this much early, so that the round trip is over at its instant.
 ASK_AHEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
@@ -106,10 +117,21 @@ class DomainReport:
     """How many requests are in its line."""
     paused_ms: int = 0
     """How much longer no request is sent because the domain asked for a rest (429, 503)."""
+    latency_factor: float = 1.0
+    """What the interval is multiplied by because responses take longer than usual; 1.0: they do
+    not. The longer of this interval and that of the backoff factor applies."""
+    latency_ms: float | None = None
+    """How long the last responses took; None until the usual latency is known."""
+    usual_latency_ms: float | None = None
+    """How long responses of the domain usually take; None until it is known."""
+
+    def interval_us(self, interval_us: float) -> float:
+        """The interval in force, of the one that the domain's rate or Crawl-delay gives."""
+        return slowed_us(interval_us, self.backoff_factor, self.latency_factor)
 
 
 class DomainState(NamedTuple):
-    """The value of `{prefix}slot:<domain>`: 35 bytes that the scripts in lua/ write."""
+    """The value of `{prefix}slot:<domain>`: 44 bytes that the scripts in lua/ write."""
 
     planned_us: float = 0.0
     """The last reserved slot; the next one is an interval later, or now."""
@@ -127,11 +149,42 @@ class DomainState(NamedTuple):
     """How many errors came in a row."""
     behind_us: int = 0
     """How far the last urgent slot is behind `planned_us`, at most 4,294 s."""
+    means: int = 0
+    """Usual latency (16 bits), that of the last responses (12), how many were learned (4)."""
+    spread: int = 0
+    """How far two responses in a row are apart (12 bits), servers (12), the last latency (8)."""
+    gentle: int = 0
+    """Latency factor, in steps; 0: latency does not slow the domain down."""
+
+    @property
+    def latency_factor(self) -> float:
+        """What latency multiplies the interval by; see `DomainReport`."""
+        return math.exp(self.gentle * _GENTLE_STEP)
+
+    @property
+    def latencies_ms(self) -> tuple[float, float] | tuple[None, None]:
+        """The latency of the last responses and the usual one; None until they are known."""
+        if self.means % 16 < _LEARNED:
+            return None, None
+        recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
+        return SHORTEST_MS * math.exp(recent), SHORTEST_MS * math.exp(usual)
 
 
 def unpack_state(packed: bytes | None) -> DomainState:
     """Decode the value in Redis; without a value, return the state of an unknown domain."""
-    return DomainState(*STATE.unpack(packed)) if packed else DomainState()
+    known = packed is not None and len(packed) == STATE.size
+    return DomainState(*STATE.unpack(packed)) if packed and known else DomainState()
+
+
+def gentle_steps(factor: float) -> int:
+    """Return a latency factor, 1 to 100, in steps, rounded down."""
+    return int(math.log(factor) / _GENTLE_STEP + 1e-9)
+
+
+def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
+    """Return an interval as errors and latency make it longer, as lua/prelude.lua does."""
+    gentle_us = min(interval_us * latency_factor, max(interval_us, LONGEST_GENTLE_US))
+    return max(interval_us * backoff_factor, gentle_us)
 
 
 def ceil_ms(us: float) -> int:

@@ -12,6 +12,7 @@ from aragog.secret import SecretUrl, without_password
 from aragog.settings.crawling import (
     FetchSettings,
     IdentitySettings,
+    PolitenessSettings,
     PreferencesSettings,
     RefreshSettings,
 )
@@ -46,6 +47,9 @@ TOKEN_ENTRY = re.compile(
 # Jobs, slots and robots rules of a small crawl need this much.
 MIN_REDIS_BYTES = 33_554_432
 
+# The limiter stores the factor in percent, in two bytes.
+MAX_LATENCY_SLOWDOWN = 100
+
 
 def problems_of(settings: Settings) -> list[str]:
     """Return one line for each invalid value."""
@@ -55,6 +59,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_refresh_problems(settings.refresh),
         *_preferences_problems(settings.preferences),
         *_identity_problems(settings.identity, settings.fetch),
+        *_politeness_problems(settings.politeness),
         *_store_problems(settings),
         *_gateway_problems(settings),
         *_serving_problems(settings.serving),
@@ -133,6 +138,14 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
     for setting, name in named:
         if name.lower() in SIGNATURE_HEADERS:
             yield f"fetch.{setting}: {name} is set for each request by identity.key; remove it"
+
+
+def _politeness_problems(politeness: PolitenessSettings) -> Iterator[str]:
+    most = politeness.max_latency_slowdown
+    if not 1 <= most <= MAX_LATENCY_SLOWDOWN:
+        yield (
+            f"politeness.max_latency_slowdown: must be from 1 to {MAX_LATENCY_SLOWDOWN}, got {most}"
+        )
 
 
 def _store_problems(settings: Settings) -> Iterator[str]:

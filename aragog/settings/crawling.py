@@ -30,6 +30,9 @@ class PolitenessSettings:
     """A job that is later than this for its slot reserves a new one."""
     crawl_delay_cap_s: float = 30.0
     """The longest `Crawl-delay` that is applied."""
+    max_latency_slowdown: float = 8.0
+    """A domain whose responses take twice their usual time is asked half as often, and so on up to
+    this factor; no interval is made longer than 10 s. 1: latency changes no rate."""
     robots_fresh_s: float = 86_400.0
     """Rules older than this are refreshed in the background (RFC 9309 asks for 24 h)."""
     robots_usable_s: float = 604_800.0

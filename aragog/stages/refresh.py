@@ -150,9 +150,7 @@ class RefreshStage:
         for key, report in reports.items():
             qps = report.qps
             if key in delays:
-                qps = min(
-                    qps, 1e6 / (limiter.interval_us(key, delays[key]) * report.backoff_factor)
-                )
+                qps = min(qps, 1e6 / report.interval_us(limiter.interval_us(key, delays[key])))
             busy = report.backlog_ms > tick_s * 1000
             rates[key] = max(qps * share * (_BUSY_SHARE if busy else 1.0), 1e-4)
         return rates

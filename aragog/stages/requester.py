@@ -148,6 +148,9 @@ class Requester:
             reports = dict.fromkeys(gate.redirected_by, True)
             if (ok := answered_well(outcome)) is not None:
                 reports[gate.key] = ok
+            if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
+                limiter = self.access.limiter
+                limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
             # From this thread: the others of the batch may take a whole deadline.
             self.access.limiter.report_many(reports.items())
             if isinstance(outcome, Fetched | NotModified) and not job.sitemap:

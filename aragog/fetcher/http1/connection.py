@@ -15,6 +15,7 @@ import os
 import select
 import socket
 import ssl
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
@@ -39,6 +40,11 @@ _NO_DEADLINE_S = 3600.0  # connections outside a request
 MAX_ADDRESSES = 3
 
 Address = tuple[str, int]
+
+# tcpi_last_data_recv of Linux's struct tcp_info: ms since data was received last.
+_LAST_DATA_RECV = struct.Struct("=I")
+_LAST_DATA_RECV_AT = 52
+_TCP_INFO_BYTES = 56
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,21 @@ class HttpConnection:
     def stale(self) -> bool:
         """True when the server has closed it or sent unexpected data."""
         return self.reader.pending or bool(self._poll.poll(0))
+
+    def unread_s(self) -> float:
+        """
+        Return how long ago the kernel received what was read last, in seconds.
+
+        So long it waited for this process to read it. Costs 1 µs; 0.0 where the kernel does not
+        say. The kernel counts in its ticks, of 1 to 10 ms.
+        """
+        try:
+            info = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+        except OSError:
+            return 0.0
+        if len(info) < _TCP_INFO_BYTES:
+            return 0.0
+        return float(_LAST_DATA_RECV.unpack_from(info, _LAST_DATA_RECV_AT)[0]) / 1000
 
     def close(self) -> None:
         """Close the connection; never raises."""

@@ -28,7 +28,7 @@ local function wait(instant)
   -- Past its window a sender loses its slot, unless the permit is free now.
   return answer(instant > slot + window and 2 or 1, instant)
 end
-local step = interval * state.factor / 100
+local step = step_of(state, interval)
 local poll = now + math.min(math.max(step / 4, POLL_MIN), POLL_MAX)
 local mine = state.holder == token
 if state.holder ~= 0 and not mine then

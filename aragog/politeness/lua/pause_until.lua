@@ -13,5 +13,5 @@ local instant, interval = struct.unpack('<dd', ARGV[1])
 local state = read_state(KEYS[1])
 if instant > state.last then state.last, state.lag = instant, 0 end
 state.planned = math.max(state.planned, instant)
-write_state(KEYS[1], state, interval * state.factor / 100)
+write_state(KEYS[1], state, step_of(state, interval))
 return struct.pack('<d', now)

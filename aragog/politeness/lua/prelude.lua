@@ -1,21 +1,42 @@
 -- prelude: code prepended to the limiter's scripts: the time, and reading and writing a domain's state.
 --
 -- KEYS[1] or a later key is {prefix}slot:<domain>, whose value slots.py describes.
-local FORMAT = '<ddi4I4I4HBI4'
+local FORMAT, BYTES = '<ddi4I4I4HBI4I4I4B', 44
 local MOST_BEHIND = 4294967295
+-- An interval is not made longer than this because of latency: a domain that is asked so rarely is not
+-- slow because of us.
+local LONGEST_GENTLE = 10000000
+-- So many responses must have come before a domain is slowed down by latency.
+local LEARNED = 8
+-- One step of the latency factor: 255 of them are a factor of 100.
+local GENTLE_STEP = math.log(100) / 255
+-- Latencies are ln(ms / 50), from 0 to 8: in 16, 12 and 8 bits.
+local FINE, MIDDLE, ROUGH = 8192, 512, 32
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 -- Return the state of a domain as a table; `known` is false for a domain without a state.
 local function read_state(key)
   local packed = redis.call('GET', key)
-  if not packed then
+  if not packed or #packed ~= BYTES then
     return {planned = 0, last = 0, lag = 0, holder = 0, held = 0, factor = 100, streak = 0,
-            urgent = 0, known = false}
+            urgent = 0, means = 0, spread = 0, gentle = 0, known = false}
   end
-  local planned, last, lag, holder, held, factor, streak, behind = struct.unpack(FORMAT, packed)
+  local planned, last, lag, holder, held, factor, streak, behind, means, spread, gentle =
+    struct.unpack(FORMAT, packed)
   return {planned = planned, last = last, lag = lag, holder = holder, held = held,
-          factor = factor, streak = streak, urgent = planned - behind, known = true}
+          factor = factor, streak = streak, urgent = planned - behind, means = means,
+          spread = spread, gentle = gentle, known = true}
+end
+
+-- Return the interval as errors and latency make it longer: the longer of the two.
+local function step_of(state, interval)
+  local step = interval * state.factor / 100
+  if state.gentle > 0 then
+    local gentle = interval * math.exp(state.gentle * GENTLE_STEP)
+    step = math.max(step, math.min(gentle, math.max(interval, LONGEST_GENTLE)))
+  end
+  return step
 end
 
 -- Return whether the domain had errors recently.
@@ -23,14 +44,17 @@ local function failing(state)
   return state.factor > 100 or state.streak > 0
 end
 
--- Write the state. It expires one second after the next slot, and an hour after the last error. What
--- is over already is not written, unless it replaces a state.
+-- Write the state. It expires one second after the next slot, ten minutes after it if the domain's usual
+-- latency is known, and an hour after the last error. What is over already is not written, unless it
+-- replaces a state.
 local function write_state(key, state, step)
   local keep = math.max(state.planned, state.last + state.held) + step + 1000000 - now
   if failing(state) then keep = math.max(keep, 3600000000) end
+  if state.means % 16 >= LEARNED then keep = math.max(keep, 600000000) end
   if keep <= 0 and not state.known then return end
   local behind = math.max(0, math.min(state.planned - state.urgent, MOST_BEHIND))
   redis.call('SET', key, struct.pack(FORMAT, state.planned, state.last, state.lag, state.holder,
-    state.held, state.factor, state.streak, math.floor(behind)), 'PX', math.ceil(math.max(keep, 1000000) / 1000))
+    state.held, state.factor, state.streak, math.floor(behind), state.means, state.spread,
+    state.gentle), 'PX', math.ceil(math.max(keep, 1000000) / 1000))
 end
 

@@ -1,21 +1,117 @@
--- release_permit: report when requests were written, and release their permits.
+-- release_permit: report when requests were written, release their permits, and learn the latency of
+-- domains.
 --
 -- keys: slots...
 -- args: departures
 --
 -- KEYS[1..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each request
--- ARGV[1]  each request, packed <dI4d: when it was written (us; 0: nothing was written), token,
---          interval (us)
+-- ARGV[1]  each request, packed <dI4dBHf: when it was written (us; 0: nothing was written), token,
+--          interval (us), the largest latency factor in steps (0: latency does not count), the servers
+--          that sent responses since the last report (a bit each; 0: none did), and the mean of
+--          ln(latency in ms / 50) of these responses, from 0 to 8
 --
 -- Returns <d now (us).
 -- After it the next send is an interval after the latest reported one. A repeated or late report
--- changes nothing, because the instant only moves ahead.
+-- changes nothing of that, because the instant only moves ahead; a repeated latency counts twice.
+--
+-- Latency is compared in logarithms, because pages differ by factors: `usual` is a slow mean, `recent`
+-- a fast one, `noise` the mean difference of two responses in a row, which a load that grows leaves
+-- small and a mix of fast and slow pages makes large. ADR 70 has the reasons for the numbers.
+local FIRST, COUNTED = 4, 15
+local FAST, DOWN, UP = 1 / 8, 1 / 16, 1 / 64
+-- One response moves the fast mean by at most this difference: four times as long.
+local MOST_DIFFERENT = math.log(4)
+local LONGER, CALM = math.log(1.5), math.log(1.25)
+local HARDER, SOFTER = 3, 1
+-- Where the largest factor has not helped, the usual latency doubles in five minutes at most.
+local DOUBLING, MOST_ELAPSED = 300000000, 60000000
+
+local function rounded(value, scale, most)
+  return math.max(0, math.min(most, math.floor(value * scale + 0.5)))
+end
+
+local function read_latency(state)
+  local means, spread = state.means, state.spread
+  return {usual = math.floor(means / 65536) / FINE, recent = math.floor(means / 16) % 4096 / MIDDLE,
+          seen = means % 16, noise = math.floor(spread / 1048576) / MIDDLE,
+          servers = math.floor(spread / 256) % 4096, prior = spread % 256 / ROUGH}
+end
+
+local function write_latency(state, known)
+  state.means = rounded(known.usual, FINE, 65535) * 65536 + rounded(known.recent, MIDDLE, 4095) * 16
+    + known.seen
+  state.spread = rounded(known.noise, MIDDLE, 4095) * 1048576 + known.servers * 256
+    + rounded(known.prior, ROUGH, 255)
+end
+
+-- Begin with the middle of the first four responses: an early page from a cache does not set the rest.
+local function begin(known, sample)
+  known.seen = known.seen + 1
+  if known.seen == 1 then known.usual = sample end
+  if known.seen == 2 then known.recent = sample end
+  if known.seen == 3 then known.noise = sample end
+  if known.seen < FIRST then return end
+  local first = {known.usual, known.recent, known.noise, sample}
+  known.noise = (math.abs(first[2] - first[1]) + math.abs(first[3] - first[2])
+    + math.abs(first[4] - first[3])) / 3
+  table.sort(first)
+  known.usual, known.prior = (first[2] + first[3]) / 2, sample
+  known.recent = known.usual
+end
+
+-- Learn a latency; return the latency factor that follows from the one before, in steps.
+local function learn(known, sample, servers, gentle, most, elapsed)
+  if bit.band(servers, bit.bnot(known.servers)) ~= 0 then
+    -- Another server has another usual latency.
+    known.servers, known.seen, gentle = bit.bor(known.servers, servers), 0, 0
+  end
+  if known.seen < FIRST then
+    begin(known, sample)
+    return gentle
+  end
+  known.seen = math.min(known.seen + 1, COUNTED)
+  known.noise = known.noise
+    + (math.abs(sample - known.prior) - known.noise) * math.max(DOWN, 1 / known.seen)
+  known.prior = sample
+  local apart = math.max(-MOST_DIFFERENT, math.min(MOST_DIFFERENT, sample - known.recent))
+  known.recent = known.recent + apart * FAST
+  local over = known.recent - known.usual
+  if over < 0 then
+    known.usual = known.usual + over * DOWN
+  elseif gentle == 0 then
+    known.usual = known.usual + over * UP
+  elseif gentle >= most then
+    known.usual = known.usual + math.min(over, math.log(2) * elapsed / DOUBLING)
+  end
+  if known.seen < LEARNED then return gentle end
+  over = known.recent - known.usual
+  local longer = math.max(LONGER, 2 * known.noise)
+  if over > longer then
+    local wanted = math.max(gentle, math.ceil(over / GENTLE_STEP))
+    -- The fast mean is still high when responses are quick again.
+    if sample - known.usual > longer then wanted = math.max(wanted, gentle + HARDER) end
+    return wanted
+  end
+  -- What became usual at the largest factor is quiet enough for the way back.
+  local calm = gentle >= most and CALM / 2 or math.max(CALM, longer / 2)
+  if over < calm then return gentle - SOFTER end
+  return gentle
+end
+
 local at = 1
 for n = 1, #KEYS do
-  local instant, token, interval
-  instant, token, interval, at = struct.unpack('<dI4d', ARGV[1], at)
+  local instant, token, interval, most, servers, sample
+  instant, token, interval, most, servers, sample, at = struct.unpack('<dI4dBHf', ARGV[1], at)
   local state = read_state(KEYS[n])
-  local step = interval * state.factor / 100
+  if servers > 0 then
+    local known = read_latency(state)
+    -- About as long as since the last response, if work waits.
+    local elapsed = math.min(step_of(state, interval), MOST_ELAPSED)
+    state.gentle = math.max(0, learn(known, sample, servers, state.gentle, most, elapsed))
+    write_latency(state, known)
+  end
+  state.gentle = math.min(state.gentle, most)
+  local step = step_of(state, interval)
   if state.holder == token then state.holder, state.held = 0, 0 end
   if instant > state.last then
     local later = math.min(instant - state.last, 60000000)

@@ -24,7 +24,7 @@ for n = 2, #KEYS do
   local interval, longest, token, urgent
   interval, longest, token, urgent, at = struct.unpack('<ddI4B', ARGV[2], at)
   local state = read_state(KEYS[n])
-  local step = interval * state.factor / 100
+  local step = step_of(state, interval)
   -- A holder that has not reported may send at any moment until its permit expires.
   local open = math.max(state.last + state.held, restart) + step
   local granted = token > 0 and open <= now and state.planned + step <= now

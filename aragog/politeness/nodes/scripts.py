@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from aragog.politeness.latencies import Latency
 from aragog.politeness.nodes.node import LimiterNode
-from aragog.politeness.slots import VERDICTS, PermitDecision, Slot
+from aragog.politeness.slots import VERDICTS, PermitDecision, Slot, gentle_steps
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
 PERMIT_TTL_US = 750_000
@@ -21,7 +22,7 @@ _ASK = struct.Struct("<ddIB")
 _SLOT_REPLY = struct.Struct("<dB")
 _PERMIT_REQUEST = struct.Struct("<ddIdddddB")
 _PERMIT_REPLY = struct.Struct("<dBd")
-_PERMIT_RELEASE = struct.Struct("<dId")
+_PERMIT_RELEASE = struct.Struct("<dIdBHf")
 _PAUSE = struct.Struct("<dd")
 
 
@@ -106,15 +107,31 @@ def acquire_permit(
     return PermitDecision(VERDICTS[verdict], at_us)
 
 
-def release_permits(node: LimiterNode, departures: Sequence[tuple[Slot, float]]) -> None:
-    """Release the permits of slots; with each the instant of its request, 0 if none was sent."""
+class Departure(NamedTuple):
+    """What `release_permits` reports of one slot."""
+
+    slot: Slot
+    at_us: float
+    """When its request was written; 0: nothing was."""
+    latency: Latency
+    """The latency of earlier responses of its domain."""
+    max_slowdown: float
+    """The largest latency factor of its domain; 1: latency does not count."""
+
+
+def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> None:
+    """Release the permits of slots, and report the latency of their domains."""
     node.call(
         "release_permit",
-        slots=[node.key("slot", slot.key) for slot, _ in departures],
+        slots=[node.key("slot", one.slot.key) for one in departures],
         departures=b"".join(
-            _PERMIT_RELEASE.pack(at_us, slot.token, slot.interval_us) for slot, at_us in departures
+            _PERMIT_RELEASE.pack(
+                one.at_us, one.slot.token, one.slot.interval_us, gentle_steps(one.max_slowdown),
+                one.latency.servers, one.latency.log_ms,
+            )
+            for one in departures
         ),
-    )
+    )  # fmt: skip
 
 
 def pause_until(node: LimiterNode, key: str, until_us: float, interval_us: float) -> None:

@@ -40,6 +40,7 @@ def test_each_cause_hides_the_weaker_ones():
         (lambda f: report(f, backlog_ms=30_000), "its rate, 10 requests/s (politeness.qps)"),
         (lambda f: replace(f, override=Override("shop.example", qps=10)), "its rate, 10 requests/s (an override)"),
         (lambda f: replace(f, qps=0.2, crawl_delay_s=5.0), "Crawl-delay of 5 s in robots.txt"),
+        (lambda f: report(f, latency_factor=2.5, latency_ms=1250.0, usual_latency_ms=500.0), "slowed down 2.5 times: its responses take 1.2 s, usually 500 ms"),
         (lambda f: report(f, backoff_factor=4.0, errors_in_a_row=4), "slowed down 4 times after 4 errors in a row"),
         (lambda f: report(f, paused_ms=90_000), "its server asked for a rest of 1 min 30 s more (429 or 503)"),
         (lambda f: replace(f, outcomes=REFUSING), "refuses us: 12 answers since 2023-11-14 22:12:20 UTC were all 401, 402, 403, 429 or 451, the last at 2023-11-14 22:13:20 UTC"),
@@ -65,6 +66,7 @@ def test_a_permit_that_is_granted_a_moment_ahead_is_no_pause():
         (Override("shop.example", qps=0.5, stopped=True), "0.5/s, stopped"),
         (Override("example", scope="host", max_concurrent=4), "each host of example, 4 at a time"),
         (Override("shop.example", crawl_delay_cap_s=0, blocked=True), "Crawl-delay up to 0 s, blocked"),
+        (Override("shop.example", max_latency_slowdown=2), "by latency up to 2 times slower"),
     ],
 )  # fmt: skip
 def test_overrides_are_reported_in_words(override, text):

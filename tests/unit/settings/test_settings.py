@@ -56,6 +56,12 @@ def test_a_value_out_of_bounds_is_named(tmp_path):
         load("[fetch]\nconcurrency = 0\n", tmp_path)
 
 
+@pytest.mark.parametrize("value", ["0.5", "101"])
+def test_a_slowdown_by_latency_out_of_bounds_is_named(tmp_path, value):
+    with pytest.raises(ConfigError, match=r"max_latency_slowdown: must be from 1 to 100, got"):
+        load(f"[politeness]\nmax_latency_slowdown = {value}\n", tmp_path)
+
+
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 def test_what_is_no_finite_number_is_named(tmp_path, number):
     with pytest.raises(ConfigError, match=r"politeness\.qps: must be a number"):
