@@ -37,8 +37,12 @@ T = TypeVar("T")
 ALLOWANCE_US = 250_000
 # Intervals this short are within the tolerance: they are planned but not enforced.
 NO_PERMIT_US = 2_000
-# Sends with pre-granted permits are reported this much later at most, in batches.
+# By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
+CATCH_UP_US = 500
+# Reports that nobody waits for are this much late at most, and join others.
 TELL_AFTER_S = 0.01
+# Where intervals are at least this long, the next sender asks only after the report of the last.
+UNHURRIED_US = 40_000
 _USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.of()
 
@@ -68,6 +72,8 @@ class Permits:
         self._pauses = Pauses()
         self._held: dict[int, None] = {}
         """Tokens of the slots whose permit this process has, oldest first."""
+        self._sent_us: dict[str, float] = {}
+        """When this process last wrote a request to a domain."""
         self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
         self.latencies = PendingLatencies()
         """What `report` adds to the next report of each domain."""
@@ -106,7 +112,7 @@ class Permits:
             if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
             self._feedback.flush()  # or the node would still treat it as the holder
-        self._sleep_until(node, slot.ask_at_us)
+        self._sleep_until(node, self._ask_at_us(slot))
         while not self._rates.stopped(slot.key):
             decision = self.request(slot)
             if decision.verdict == "late":
@@ -122,6 +128,18 @@ class Permits:
         self.report([(slot, 0.0)])
         return False
 
+    def _ask_at_us(self, slot: Slot) -> float:
+        """
+        Return when to request the permit of a slot: not before the node can grant it.
+
+        The node grants it an interval after the last request, which may have been late for its own
+        slot. That of another process is unknown here; then the node says when to ask again.
+        """
+        if slot.urgent:
+            return slot.ask_at_us
+        free_us = self._sent_us.get(slot.key, 0.0) + slot.interval_us - CATCH_UP_US
+        return max(slot.ask_at_us, free_us - ASK_AHEAD_US)
+
     def request(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire`."""
         places = self._rates.max_concurrent(slot.key) or 0
@@ -133,19 +151,23 @@ class Permits:
         """
         Report that the request was written, and release the permit.
 
-        A pre-granted permit is reported within 10 ms, in a batch; others immediately, because the
-        next sender waits for it. `written=False`: nothing was sent (the connection broke).
+        A pre-granted permit, and one of a domain with long intervals, is reported within 10 ms, in
+        a batch; others immediately, because the next sender waits for it. `written=False`: nothing
+        was sent (the connection broke).
         """
         node = self._nodes.of(slot.key)
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if written:
             _USED.add()
             _LATENESS.observe(max(0.0, (at_us - slot.at_us) / 1e6))
+            if len(self._sent_us) >= MAX_DOMAINS:
+                self._sent_us.clear()
+            self._sent_us[slot.key] = at_us
         held = slot.token in self._held
         self._held.pop(slot.token, None)
         if not held and self._is_planned_only(slot):
             return
-        if slot.pre_granted_until_us:
+        if slot.pre_granted_until_us or slot.interval_us >= UNHURRIED_US:
             self._feedback.add((slot, at_us))
         else:
             self.report([(slot, at_us)])

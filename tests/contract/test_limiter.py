@@ -48,6 +48,10 @@ def gaps_us(slots):
     return [later - earlier for earlier, later in pairwise(instants)]
 
 
+def scripts_run(redis_client):
+    return redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+
 def test_slots_of_a_domain_are_an_interval_apart(limiter):
     slots = limiter.reserve([SlotRequest("a.com")] * 50)
 
@@ -80,11 +84,11 @@ def test_the_answers_stand_in_the_order_of_the_asks(redis_url):
 def test_each_node_is_asked_once_for_any_number_of_asks(redis_url, redis_client):
     limiter = Limiter([redis_url, redis_url.replace("db=0", "db=1")], PolitenessSettings())
     limiter.reserve([SlotRequest(f"warm-{n}.example") for n in range(20)])
-    before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+    before = scripts_run(redis_client)
 
     limiter.reserve([SlotRequest(f"site-{n}.example") for n in range(300)])
 
-    assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] - before == 2
+    assert scripts_run(redis_client) - before == 2
 
 
 def test_a_domain_booked_out_to_its_horizon_is_refused_and_nothing_changes(redis_url):
@@ -138,13 +142,54 @@ def test_keys_expire_a_little_after_their_slot(limiter, redis_client):
 
 def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_client):
     slot, second = limiter.reserve([SlotRequest("a.com")] * 2)
-    before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+    before = scripts_run(redis_client)
 
     assert limiter.acquire_permit(slot)
 
-    assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
+    assert scripts_run(redis_client) == before
     assert slot.pre_granted_until_us > slot.at_us
     assert second.pre_granted_until_us == 0
+
+
+def test_a_sender_behind_a_late_one_of_its_process_asks_once(limiter, redis_client):
+    first, second = limiter.reserve([SlotRequest("a.com", handed_on=True)] * 2)
+    assert limiter.acquire_permit(first)
+    threading.Event().wait(0.06)
+    limiter.release_permit(first)
+    limiter.permits.flush()
+    before = scripts_run(redis_client)
+
+    assert limiter.acquire_permit(second)
+
+    assert scripts_run(redis_client) == before + 1
+
+
+def test_departures_of_domains_with_long_intervals_are_reported_together(limiter, redis_client):
+    slots = limiter.reserve([SlotRequest(key, handed_on=True) for key in ("a.com", "b.com")])
+    assert all(limiter.acquire_permit(slot) for slot in slots)
+    limiter.permits.close()  # nothing but `flush` sends from now on
+    before = scripts_run(redis_client)
+
+    for slot in slots:
+        limiter.release_permit(slot)
+    assert scripts_run(redis_client) == before
+    limiter.permits.flush()
+
+    assert scripts_run(redis_client) == before + 1
+
+
+def test_a_departure_is_reported_at_once_where_the_next_sender_may_wait_for_it(
+    redis_url, redis_client
+):
+    limiter = Limiter([redis_url], PolitenessSettings(qps=50))
+    (slot,) = limiter.reserve([SlotRequest("a.com", handed_on=True)])
+    assert limiter.acquire_permit(slot)
+    limiter.permits.close()
+    before = scripts_run(redis_client)
+
+    limiter.release_permit(slot)
+
+    assert scripts_run(redis_client) == before + 1
 
 
 def test_nobody_gets_a_permit_while_another_sender_has_it(limiter):
