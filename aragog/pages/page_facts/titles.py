@@ -154,20 +154,22 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
     lowered = _ends(sources.words.lowered)
-    host, bare_body = letters.encode(), lowered.translate(None, b" '.&-\t\n")
-    if host not in bare_body or not any(mark + host in bare_body for mark in (b">", b'"')):
-        return
     body = _ends(sources.document.body)
-    spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     match = Counter(
         name
-        for match in islice(spelled.finditer(lowered), _MAX_SPELLED)
+        for match in islice(_spelling_of(letters).finditer(lowered), _MAX_SPELLED)
         if _stands_alone(lowered, *match.span())
         and not (name := body[match.start() : match.end()].decode()).islower()
         and not name.isupper()
     )
     for name, _ in match.most_common(1):
         yield Candidate(name, "html", "logo or link")
+
+
+@lru_cache(256)
+def _spelling_of(letters: str) -> re.Pattern[bytes]:
+    """Return what matches these letters with spaces and punctuation between them."""
+    return re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
 
 
 def _stands_alone(body: bytes, start: int, end: int) -> bool:
