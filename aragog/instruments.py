@@ -159,6 +159,23 @@ SLOTS = Counter(
     "event",
     ("reserved", "used", "missed"),
 )
+TLS_HANDSHAKES = Counter(
+    "aragog_tls_handshakes",
+    "Handshakes with origins that succeeded: full ones, and resumed ones, which check no "
+    "certificate again and take a fraction of the CPU.",
+    "kind",
+    ("full", "resumed"),
+)
+TLS_FAILURES = Counter(
+    "aragog_tls_failures",
+    "Handshakes with origins that failed, by reason: what is wrong with the certificate, an old "
+    "protocol, or something else.",
+    "reason",
+    (
+        "expired", "not yet valid", "for another name", "self-signed", "from an unknown issuer",
+        "too weak", "old protocol", "other",
+    ),
+)  # fmt: skip
 REFRESH_URLS = Counter(
     "aragog_refresh_urls",
     "URLs whose refresh was due: enqueued, or postponed by their domain's crawl budget.",
@@ -171,6 +188,8 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     CONTENT_SECONDS,
     SLOT_LATENESS_SECONDS,
     SLOTS,
+    TLS_HANDSHAKES,
+    TLS_FAILURES,
     REFRESH_URLS,
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, assert_never
 
 import requests
@@ -27,10 +28,10 @@ from aragog.fetcher.http1.connection import (
     Peer,
     Proxy,
     connect,
-    tls_context,
 )
 from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.response import HttpResponse, faults_as_requests_errors
+from aragog.fetcher.http1.tls import SessionKey, TlsSessions, tls_context
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
@@ -81,6 +82,10 @@ class PinnedAdapter(BaseAdapter):
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
         self.connections: ConnectionPool = (
             sharing.connections if sharing else ConnectionPool(self._clock, max_idle=max_idle())
+        )
+
+        self.tls_sessions: TlsSessions = (
+            sharing.tls_sessions if sharing else TlsSessions(self._clock)
         )
 
     def send(
@@ -188,6 +193,9 @@ class PinnedAdapter(BaseAdapter):
             response.timings["dns_ms"] = dns_ms
         if not reused:
             response.timings["connect_ms"] = connection.connect_ms
+            if connection.tls is not None:
+                key = _session_key(connection.peer, connection.address)
+                self.tls_sessions.keep(key, connection.tls_session)
         # A busy process reads the head late, which is not the server's doing.
         elapsed_s = deadline.now_s() - sent_s
         response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
@@ -205,7 +213,8 @@ class PinnedAdapter(BaseAdapter):
         tls = self._context() if target.scheme == "https" else None
         if self._proxy is not None:
             return self._tunnel(self._proxy, peer, addresses, deadline, tls), dns_ms
-        return connect(peer, addresses, deadline, tls=tls), dns_ms
+        session = partial(self._session, peer)
+        return connect(peer, addresses, deadline, tls=tls, session=session), dns_ms
 
     def _tunnel(
         self,
@@ -221,7 +230,12 @@ class PinnedAdapter(BaseAdapter):
         for address in addresses[:MAX_ADDRESSES]:
             try:
                 connection = connect(
-                    peer, to_proxy, deadline, tls=tls, tunnel=proxy.connect_request(address)
+                    peer,
+                    to_proxy,
+                    deadline,
+                    tls=tls,
+                    tunnel=proxy.connect_request(address),
+                    session=lambda _, ip=address[0]: self._session(peer, ip),
                 )
             except TransportError as error:
                 if error.kind is not UnreachableKind.CONNECT:
@@ -231,6 +245,9 @@ class PinnedAdapter(BaseAdapter):
                 connection.address = address[0]
                 return connection
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
+
+    def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
+        return self.tls_sessions.take(_session_key(peer, address))
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -262,6 +279,10 @@ def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
         query=f"?{query}",
         fields=request.headers,
     )
+
+
+def _session_key(peer: Peer, address: str) -> SessionKey:
+    return SessionKey(peer.host, peer.port, address, peer.proxy)
 
 
 class _StaleConnection(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import ssl
+import warnings
 
 import trustme
 
@@ -35,6 +36,26 @@ def expired_context(*names: str) -> ssl.SSLContext:
 def untrusted_context(*names: str) -> ssl.SSLContext:
     """From an authority that nobody trusts."""
     return _with(trustme.CA().issue_cert(*names))
+
+
+def self_signed_context() -> ssl.SSLContext:
+    """The certificate of an authority, as that of a server."""
+    one = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with one.private_key_pem.tempfile() as key, one.cert_pem.tempfile() as certificate:
+        context.load_cert_chain(certificate, key)
+    return context
+
+
+def old_context(*names: str) -> ssl.SSLContext:
+    """A good certificate, and TLS 1.1 at most."""
+    context = server_context(*names)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    return context
 
 
 def _with(certificate: trustme.LeafCert) -> ssl.SSLContext:

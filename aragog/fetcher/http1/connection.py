@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import os
 import select
 import socket
@@ -20,13 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-import certifi
-
 from aragog.errors import ConfigError
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.dns import look_up, system_lookup
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.reader import ResponseReader
+from aragog.fetcher.http1.tls import wrapped
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import basic_auth_header
 from aragog.green_threads import wait_readable, wait_writable
@@ -96,6 +94,11 @@ class HttpConnection:
             _send_all(self._sock, request, self._read_timeout_s)
 
     @property
+    def tls_session(self) -> ssl.SSLSession | None:
+        """The TLS session, which another connection may resume once this one has read data."""
+        return self._sock.session if isinstance(self._sock, ssl.SSLSocket) else None
+
+    @property
     def stale(self) -> bool:
         """True when the server has closed it or sent unexpected data."""
         return self.reader.pending or bool(self._poll.poll(0))
@@ -162,6 +165,7 @@ def connect(
     *,
     tls: ssl.SSLContext | None,
     tunnel: bytes = b"",
+    session: Callable[[str], ssl.SSLSession | None] | None = None,
 ) -> HttpConnection:
     """
     Connect to the first of `addresses` that accepts, and perform the TLS handshake.
@@ -172,6 +176,7 @@ def connect(
         deadline: limits every step.
         tls: None for plain HTTP.
         tunnel: the CONNECT request for the proxy; b"" without a proxy.
+        session: returns the TLS session to resume with an address; None: none.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.
@@ -183,7 +188,7 @@ def connect(
         if tunnel:
             _tunnel(sock, tunnel, deadline)
         if tls is not None:
-            sock = _wrapped(sock, peer.host, tls, deadline)
+            sock = wrapped(sock, peer.host, tls, deadline, session and session(address))
     except BaseException:
         sock.close()
         raise
@@ -224,40 +229,6 @@ def _connect(sock: socket.socket, address: Address, seconds: float) -> None:
         raise OSError(error, os.strerror(error))
 
 
-def _wrapped(
-    sock: socket.socket, host: str, tls: ssl.SSLContext, deadline: Deadline
-) -> ssl.SSLSocket:
-    ends_s = deadline.now_s() + deadline.connect_timeout_s()
-    try:
-        wrapped = tls.wrap_socket(
-            sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False
-        )
-        _shake_hands(wrapped, lambda: ends_s - deadline.now_s())
-        return wrapped
-    except ssl.SSLCertVerificationError as error:
-        raise TransportError(
-            UnreachableKind.TLS, f"certificate refused: {error.verify_message}"
-        ) from error
-    except TimeoutError as error:
-        raise TransportError(UnreachableKind.TLS, "the TLS handshake took too long") from error
-    except ssl.SSLError as error:
-        raise TransportError(UnreachableKind.TLS, f"TLS failed: {error.reason or error}") from error
-    except (OSError, ValueError) as error:
-        raise TransportError(
-            UnreachableKind.TLS, f"the connection broke during the TLS handshake: {error}"
-        ) from error
-
-
-def _shake_hands(sock: ssl.SSLSocket, timeout_s: Callable[[], float]) -> None:
-    while True:
-        try:
-            return sock.do_handshake()
-        except ssl.SSLWantReadError:
-            wait_readable(sock, timeout_s())
-        except ssl.SSLWantWriteError:
-            wait_writable(sock, timeout_s())
-
-
 def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
     def receive() -> bytes:
         # Read single bytes: the data after the proxy's response belongs to TLS.
@@ -286,24 +257,6 @@ def _socket_errors(action: str) -> Iterator[None]:
         raise TransportError(
             UnreachableKind.RESET, f"{action}: {error.strerror or error}"
         ) from error
-
-
-@functools.cache
-def tls_context(*, verify: bool = True) -> ssl.SSLContext:
-    """
-    Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
-
-    Loading the roots takes about 30 ms, so each process has one context.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_alpn_protocols(["http/1.1"])
-    if verify:
-        context.load_verify_locations(certifi.where())
-        context.load_default_certs()
-    else:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 class Proxy:

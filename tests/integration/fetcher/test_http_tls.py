@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 
 from aragog.fetcher import outcome as o
 from aragog.fetcher.outcome import UnreachableKind
+from aragog.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from tests.support.origin import HELLO, Origin, page
-from tests.support.tls import client_context, expired_context, server_context, untrusted_context
+from tests.support.tls import (
+    client_context,
+    expired_context,
+    old_context,
+    self_signed_context,
+    server_context,
+    untrusted_context,
+)
 
 HOST = "shop.test"
 
@@ -29,9 +39,11 @@ def test_a_page_over_tls_tells_its_protocol(fetcher_with):
 @pytest.mark.parametrize(
     ("context", "reason"),
     [
-        (expired_context(HOST), "expired"),
-        (untrusted_context(HOST), "unable to get local issuer"),
-        (server_context("other.test"), "Hostname mismatch"),
+        (expired_context(HOST), "certificate refused, expired: "),
+        (untrusted_context(HOST), "certificate refused, from an unknown issuer: "),
+        (server_context("other.test"), "certificate refused, for another name: Hostname mismatch"),
+        (self_signed_context(), "certificate refused, self-signed: "),
+        (old_context(HOST), "TLS protocol too old: "),
     ],
 )
 def test_a_bad_certificate_is_refused_before_anything_is_asked(fetcher_with, context, reason):
@@ -39,6 +51,58 @@ def test_a_bad_certificate_is_refused_before_anything_is_asked(fetcher_with, con
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, reason in outcome.reason, seen) == ("tls", True, []), outcome.reason
+
+
+def test_a_failed_handshake_is_counted_by_its_reason(fetcher_with):
+    before = TLS_FAILURES.of("expired").read().get("", 0)
+    _fetch(fetcher_with, expired_context(HOST))
+
+    assert TLS_FAILURES.of("expired").read()[""] == before + 1
+
+
+@pytest.fixture
+def handshakes():
+    """How many handshakes were full and how many resumed, since the test began."""
+    kinds = ("full", "resumed")
+    before = [TLS_HANDSHAKES.of(kind).read().get("", 0) for kind in kinds]
+    return lambda: tuple(
+        TLS_HANDSHAKES.of(kind).read().get("", 0) - count
+        for kind, count in zip(kinds, before, strict=True)
+    )
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_second_connection_resumes_the_session_of_the_first(fetcher_with, handshakes, version):
+    context = server_context(HOST)
+    context.maximum_version = version
+    with Origin({"/": page(HELLO)}, tls=context) as origin:
+        fetcher = fetcher_with(tls=client_context(), host_map={HOST: origin.address})
+        outcomes = [fetcher.fetch(origin.url("/", HOST)) for _ in range(3)]
+
+    assert all(isinstance(outcome, o.Fetched) for outcome in outcomes)
+    assert handshakes() == (1, 2)
+
+
+def test_a_session_is_resumed_for_its_own_host_only(fetcher_with, handshakes):
+    with Origin({"/": page(HELLO)}, tls=server_context(HOST, "other.test")) as origin:
+        hosts = {HOST: origin.address, "other.test": origin.address}
+        fetcher = fetcher_with(tls=client_context(), host_map=hosts)
+        for host in hosts:
+            fetcher.fetch(origin.url("/", host))
+
+    assert handshakes() == (2, 0)
+
+
+def test_a_session_without_verification_is_not_used_with_it(fetcher_with):
+    with Origin({"/": page(HELLO)}, tls=expired_context(HOST)) as origin:
+        mapped = {"host_map": {HOST: origin.address}}
+        careless = fetcher_with(verify_tls=False, **mapped)
+        careful = fetcher_with(tls=client_context(), **mapped)
+
+        outcomes = [one.fetch(origin.url("/", HOST)) for one in (careless, careful)]
+
+    assert isinstance(outcomes[0], o.Fetched)
+    assert isinstance(outcomes[1], o.Unreachable)
 
 
 def test_verification_can_be_switched_off(fetcher_with):

@@ -1,0 +1,166 @@
+"""TLS of the connections to origins: what they trust, why a handshake fails, resumed sessions."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import certifi
+
+from aragog.clock import Clock
+from aragog.fetcher.deadline import Deadline
+from aragog.fetcher.faults import TransportError
+from aragog.fetcher.outcome import UnreachableKind
+from aragog.green_threads import wait_readable, wait_writable
+from aragog.instruments import TLS_FAILURES, TLS_HANDSHAKES
+
+# A session with its certificates takes up to about 10 KB.
+MAX_SESSIONS = 1_000
+# A resumed session does not check the certificate again, so it is not kept for longer.
+MAX_AGE_S = 3_600.0
+
+EXPIRED = "expired"
+NOT_YET_VALID = "not yet valid"
+WRONG_NAME = "for another name"
+SELF_SIGNED = "self-signed"
+UNKNOWN_ISSUER = "from an unknown issuer"
+WEAK = "too weak"
+OLD_PROTOCOL = "old protocol"
+OTHER = "other"
+# X509_V_ERR_… of openssl/x509_vfy.h.
+_BY_CODE = {
+    2: UNKNOWN_ISSUER, 9: NOT_YET_VALID, 10: EXPIRED, 18: SELF_SIGNED, 19: UNKNOWN_ISSUER,
+    20: UNKNOWN_ISSUER, 21: UNKNOWN_ISSUER, 62: WRONG_NAME, 64: WRONG_NAME, 66: WEAK, 67: WEAK,
+    68: WEAK,
+}  # fmt: skip
+_OLD = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AVAILABLE")
+
+
+@functools.cache
+def tls_context(*, verify: bool = True) -> ssl.SSLContext:
+    """
+    Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
+
+    Loading the roots takes about 30 ms, so each process has one context.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["http/1.1"])
+    if verify:
+        context.load_verify_locations(certifi.where())
+        context.load_default_certs()
+    else:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class SessionKey(NamedTuple):
+    """What a session is resumed for: the same name at the same address, by the same way."""
+
+    host: str
+    port: int
+    address: str
+    proxy: str = ""
+
+
+class TlsSessions:
+    """
+    Sessions that the next connection to the same server may resume. Thread-safe.
+
+    For the connections of one SSLContext: a resumed handshake checks no certificate, so a session
+    is never used with another name, address or verification. Each is used once, as RFC 8446 C.4
+    asks for; the resumed connection brings the next one.
+
+    Args:
+        clock: measures their age.
+        max_sessions: the session that was kept first is dropped first.
+    """
+
+    def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
+        self._clock = clock
+        self._max = max_sessions
+        self._lock = threading.Lock()
+        self._kept: dict[SessionKey, tuple[ssl.SSLSession, float]] = {}
+
+    def keep(self, key: SessionKey, session: ssl.SSLSession | None) -> None:
+        """Keep the session of a connection that has received data; None or no ticket: nothing."""
+        if session is None or not (session.has_ticket or session.id):
+            return
+        life_s = min(MAX_AGE_S, session.ticket_lifetime_hint or session.timeout)
+        with self._lock:
+            self._kept.pop(key, None)
+            self._kept[key] = session, self._clock.monotonic_s() + life_s
+            if len(self._kept) > self._max:
+                del self._kept[next(iter(self._kept))]
+
+    def take(self, key: SessionKey) -> ssl.SSLSession | None:
+        """Return the session for a server and forget it; None without one."""
+        with self._lock:
+            session, until_s = self._kept.pop(key, (None, 0.0))
+        return session if self._clock.monotonic_s() < until_s else None
+
+
+def wrapped(
+    sock: socket.socket,
+    host: str,
+    tls: ssl.SSLContext,
+    deadline: Deadline,
+    session: ssl.SSLSession | None = None,
+) -> ssl.SSLSocket:
+    """
+    Perform the handshake on a connected socket.
+
+    Args:
+        sock: it is closed by the caller if this raises.
+        host: the name in SNI and in the certificate.
+        tls: the context that `session` is from.
+        deadline: bounds the handshake.
+        session: is resumed if the server still knows it.
+
+    Raises:
+        TransportError: kind `tls`; the reason begins with what is wrong.
+    """
+    ends_s = deadline.now_s() + deadline.connect_timeout_s()
+    try:
+        secure = tls.wrap_socket(
+            sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False, session=session
+        )
+        _shake_hands(secure, lambda: ends_s - deadline.now_s())
+    except ssl.SSLCertVerificationError as error:
+        kind = _BY_CODE.get(error.verify_code, OTHER)
+        raise _failed(kind, f"certificate {_refused(kind)}: {error.verify_message}") from error
+    except TimeoutError as error:
+        raise _failed(OTHER, "the TLS handshake took too long") from error
+    except ssl.SSLError as error:
+        if error.reason in _OLD:
+            reason = f"TLS protocol too old: {error.reason}; 1.2 is needed"
+            raise _failed(OLD_PROTOCOL, reason) from error
+        raise _failed(OTHER, f"TLS failed: {error.reason or error}") from error
+    except (OSError, ValueError) as error:
+        reason = f"the connection broke during the TLS handshake: {error}"
+        raise _failed(OTHER, reason) from error
+    TLS_HANDSHAKES.of("resumed" if secure.session_reused else "full").add()
+    return secure
+
+
+def _refused(kind: str) -> str:
+    return "refused" if kind == OTHER else f"refused, {kind}"
+
+
+def _failed(kind: str, reason: str) -> TransportError:
+    TLS_FAILURES.of(kind).add()
+    return TransportError(UnreachableKind.TLS, reason)
+
+
+def _shake_hands(sock: ssl.SSLSocket, timeout_s: Callable[[], float]) -> None:
+    while True:
+        try:
+            return sock.do_handshake()
+        except ssl.SSLWantReadError:
+            wait_readable(sock, timeout_s())
+        except ssl.SSLWantWriteError:
+            wait_writable(sock, timeout_s())
