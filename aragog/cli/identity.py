@@ -23,6 +23,7 @@ from aragog.identity.keys import (
     signing_key,
     write_keys,
 )
+from aragog.identity.published_files import nginx_locations, published_files
 from aragog.settings import IdentitySettings, duration_s
 from aragog.terminal import echo, echo_json, print_table
 
@@ -113,6 +114,30 @@ def show(file: Path | None, *, as_json: bool) -> None:
     for row in rows:
         table.add_row(row["kid"], row["state"], _time(row["nbf"]), _time(row.get("exp")))
     print_table(table)
+
+
+@identity.command("files")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def files(folder: Path) -> None:
+    """
+    Write into FOLDER what the host of identity.agent publishes: keys, a page, an address list.
+
+    nginx.conf has the headers that each file needs, among them the signature of the key directory,
+    which expires after 30 days. Run this again after a rotation, and every few weeks.
+    """
+    settings = command_settings()
+    if not settings.identity.agent:
+        raise ConfigError("identity.agent: is not set; set it to the URL of your public keys")
+    published = published_files(
+        settings, read_keys(_path(None, settings.identity)), int(time.time())
+    )
+    for each in published:
+        path = folder.joinpath(*each.path.split("/"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(each.body)
+        echo(str(path))
+    (folder / "nginx.conf").write_text(nginx_locations(published))
+    echo(f"{folder / 'nginx.conf'}: include it in the server of {settings.identity.agent}")
 
 
 def _path(file: Path | None, settings: IdentitySettings) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import re
 from collections.abc import Iterator
 
@@ -36,7 +37,8 @@ SIGNATURE_HEADERS = ("signature", "signature-input", "signature-agent")
 DAY_S = 86_400
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
 TEXT_FORMS = ("text", "markdown")
-AGENT = re.compile(r"https://[A-Za-z0-9.\[\]:-]{1,255}/[!$-;=?-Z_a-z~]{0,2000}", re.ASCII)
+AGENT = re.compile(r"https://[a-z0-9.\[\]:-]{1,255}/(?!.*\.\.)[A-Za-z0-9._~/-]{1,1000}", re.ASCII)
+CONTACT = re.compile(r"[^\s@:/]{1,64}@[^\s@:/]{1,255}|https?://\S{1,2000}")
 ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
 TOKEN_ENTRY = re.compile(
     r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}"
@@ -120,9 +122,18 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
         yield "identity.components: must have @authority or @target-uri"
     if len(set(identity.components)) < len(identity.components):
         yield "identity.components: has a component twice"
+    for network in identity.networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            yield f"identity.networks: {network!r} is not a network: {error}"
+    if identity.contact and not CONTACT.fullmatch(identity.contact):
+        yield (
+            f"identity.contact: must be a mail address or an http(s) URL, got {identity.contact!r}"
+        )
     if identity.agent and not AGENT.fullmatch(identity.agent):
         yield (
-            "identity.agent: must be an https:// URL with a path, and without login and fragment, "
+            "identity.agent: must be an https:// URL with a plain path and no login, "
             f"got {identity.agent!r}"
         )
     if identity.key is None:

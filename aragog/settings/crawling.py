@@ -182,6 +182,13 @@ class IdentitySettings:
     `@query` counts for URLs that have one."""
     lifetime_s: float = 300.0
     """A signature expires after this time; at most a day."""
+    contact: str = ""
+    """Mail address or web page, shown on the page about the crawler."""
+    description: str = ""
+    """What the crawler does, in a sentence or two for that page."""
+    networks: tuple[str, ...] = ()
+    """Networks that requests come from, such as `203.0.113.0/28`, for the address list
+    (draft-illyes-webbotauth-jafar). Empty: none is published."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,38 @@ def test_a_file_can_be_named_and_is_not_replaced(run, tmp_path):
     assert (tmp_path / "mine.jwks").read_bytes() == before
 
 
+def test_the_files_of_a_site_are_written_with_their_headers(run, tmp_path):
+    path = tmp_path / "identity.jwks"
+    run("new", str(path))
+    run(
+        "files",
+        "site",
+        ARAGOG_IDENTITY__KEY=str(path),
+        ARAGOG_IDENTITY__AGENT="https://bot.test/.well-known/http-message-signatures-directory",
+        ARAGOG_IDENTITY__NETWORKS="203.0.113.0/28",
+    )
+
+    site = tmp_path / "site"
+    names = {each.relative_to(site).as_posix() for each in site.rglob("*") if each.is_file()}
+    assert names == {
+        ".well-known/http-message-signatures-directory",
+        "addresses.json",
+        "bot.html",
+        "nginx.conf",
+    }
+    published = json.loads((site / ".well-known/http-message-signatures-directory").read_bytes())
+    assert [key["kid"] for key in published["keys"]] == [read_keys(path)[0].thumbprint]
+    private = encoded(read_keys(path)[0].private.private_bytes_raw())
+    assert not any(private in each.read_text() for each in site.rglob("*") if each.is_file())
+    configuration = (site / "nginx.conf").read_text()
+    assert "location = /.well-known/http-message-signatures-directory {" in configuration
+    assert "add_header Signature 'sig1=:" in configuration
+
+
+def test_files_are_for_the_host_of_the_agent(run):
+    assert "identity.agent: is not set" in run("files", "site", code=1).stderr
+
+
 def test_without_a_file_the_setting_is_named(run):
     assert "identity.key: is not set" in run("rotate", code=1).stderr
 

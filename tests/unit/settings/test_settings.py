@@ -112,6 +112,11 @@ def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
         ('agent = "https://bot.test"', "identity.agent: must be an https:// URL"),
         ('agent = "https://a@bot.test/keys"', "identity.agent: must be an https:// URL"),
         ('agent = "https://bot.test/keys#a"', "identity.agent: must be an https:// URL"),
+        ('agent = "https://bot.test/../keys"', "identity.agent: must be an https:// URL"),
+        ('agent = "https://bot.test/"', "identity.agent: must be an https:// URL"),
+        ('networks = ["203.0.113.1/28"]', "identity.networks: '203.0.113.1/28' is not a network"),
+        ('contact = "nobody"', "identity.contact: must be a mail address"),
+        ('contact = "javascript:x@y"', "identity.contact: must be a mail address"),
         ("agent = 'https://bot.test/\"'", "identity.agent: must be an https:// URL"),
         ('draft = "draft-ietf-webbotauth-httpsig-protocol-99"', "identity.draft: must be one of"),
         ("lifetime_s = 86401.0", "identity.lifetime_s: must be at most 86400"),
@@ -138,7 +143,7 @@ def test_an_identity_that_cannot_be_proved_is_refused(tmp_path, text, problem):
 
 
 def test_a_key_and_the_url_of_its_public_half_are_an_identity(tmp_path):
-    text = '[identity]\nkey = "~/k"\nagent = "https://bot.test:8443/keys?v=1"\n'
+    text = '[identity]\nkey = "~/k"\nagent = "https://bot.test:8443/keys"\n'
 
     settings = load(text, tmp_path)
 
