@@ -39,6 +39,7 @@ from aragog.fetcher.user_agent import has_contact, missing_contact
 from aragog.hosts import is_loopback
 from aragog.identity.request_signer import RequestSigner
 from aragog.identity.signature_base import SignedMessage
+from aragog.identity.signature_requests import SignatureRequest
 from aragog.settings import FetchSettings
 
 METHODS = ("GET", "HEAD", "POST")
@@ -254,10 +255,24 @@ class PinnedAdapter(BaseAdapter):
             self._tls = tls_context(verify=self._settings.verify_tls)
         return self._tls
 
+    def signature_wanted(
+        self, request: PoliteRequest, accept_signature: str
+    ) -> SignatureRequest | None:
+        """
+        Return the signature that the server of `request` asks for, if it can be made.
+
+        None without a signer, and for a signature that was sent already.
+        """
+        if self._signer is None:
+            return None
+        message = _signed_message(request, Target(request.url or ""))
+        return self._signer.wanted_by(message, accept_signature)
+
     def _bytes(self, request: PoliteRequest, target: Target) -> bytes:
         """Return the request as sent over the connection; signed anew each time."""
         if self._signer is not None:
-            request.headers.update(self._signer.sign(_signed_message(request, target)))
+            message = _signed_message(request, target)
+            request.headers.update(self._signer.sign(message, request.wanted))
         lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
         body = request.body if isinstance(request.body, bytes) else b""

@@ -37,9 +37,11 @@ from aragog.fetcher.outcome import (
 )
 from aragog.fetcher.request import PoliteRequest
 from aragog.fetcher.request_defaults import RequestDefaults
+from aragog.identity.signature_requests import SignatureRequest
 
 # Temporary client errors: request timeout, misdirected connection, too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
+MOST_ACCEPT_SIGNATURE_CHARS = 4096
 
 
 class FetchAttempt:
@@ -72,6 +74,10 @@ class FetchAttempt:
         """Sent with each request; values of one line only."""
         self._cookies = Cookies() if defaults.settings.cookies else None
         self._response: HttpResponse | None = None
+        self._request: PoliteRequest | None = None
+        self._wanted: SignatureRequest | None = None
+        """The signature that a server asked for with a 403; answered once a fetch."""
+        self._wanted_at = url
         self._deadline = defaults.adapter.deadline()
         self._started_s = defaults.clock.monotonic_s()
         self._started_at_ms = defaults.clock.now_ms()
@@ -90,6 +96,8 @@ class FetchAttempt:
                 response = self._send()
                 location = location_of(response.head)
                 if location is None:
+                    if self._signs_again(response):
+                        continue
                     return self._outcome_of(response)
                 response.discard()
                 if (outcome := self._follow(response.head, location)) is not None:
@@ -131,11 +139,38 @@ class FetchAttempt:
             acquire_permit=lambda: self._gate.acquire_permit(url),
             release_permit=lambda: self._gate.release_permit(url),
         )
+        if self._wanted is not None and self._wanted_at == url:
+            request.wanted = self._wanted
+        self._request = request
         response = self._response = self._defaults.adapter.exchange(request)
         self._requested.add(self._spelling)
         if self._cookies is not None:
             self._cookies.learn(self._spelling, response.head)
         return response
+
+    def _signs_again(self, response: HttpResponse) -> bool:
+        """
+        Whether to repeat the request with the signature that a 403 asks for (Accept-Signature).
+
+        At most once in a fetch, and at a slot of its own; not if that is far.
+        """
+        head = response.head
+        if head.status != 403 or self._wanted is not None or self._request is None:
+            return False
+        text = ", ".join(head.values("accept-signature"))
+        if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
+            return False
+        self._wanted = self._defaults.adapter.signature_wanted(self._request, text)
+        if self._wanted is None:
+            return False
+        self._wanted_at = self._url
+        waiting_since_s = self._deadline.now_s()
+        admission = self._gate.admit(self._url, self._given or self._spelling)
+        self._deadline.extend(self._deadline.now_s() - waiting_since_s)
+        if not isinstance(admission, Go):
+            return False
+        response.discard()
+        return True
 
     def _headers(self) -> dict[str, str]:
         """Return all request headers except Host."""

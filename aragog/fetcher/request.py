@@ -13,6 +13,7 @@ from aragog.fetcher.faults import TransportError
 from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.hosts import split_port
+from aragog.identity.signature_requests import SignatureRequest
 
 
 def _no_op() -> None:
@@ -41,6 +42,8 @@ class PoliteRequest(requests.PreparedRequest):
         self.deadline = deadline
         self.acquire_permit = acquire_permit
         self.release_permit = release_permit
+        self.wanted: SignatureRequest | None = None
+        """The signature that its server asked for."""
 
 
 class Target:

@@ -75,8 +75,8 @@ def _uses(purposes: tuple[str, ...]) -> str:
 
 def _rates(politeness: PolitenessSettings) -> str:
     return (
-        f"<p>It obeys robots.txt (RFC 9309), and sends at most {politeness.qps:g} requests a second "
-        "to one domain, evenly spaced. <code>Crawl-delay</code> is obeyed up to "
+        f"<p>It obeys robots.txt (RFC 9309), and sends at most {politeness.qps:g} requests a "
+        "second to one domain, evenly spaced. <code>Crawl-delay</code> is obeyed up to "
         f"{politeness.crawl_delay_cap_s:g} s. A 429 or 503 with Retry-After pauses it.</p>"
     )
 

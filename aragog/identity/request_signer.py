@@ -12,7 +12,7 @@ import base64
 import functools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from aragog.clock import Clock, SystemClock
@@ -20,9 +20,11 @@ from aragog.identity.keys import KeyFile, SigningKey, signing_key
 from aragog.identity.signature_base import (
     Component,
     SignedMessage,
+    UnsignableError,
     signature_base,
     signature_parameters,
 )
+from aragog.identity.signature_requests import SignatureRequest, signature_requests
 from aragog.settings import IdentitySettings
 from aragog.structured_fields import string_text
 
@@ -31,15 +33,8 @@ LABEL = "sig1"
 DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
 DRAFT_01 = "draft-ietf-webbotauth-httpsig-protocol-01"
 NONCE_BYTES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class SignatureRequest:
-    """What a server asks to be signed (RFC 9421, section 5.1)."""
-
-    label: str
-    components: tuple[Component, ...]
-    nonce: str | None = None
+MOST_HOSTS = 1000
+SIGNATURE_FIELDS = frozenset({"signature", "signature-input", "signature-agent"})
 
 
 def signature_fields(
@@ -84,6 +79,8 @@ class RequestSigner:
         self._agent = agent_value(settings)
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
         # Some verifiers take the value of a missing query for an empty text, and not for "?".
+        self._wanted: dict[str, SignatureRequest] = {}
+        """What hosts asked for, without its nonce: their next requests are signed so at once."""
         self._without_query = tuple(each for each in self._components if each.name != "@query")
 
     def sign(
@@ -101,16 +98,59 @@ class RequestSigner:
             ConfigError: the key file cannot be used, no key is in its time, or the extra
                 `identity` is missing.
         """
+        if wanted is None and (wanted := self._wanted.get(message.authority)) is not None:
+            try:
+                return self._signed(message, wanted)
+            except UnsignableError:  # this request lacks a header that another one had
+                wanted = None
+        return self._signed(message, wanted)
+
+    def wanted_by(self, message: SignedMessage, accept_signature: str) -> SignatureRequest | None:
+        """
+        Return what the server of a request asks to be signed, and was not, if it can be.
+
+        Requests to that host are signed in this way from now on.
+
+        Args:
+            message: the request that it refused.
+            accept_signature: its header Accept-Signature.
+        """
+        key = signing_key(self._file.keys(), self._clock.now_ms() // 1000)
+        known = self._wanted.get(message.authority)
+        covered = {*self._components, *(known.components if known else ())}
+        for wanted in signature_requests(accept_signature, key.thumbprint, TAG):
+            extra = [c for c in wanted.components if c not in covered and c != _agent(wanted)]
+            if wanted.nonce is None and not extra:
+                continue  # it has been sent: the server refused it
+            try:
+                self._signed(message, wanted)
+            except UnsignableError:
+                continue
+            if extra:
+                self._remember(message.authority, replace(wanted, nonce=None))
+            return wanted
+        return None
+
+    def _remember(self, authority: str, wanted: SignatureRequest) -> None:
+        self._wanted[authority] = wanted
+        while len(self._wanted) > MOST_HOSTS:
+            self._wanted.pop(next(iter(self._wanted)), None)
+
+    def _signed(self, message: SignedMessage, wanted: SignatureRequest | None) -> dict[str, str]:
         now_s = self._clock.now_ms() // 1000
         key = signing_key(self._file.keys(), now_s)
         components = self._without_query if message.query == "?" else self._components
         label, nonce = LABEL, None
         if wanted is not None:
             label, nonce = wanted.label, wanted.nonce
-            usual = (*components[:-1], _agent_component(label))
+            usual = (*components[:-1], _agent(wanted))
             components = tuple(dict.fromkeys((*wanted.components, *usual)))
         member = f"{label}={self._agent}"
-        fields = {name.lower(): value for name, value in message.fields.items()}
+        fields = {
+            lower: value
+            for name, value in message.fields.items()
+            if (lower := name.lower()) not in SIGNATURE_FIELDS
+        }
         parameters: dict[str, int | str] = {
             "created": now_s,
             "keyid": key.thumbprint,
@@ -143,6 +183,10 @@ def agent_value(settings: IdentitySettings) -> str:
     if url.endswith(DIRECTORY_PATH) and url.count("/") == DIRECTORY_PATH.count("/") + 2:
         return string_text(url.removesuffix(DIRECTORY_PATH))
     return string_text(url) + ";type=jwks_uri"
+
+
+def _agent(wanted: SignatureRequest) -> Component:
+    return _agent_component(wanted.label)
 
 
 @functools.lru_cache(maxsize=64)

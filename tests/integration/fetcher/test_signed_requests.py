@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aragog.fetcher import outcome as o
+from aragog.fetcher.gate import Deny, Go, Later, OpenGate
 from aragog.identity.keys import read_keys
 from aragog.identity.request_signer import RequestSigner
-from tests.support.origin import HELLO, Origin, page, redirect
+from tests.support.origin import HELLO, Origin, answer, page, redirect
 from tests.support.signatures import Refused, Sent, assert_verified, identity, verified
 from tests.support.tls import client_context, server_context
 
@@ -108,3 +109,88 @@ def test_requests_without_a_key_are_not_signed(fetcher, origin_of_hello):
 def origin_of_hello():
     with Origin({"/": page(HELLO)}) as origin:
         yield origin
+
+
+def asking(text):
+    """A page behind a 403 that asks for a signature, until one with its nonce or header comes."""
+
+    def handler(request, _wire):
+        signed = request.header("signature-input") or ""
+        if ';nonce="n1"' in signed or '"user-agent"' in signed:
+            return page(HELLO)
+        return answer(403, headers=(("Accept-Signature", text),))
+
+    return handler
+
+
+class _Counted(OpenGate):
+    def __init__(self, admission=None):
+        self.admission = admission or Go()
+        self.admitted = []
+        self.permits = 0
+
+    def admit(self, url, given):
+        self.admitted.append((url, given))
+        return self.admission
+
+    def acquire_permit(self, url):
+        self.permits += 1
+
+
+def test_a_403_that_asks_for_a_signature_is_answered_once_at_a_slot_of_its_own(
+    fetcher_with, settings, keys
+):
+    text = 'asked=("@method" "@target-uri");nonce="n1";tag="web-bot-auth"'
+    with Origin({"/a": asking(text)}) as origin:
+        gate, url = _Counted(), origin.url("/a")
+
+        outcome = fetcher_with(signer=RequestSigner(settings)).fetch(url, gate=gate)
+
+    assert isinstance(outcome, o.Fetched), outcome
+    assert (gate.admitted, gate.permits) == ([(url, url)], 2)
+    assert outcome.hops == ()
+    _, second = origin.seen
+    (signature,) = verified(Sent.of(second), keys)
+    assert (signature.label, signature.parameters["nonce"]) == ("asked", "n1")
+    assert '"@target-uri"' in signature.covered_components
+    assert second.header("signature-agent").startswith("asked=")
+    assert_verified(origin.seen, keys)
+
+
+def test_what_a_host_asked_for_is_signed_at_once_from_then_on(fetcher_with, settings, keys):
+    with Origin({"/*": asking('sig=("user-agent")')}) as origin:
+        fetcher = fetcher_with(signer=RequestSigner(settings))
+        outcomes = [fetcher.fetch(origin.url(path)) for path in ("/a", "/b", "/c")]
+
+    assert [outcome.status for outcome in outcomes] == [200, 200, 200]
+    assert [request.target for request in origin.seen] == ["/a", "/a", "/b", "/c"]
+    assert_verified(origin.seen, keys)
+
+
+@pytest.mark.parametrize(
+    ("text", "admission", "sent"),
+    [
+        ('sig=("@method");nonce="other"', Go(), 2),  # it refuses that one too
+        ('sig=("@method");nonce="n1"', Later(None, "far"), 1),
+        ('sig=("@method");nonce="n1"', Deny("no"), 1),
+        ('sig=("@method" "@path")', Go(), 1),  # it was signed already
+        ('sig=("cookie");nonce="n1"', Go(), 1),
+        ('sig=("signature");nonce="n1"', Go(), 1),
+        ("sig=(", Go(), 1),
+        (f'sig=();nonce="n1", {"x" * 5000}=1', Go(), 1),
+    ],
+)
+def test_a_403_that_is_not_satisfied_is_the_outcome(fetcher_with, settings, text, admission, sent):
+    with Origin({"/a": asking(text)}) as origin:
+        fetcher = fetcher_with(signer=RequestSigner(settings))
+        outcome = fetcher.fetch(origin.url("/a"), gate=_Counted(admission))
+
+    assert (type(outcome), outcome.status) == (o.Withheld, 403)
+    assert len(origin.seen) == sent
+
+
+def test_without_a_key_a_403_is_not_answered(fetcher):
+    with Origin({"/a": asking('sig=();nonce="n1"')}) as origin:
+        outcome = fetcher.fetch(origin.url("/a"))
+
+    assert (outcome.status, len(origin.seen)) == (403, 1)

@@ -14,12 +14,12 @@ from aragog.clock import ManualClock
 from aragog.identity.keys import SigningKey, decoded, new_key, read_keys, rotated, write_keys
 from aragog.identity.request_signer import (
     RequestSigner,
-    SignatureRequest,
     agent_value,
     request_signer,
     signature_fields,
 )
 from aragog.identity.signature_base import Component, SignedMessage, UnsignableError
+from aragog.identity.signature_requests import SignatureRequest
 from aragog.settings import IdentitySettings
 from aragog.structured_fields import parse_dictionary
 from tests.support.signatures import AGENT, identity
