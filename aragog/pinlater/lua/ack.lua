@@ -27,7 +27,8 @@ for at = 1, #ARGV, 2 do
 end
 count('restarted', restarted)
 count('succeeded', done)
--- At most twice the number of acks, so that a burst of acks stays short with many jobs to delete.
+-- This deletes at most twice as many jobs as were acknowledged, so that a burst of acks stays short when
+-- there are many to delete.
 count('swept', forget(OK, NOW - setting('keep_succeeded_ms', 86400000),
   setting('keep_succeeded_max', 100000), done * 2 + 1))
 return answer

@@ -26,9 +26,9 @@ if rate then
 end
 
 local answer, taken = {NOW, -1, 0}, 0
--- Lateness of the claimed jobs: its sum, and how many were later than each bound (ms).
+-- The lateness of the claimed jobs (ms) is added up, and so is how many were later than each bound.
 local late_ms, late_bounds, late_counts = 0, {1000, 10000, 60000}, {0, 0, 0}
--- Each takes about 1 ms; if more are due, the next claim continues.
+-- Breaking up a wide job takes about 1 ms. If more of them are due, the next claim continues.
 local break_ups = 10
 
 local function note_lateness(due_ms)

@@ -1,8 +1,8 @@
 -- nack: end the claims that the caller still owns. Their jobs run again or are FAILED.
 --
 -- ARGV has five values for each job: its id, the token of the claim, how the claim ends, a delay (ms) and
--- the error, which is stored as it is. How: 'again' counts the attempt, 'release' does not count it, and
--- 'fail' makes the job FAILED at once.
+-- the error, which is stored as it is. A claim that ends with 'again' counts the attempt, and with 'release'
+-- it does not; 'fail' makes the job FAILED at once.
 --
 -- Returns the new state of each job, or '' when the claim is no longer the caller's.
 

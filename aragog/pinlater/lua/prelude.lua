@@ -5,8 +5,8 @@
 -- KEYS[1]   seq      int    the last number given to a job or to a claim; both use this counter
 -- KEYS[2]   running  zset   job id -> deadline of its claim (ms)
 -- KEYS[3]   bodies   hash   job id -> record: version|priority|attempts allowed|created|due|unique|name|
---                           key|body. In version 2 the body is in parts, which "Jobs that collect items"
---                           below describes.
+--                           key|body. In version 2 the body is in parts, which the comment above PART
+--                           describes.
 -- KEYS[4]   claims   hash   job id -> token|attempts|claimed at|worker|error. The token of a job that
 --                           nobody has claimed is 0.
 -- KEYS[5]   ok       zset   SUCCEEDED jobs: job id -> when it ended (ms)
@@ -150,9 +150,9 @@ local function forget(set, before, most, limit)
   return #ids
 end
 
--- Jobs that collect items. Their record has version 2 and, as its body, parts separated by 30:
+-- The record of a job that collects items has version 2 and, as its body, parts separated by byte 30:
 -- items|width (ms)|span (ms)|most items|group|prefix|suffix, then for each item its due time (ms),
--- 31, and its data. Items that are due far ahead are rare in any single span. They are therefore
+-- byte 31, and its data. Items that are due far ahead are rare in any single span. They are therefore
 -- collected in wider jobs, as in a hierarchical timing wheel; `claim` breaks these up shortly before
 -- the first of their items is due. A wide job is never claimed.
 local PART, DUE_END = '\30', '\31'

@@ -36,7 +36,7 @@ if state.holder ~= 0 and not mine then
     -- An urgent sender asks again at once, to be the first after the holder's report.
     return wait(urgent == 1 and poll or math.max(state.last + step, poll))
   end
-  -- The holder was killed or is stuck: it may have sent at the very end of its permit.
+  -- The holder was killed or is stuck. It may have sent at the very end of its permit.
   state.last, state.holder = state.last + state.held, 0
 end
 local front = state.last - state.lag

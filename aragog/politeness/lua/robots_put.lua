@@ -49,7 +49,8 @@ redis.call('SET', KEYS[1], record .. body, 'PX', life)
 redis.call('ZADD', KEYS[3], ARGV[5], ARGV[6])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[8])
 
--- Put at (s) * 2^20 + size: both fit into the 53 bits of a score, and the oldest comes first.
+-- A score is the time of the put (s) * 2^20 + the size. Both fit into its 53 bits, and the oldest record
+-- comes first.
 local SIZES, REAL = 1048576, 1099511627776
 local time = redis.call('TIME')
 local total = tonumber(redis.call('ZSCORE', KEYS[4], '') or 0)
