@@ -250,11 +250,10 @@ class RedisShard:
             return self._infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
 
     def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
-        keys = self.keys(queue)
         with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             with self.client.pipeline(transaction=False) as pipe:
-                for key in keys.priorities:
+                for key in self.keys(queue).priorities:
                     pipe.zrangebyscore(key, f"({now_ms}", "+inf", 0, limit, withscores=True)
                 rows = [row for page in pipe.execute() for row in page]
             rows.sort(key=lambda row: row[1])

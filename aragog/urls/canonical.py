@@ -138,10 +138,8 @@ def same_site(url: str, other: str) -> bool:
 
 def homepage(page: str, target: str) -> str | None:
     """Reject the homepage as canonical URL of another page; templates often declare it."""
-    target_parts = urlsplit(target)
-    if target_parts.path != "/" or target_parts.query:
-        return None
-    if _HOMEPAGE_PATH.fullmatch(urlsplit(page).path):
+    named = urlsplit(target)
+    if named.path != "/" or named.query or _HOMEPAGE_PATH.fullmatch(urlsplit(page).path):
         return None
     return "the homepage is not the canonical URL of another page"
 
@@ -212,8 +210,7 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
     chain = [target]
-    while (page := evidence.known.get(chain[-1])) is not None:
-        current = chain[-1]
+    while (page := evidence.known.get(current := chain[-1])) is not None:
         if is_gone(page):
             return chain, f"{current} is known to be gone ({page.status or 'no page'})"
         onward = page.redirects_to or page.canonical_url or current
@@ -273,8 +270,7 @@ def decide(evidence: Evidence) -> Decision:
         return _decision(evidence, evidence.url, "self", findings, aliases=())
     if redirected != evidence.final_url:
         return _behind(evidence, redirected, findings)
-    chosen = _declared(evidence, findings)
-    if chosen is not None:
+    if (chosen := _declared(evidence, findings)) is not None:
         source, url = chosen
         return _decision(evidence, url, source, findings, aliases=_fetched(evidence))
     rule = "redirect" if redirected != evidence.url else "self"
@@ -290,13 +286,12 @@ def _fetched(evidence: Evidence) -> tuple[str, ...]:
 def _decision(
     evidence: Evidence, url: str, rule: str, findings: _Findings, *, aliases: tuple[str, ...]
 ) -> Decision:
-    fetched = url in _fetched(evidence)
-    provisional = not fetched and not is_confirmed(url, evidence.known.get(url))
-    if provisional:
+    is_fetched = url in _fetched(evidence) or is_confirmed(url, evidence.known.get(url))
+    if not is_fetched:
         findings.reasons.append(f"{PROVISIONAL}{url} is fetched")
     return Decision(
         canonical_url=url,
-        provisional=provisional,
+        provisional=not is_fetched,
         rule=rule,
         reasons=tuple(findings.reasons),
         rejected=tuple(findings.rejected),
@@ -310,8 +305,7 @@ def _through_redirects(evidence: Evidence, findings: _Findings) -> str:
     for hop in evidence.redirects:
         if hop.url != current:
             break
-        why_not = _not_moved(current, hop)
-        if why_not:
+        if why_not := _not_moved(current, hop):
             findings.reasons.append(f"{current} is kept: {why_not}")
             findings.rejected.append(("redirect", hop.target, why_not))
             break

@@ -326,11 +326,9 @@ def decide(
         after = before._replace(failures=before.failures + 1)
         doubled = FAILED_WAIT_S * 2.0 ** min(before.failures, 10)
         wait_s = min(max(doubled, after.interval_s), LONGEST_FAILED_WAIT_S)
-    due_at_ms: int | None = _due(seen, wait_s, settings, spread)
-    if after.gone >= settings.gone_confirmations:
-        due_at_ms = None
-    after = after._replace(checked_at_ms=seen.fetched_at_ms, due_at_ms=due_at_ms)
-    return after, due_at_ms
+    given_up = after.gone >= settings.gone_confirmations
+    due_at_ms = None if given_up else _due(seen, wait_s, settings, spread)
+    return after._replace(checked_at_ms=seen.fetched_at_ms, due_at_ms=due_at_ms), due_at_ms
 
 
 def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
