@@ -48,6 +48,8 @@ class Option:
         http, thrift: its name there; None: that of the field. "" over HTTP: it is no member of a
             request, because a header, the path or the method says it.
         http_default: its default over HTTP, where that differs.
+        shares: the parameter of a query whose items `name:value` are this option; its other items
+            are the option of that name.
         omitted: in JSON the member is left out where the value is None.
         nulls: the option whose names JSON sends as members of this one with the value null.
         cli: its text on the command line; None: `text`.
@@ -66,6 +68,7 @@ class Option:
     choices: tuple[str, ...] = ()
     http: str | None = None
     http_default: Any = None
+    shares: str | None = None
     omitted: bool = False
     nulls: str | None = None
     thrift: str | None = None
@@ -172,6 +175,7 @@ def _checked(field: OptionField, value: Any) -> Any:
         if not isinstance(value, Mapping) or "" in value:
             raise BadInput(f"{field.name}: must be an object of names and values")
         _size(field, value)
+        _values(field, value)
     elif origin is tuple or (isinstance(origin, type) and issubclass(origin, Sequence)):
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):
             raise BadInput(f"{field.name}: must be a list of at most {option.most_items}")
@@ -189,6 +193,14 @@ def _items(field: OptionField, value: Any) -> Any:
         accepted = [checked(item) for item in value]
         return value if all(map(operator.is_, accepted, value)) else accepted
     return value
+
+
+def _values(field: OptionField, value: Mapping[str, Any]) -> None:
+    """Check the numbers of a mapping."""
+    if (kind := typing.get_args(field.kind)[1]) in (int, float):
+        for name, number in value.items():
+            named = f"{field.name} of {str(name)[:_SHOWN_CHARS]}"
+            _number(dataclasses.replace(field, name=named, kind=kind), number)
 
 
 def _bytes(field: OptionField, value: Any) -> None:

@@ -1,16 +1,16 @@
-"""Operations that fetch: enqueue URLs, follow their progress, fetch one now."""
+"""Operations that fetch: enqueue URLs, follow their progress, fetch one now or if it is too old."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated
 
 from aragog.api.batch_progress import BatchProgress
 from aragog.api.batch_urls import present
-from aragog.api.fetching import LONGEST_WAIT_MS, FetchRequest
-from aragog.api.operation import Caller, HttpRoute, Pool, need, operation
-from aragog.api.reading import MOST_CONTENT_BYTES
+from aragog.api.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
+from aragog.api.operation import Caller, Form, HttpRoute, Pool, need, operation
+from aragog.api.reading import MOST_CONTENT_BYTES, Include, extras
 from aragog.api.steps import Steps
 from aragog.api.tokens import WRITE
 from aragog.api.values import (
@@ -20,11 +20,12 @@ from aragog.api.values import (
     FetchedPage,
     Fields,
     PageRecord,
+    Purpose,
     Url,
 )
 from aragog.options import Option, given
 from aragog.stages.enqueue import REQUEST_ID, EnqueueArguments
-from aragog.urlstore.records import Record
+from aragog.urlstore.records import Record, is_allowed
 
 MOST_AGE_S = 10**10
 _BATCH = Option(
@@ -96,6 +97,14 @@ def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | Non
     return need(caller.parts.batches, "this server has no batches").progress(request.batch)
 
 
+FieldMaxAges = Annotated[
+    Mapping[str, float] | None,
+    Option("The same for single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
+           http="field_max_age", shares="max_age", thrift="field_max_age_ms"),
+]  # fmt: skip
+FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)]
+
+
 @dataclass(frozen=True, slots=True)
 class FetchNowRequest:
     """A URL to fetch now."""
@@ -103,19 +112,13 @@ class FetchNowRequest:
     url: Url
     fields: Fields = None
     _: KW_ONLY
-    max_wait_ms: Annotated[
-        int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)
-    ] = 10_000
+    max_wait_ms: FetchWait = 10_000
     max_age_s: Annotated[
         float,
         Option("Do not fetch what was confirmed at most so many seconds ago; 0: always fetch.",
                least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = 0.0  # fmt: skip
-    field_max_age_s: Annotated[
-        Mapping[str, float] | None,
-        Option("The same for single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
-               http="field_max_age", thrift="field_max_age_ms"),
-    ] = None  # fmt: skip
+    field_max_age_s: FieldMaxAges = None
     content: Annotated[bool, Option("Also the page's content, up to 15,000,000 bytes of it.")] = (
         False
     )
@@ -136,8 +139,59 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
 
     Any number of callers cause one fetch; it continues when they have given up.
     """
-    fetching = need(caller.parts.fetching, "this server does not fetch")
-    fetched = yield from fetching.steps(
+    page = yield from _fetched(caller, request)
+    store = caller.store
+    stored = store.content(page.url) if request.content and page.record else None
+    content = None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES)
+    return replace(page, report=store.pages.fetch_report(page.url), content=content)
+
+
+@dataclass(frozen=True, slots=True)
+class GetFreshRequest:
+    """A record that is fetched first if it is unknown or too old."""
+
+    url: Url
+    fields: Fields = None
+    _: KW_ONLY
+    max_age_s: Annotated[
+        float | None,
+        Option("Fetch the page first if it was confirmed more than so many seconds ago; none: only "
+               "if it is unknown.",
+               least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
+    ] = None  # fmt: skip
+    field_max_age_s: FieldMaxAges = None
+    max_wait_ms: FetchWait = 0
+    include: Include = ()
+    purpose: Purpose = None
+    request_id: Annotated[str, REQUEST_ID] = ""
+
+
+@operation(
+    GetFreshRequest,
+    http=HttpRoute("GET", "/v1/urls", form=Form.FRESH, given=("max_age", "max_wait_ms")),
+    thrift="Fetcher.getFresh",
+    scope=WRITE,
+    pool=Pool.FETCH,
+    waits=True,
+)
+def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
+    """
+    The record of a URL, which is fetched first if it is unknown or too old.
+
+    Without a wait the answer is what is stored, and the page is fetched for the next reader. The
+    fetch report is part of the record, if `include` names it.
+    """
+    page = yield from _fetched(caller, request)
+    record = page.record
+    if record is None or not is_allowed(record.facts, request.purpose):
+        return replace(page, record=None, state=FetchState.ABSENT.value)
+    more = extras(caller.store, page.url, request.include)
+    return replace(page, record=replace(record, **more, extras=tuple(request.include)))
+
+
+def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
+    """What is stored when a page is as young as requested, or the time is over."""
+    fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
         FetchRequest(
             url=request.url,
             max_wait_ms=request.max_wait_ms,
@@ -147,19 +201,14 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
             request_id=request.request_id,
         )
     )
-    store = caller.store
-    record = present(store, fetched.url, fetched.record)
-    stored = store.content(fetched.url) if request.content and record else None
+    record = present(caller.store, fetched.url, fetched.record)
+    values = {name: getattr(record, name) for name in _RECORD} if record else {}
     return FetchedPage(
         url=fetched.url,
         state=fetched.state.value,
-        record=None if record is None else PageRecord(
-            **{name: getattr(record, name) for name in _RECORD}, formats=store.formats
-        ),
+        record=PageRecord(**values, formats=caller.store.formats) if record else None,
         age_s=fetched.age_s,
         stale_fields=fetched.stale_fields,
         fetching=fetched.fetching,
         reason=fetched.reason,
-        report=store.pages.fetch_report(fetched.url),
-        content=None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES),
-    )  # fmt: skip
+    )

@@ -22,7 +22,7 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.store import UrlStore
 from aragog.zen.codec import IN, OUT
-from aragog.zen.edges import Edges
+from aragog.zen.edges import Edge, Edges
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 
@@ -46,10 +46,19 @@ EdgeType = Annotated[
         least=0, most=MOST_TYPE,
     ),
 ]  # fmt: skip
+RowEdgeType = Annotated[
+    int,
+    Option(
+        "The type of the edge: 1 aliases, 2 watches; 16 or more: those of applications.",
+        least=1, most=MOST_TYPE,
+    ),
+]  # fmt: skip
 OwnEdgeType = Annotated[int, Option("The type of the edge.", least=LEAST_TYPE, most=MOST_TYPE)]
 Direction = Annotated[
     str, Option("`out`: edges from the node, `in`: edges to it.", choices=("out", "in"))
 ]
+
+LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +161,7 @@ class LookupRequest:
         str,
         Option("A property in `store.indexed` or `store.unique`.", most_bytes=MOST_NAME_BYTES),
     ]
-    value: Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
+    value: LookupValue
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -167,6 +176,33 @@ def lookup(caller: Caller, request: LookupRequest) -> NodePage:
         lambda store: store.zen.lookup(request.name, request.value, request.limit, after)
     )
     return NodePage(tuple(key.hex() for key in found), cursor.hex() if cursor else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupUniqueRequest:
+    """A value of a unique property."""
+
+    name: Annotated[str, Option("A property in `store.unique`.", most_bytes=MOST_NAME_BYTES)]
+    value: LookupValue
+    properties: Fields = None
+
+
+@operation(
+    LookupUniqueRequest,
+    http=HttpRoute("POST", "/v1/nodes:lookupUnique", missing="no node has this value"),
+    thrift="Zen.lookupUnique",
+)
+def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
+    """The node that has a value of a unique property, with its properties. None: no node has it."""
+    if request.name not in caller.store.zen.schema.unique:
+        raise BadInput(f"name: {request.name!r} is not unique; add it to store.unique")
+
+    def read(store: UrlStore) -> GraphNode | None:
+        key = store.zen.lookup_unique(request.name, request.value)
+        values = None if key is None else store.zen.get_node(key, request.properties)
+        return None if key is None or values is None else GraphNode(key.hex(), values)
+
+    return caller.read(read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +255,31 @@ def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class GetEdgeRequest:
+    """An edge."""
+
+    node: Node
+    type: RowEdgeType
+    other: Other
+    _: KW_ONLY
+    score: Score = 0
+
+
+@operation(
+    GetEdgeRequest,
+    http=HttpRoute("GET", "/v1/edges", missing="there is no such edge", given=("other",)),
+    thrift="Zen.getEdge",
+)
+def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
+    """One edge from the node to the other one, with its properties. None: there is no such edge."""
+    source, target = _id(request.node), _id(request.other)
+    edge = caller.read(
+        lambda store: store.zen.get_edge(source, request.type, target, score=request.score)
+    )
+    return None if edge is None else _shown(edge)
+
+
+@dataclass(frozen=True, slots=True)
 class EdgesRequest:
     """A part of a list of edges."""
 
@@ -244,8 +305,7 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
         )
 
     page = caller.read(read)
-    found = tuple(GraphEdge(edge.other.hex(), edge.score, edge.properties) for edge in page.items)
-    return EdgePage(found, page.cursor.hex() if page.cursor else None)
+    return EdgePage(tuple(map(_shown, page.items)), page.cursor.hex() if page.cursor else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +325,10 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     """How many edges of a type a node has; read from counts for links, by a scan for others."""
     key, direction = _id(request.node), _DIRECTIONS[request.direction]
     return caller.read(lambda store: store.zen.count_edges(key, direction, request.type))
+
+
+def _shown(edge: Edge) -> GraphEdge:
+    return GraphEdge(edge.other.hex(), edge.score, edge.properties)
 
 
 def _id(node: str) -> bytes:

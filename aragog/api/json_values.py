@@ -12,12 +12,12 @@ import binascii
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any
 
-from aragog.api.values import BUILT_IN, EXTRAS, PageLink, PageRecord, PastValue
+from aragog.api.values import BUILT_IN, EXTRAS, FetchedPage, PageLink, PageRecord, PastValue
 from aragog.errors import BadInput
 from aragog.options import OptionField, option_fields
 from aragog.pipeline.change_json import plain as change_json
@@ -82,6 +82,30 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
     return result
 
 
+def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
+    """A record that may have been fetched first, with its age; without a record only the age."""
+    age: dict[str, Any] = {
+        "state": page.state,
+        "age_s": page.age_s,
+        "stale_fields": list(page.stale_fields),
+        "fetching": page.fetching,
+        "reason": page.reason,
+    }
+    return age if page.record is None else to_json(page.record, formats) | {"freshness": age}
+
+
+def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
+    """The inverse of `fresh_json`; `url` is what was asked for, normalized."""
+    age = raw.get("freshness", raw)
+    names = ("state", "age_s", "fetching", "reason")
+    return FetchedPage(
+        url=url,
+        record=record_of(raw, formats) if "freshness" in raw else None,
+        stale_fields=tuple(age["stale_fields"]),
+        **{name: plain(age[name]) for name in names},
+    )
+
+
 def request_of(kind: type, members: Mapping[str, Any], formats: FieldFormats = BUILT_IN) -> Any:
     """
     The request of its members.
@@ -135,12 +159,24 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     Raises:
         BadInput: one is missing, or is not what it must be.
     """
+    texts = _own_texts(kind, values)
     members = {
-        field.http: _parsed(field, values[field.http])
+        field.http: _parsed(field, texts[field.http])
         for field in option_fields(kind)
-        if values.get(field.http) or (field.http in values and field.origin is Sequence)
+        if texts.get(field.http) or (field.http in texts and field.origin is Sequence)
     }
     return request_of(kind, members)
+
+
+def _own_texts(kind: type, values: Mapping[str, str]) -> dict[str, str]:
+    """The text of each option: the items of `3600,product.price:60` are two options."""
+    texts = dict(values)
+    for field in option_fields(kind):
+        if (shared := field.option.shares) in texts:
+            items = texts[shared].split(",")
+            texts[shared] = ",".join(item for item in items if ":" not in item)
+            texts[field.http] = ",".join(item for item in items if ":" in item)
+    return texts
 
 
 def _parsed(field: OptionField, text: str) -> Any:
@@ -150,26 +186,65 @@ def _parsed(field: OptionField, text: str) -> Any:
             raise BadInput(f"{field.http}: must be a whole number, got {text[:100]!r}")
         return int(text)
     if field.kind is float:
-        try:
-            return float(text)
-        except ValueError:
-            raise BadInput(f"{field.http}: must be a number, got {text[:100]!r}") from None
+        return _number(field.http, text)
     if field.kind is bool:
         if text not in ("true", "false"):
             raise BadInput(f"{field.http}: must be true or false")
         return text == "true"
+    if field.origin is Mapping:
+        pairs = (part.rpartition(":") for part in text.split(","))
+        return {name: _number(f"{field.http} of {name[:100]}", value) for name, _, value in pairs}
     if field.kind is not str:
         return [part for part in text.split(",") if part]
     return text
 
 
-def members_of(request: Any) -> dict[str, Any]:
-    """The members of a request that a client sends: those that differ from their defaults there."""
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"{name}: must be a number, got {text[:100]!r}") from None
+
+
+def to_query(request: Any, always: Collection[str] = ()) -> dict[str, str]:
+    """
+    `members_of` a request as the parameters of a query; the inverse of `from_query`.
+
+    Raises:
+        BadInput: a name has a comma.
+    """
+    members = members_of(request, always)
+    for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
+        if (shared := field.option.shares) and field.http in members:
+            items = [f"{name}:{value}" for name, value in members.pop(field.http).items()]
+            members[shared] = [*map(str, [members[shared]] if shared in members else []), *items]
+    return {name: _text(value) for name, value in members.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if any("," in item for item in value):
+            raise BadInput("a name with a comma cannot be sent over HTTP; use Thrift")
+        return ",".join(value)
+    return str(value)
+
+
+def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
+    """
+    The members of a request that a client sends.
+
+    These are those that differ from their defaults there, and those in `always` unless they are
+    None.
+    """
     members: dict[str, Any] = {}
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
         value, option = getattr(request, field.name), field.option
         default = field.default if option.http_default is None else option.http_default
-        if field.http and value is not None and (field.required or value != default):
+        if not field.http or value is None:
+            continue
+        if field.required or field.http in always or value != default:
             members[field.http] = _sent(value)
             if option.nulls is not None:
                 members[field.http] |= dict.fromkeys(getattr(request, option.nulls))

@@ -134,6 +134,8 @@ class Form(StrEnum):
     JSON = auto()
     RECORD = auto()
     """JSON with an ETag; 304 if the client has it."""
+    FRESH = auto()
+    """The same of a record that may be fetched first, and how old it is."""
     RECORDS = auto()
     """JSON with a status for each item, made from the store without objects in between."""
     CONTENT = auto()
@@ -156,7 +158,7 @@ class HttpRoute:
         form: how the answer is represented.
         selects: parameters of the query that choose this operation among those of its route, each
             with its value; the first operation of a route is the default.
-        given: the parameter whose presence chooses this operation.
+        given: parameters of which any one that is present chooses this operation.
         fixed: options that the route says.
         in_query: options in the query of a request that has a body.
         next_link: an answer with a cursor has a Link header to what follows it (RFC 8288).
@@ -173,7 +175,7 @@ class HttpRoute:
     missing: str = "there is no record of this URL"
     form: Form = Form.JSON
     selects: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    given: str | None = None
+    given: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     in_query: tuple[str, ...] = ()
     next_link: bool = False

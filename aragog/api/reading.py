@@ -45,6 +45,19 @@ NOW = "now"
 _RECORD = tuple(field.name for field in fields(Record))
 
 
+Include = Annotated[
+    Sequence[str],
+    Option(
+        "Also some of `aliases`, `inlinks` (their number) and `fetch` (the last one); each costs "
+        "about one more read.",
+        choices=EXTRAS,
+        most_items=len(EXTRAS),
+        http_default=EXTRAS,
+        thrift="extras",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class UrlRequest:
     """A URL."""
@@ -68,17 +81,7 @@ class GetRequest:
             http_default=True,
         ),
     ] = False
-    include: Annotated[
-        Sequence[str],
-        Option(
-            "Also some of `aliases`, `inlinks` (their number) and `fetch` (the last one); each "
-            "costs about one more read.",
-            choices=EXTRAS,
-            most_items=len(EXTRAS),
-            http_default=EXTRAS,
-            thrift="extras",
-        ),
-    ] = ()
+    include: Include = ()
     purpose: Purpose = None
 
 

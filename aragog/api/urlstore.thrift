@@ -604,6 +604,23 @@ struct FetchOptions {
   6: optional map<string, i64> field_max_age_ms
 }
 
+struct FreshOptions {
+  /** Fetch the page first if it was confirmed longer ago. Default: only if it is unknown. */
+  1: optional i64 max_age_ms
+  /** The same for single fields. */
+  2: optional map<string, i64> field_max_age_ms
+  /** How long to wait for the fetch; 0 to 60,000. Default: 0. */
+  3: optional i32 max_wait_ms
+  /** As in `FetchOptions`. */
+  4: optional list<string> fields
+  /** As in `ReadOptions`. */
+  5: optional list<string> extras
+  /** As in `ReadOptions`. */
+  6: optional string purpose
+  /** As in `FetchOptions`. */
+  7: optional string request_id
+}
+
 /** How what is stored of a URL relates to `max_age_ms`. */
 enum FetchState {
   /** Young enough, or fetched by now. */
@@ -626,7 +643,7 @@ struct FetchAnswer {
   5: bool fetching
   /** Why the URL is not fetched, or why its last fetch brought no page. */
   6: optional string reason
-  /** The last fetch. Absent: there was none. */
+  /** The last fetch. Absent: there was none, or it is an extra of `record`. */
   7: optional FetchReport report
   /** Only with `content`. */
   8: optional Content content
@@ -641,6 +658,15 @@ service Fetcher extends Session {
    * time is over. Any number of callers cause one fetch; it continues when they have given up.
    */
   FetchAnswer fetch(1: string url, 2: FetchOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * What is stored of a URL, which is fetched first if it is unknown or too old. Without a wait the
+   * page is fetched for the next reader.
+   */
+  FetchAnswer getFresh(1: string url, 2: FreshOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -802,6 +828,13 @@ struct RemoveEdgeOptions {
   2: optional i64 score
 }
 
+struct GetEdgeOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Of the edge. Default: 0. */
+  2: optional i64 score
+}
+
 struct EdgesOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
@@ -840,6 +873,12 @@ service Zen extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
+  /** The node that has a value of a property in `store.unique`; NotFound: none has it. `properties` as in `getNode`. */
+  GraphNode lookupUnique(1: string name, 2: binary value, 3: list<string> properties, 4: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
   /** Set an edge of a type from 16 to 65,535; those that differ in their score are different edges. */
   void putEdge(1: string node, 2: i32 type, 3: string other, 4: PutEdgeOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
@@ -849,6 +888,12 @@ service Zen extends Session {
   /** Remove an edge of a type from 16 to 65,535; does nothing if there is none. */
   void removeEdge(1: string node, 2: i32 type, 3: string other, 4: RemoveEdgeOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** The edge of a type from 1 from the node to the other one; NotFound: there is none. */
+  GraphEdge getEdge(1: string node, 2: i32 type, 3: string other, 4: GetEdgeOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 

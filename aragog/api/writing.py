@@ -151,7 +151,7 @@ class DeleteFieldsRequest:
 
 @operation(
     DeleteFieldsRequest,
-    http=HttpRoute("DELETE", "/v1/urls", status=204, given="fields"),
+    http=HttpRoute("DELETE", "/v1/urls", status=204, given=("fields",)),
     thrift="UrlStore.deleteFields",
     scope=WRITE,
     repeatable=_unconditional,

@@ -81,6 +81,21 @@ class Since(Instant):
         return super().convert(value, param, ctx)
 
 
+class Duration(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """A number of seconds, or one with a unit: `90`, `90s`, `6h`, `1.5d`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = str(value).strip()
+        try:
+            return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else duration_s(text)
+        except ValueError:
+            self.fail(f"{text!r} is not a duration; write 90s, 5m, 6h or 1d", param, ctx)
+
+
 class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     """A host or domain, as normalized URLs spell it."""
 

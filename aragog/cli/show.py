@@ -13,10 +13,11 @@ import orjson
 from rich.table import Table
 
 from aragog.api import reading
+from aragog.api.json_values import fresh_json
 from aragog.api.page_texts import FORMS, ORIGINAL
-from aragog.api.values import EXTRAS, MOST_ITEMS
+from aragog.api.values import EXTRAS, MOST_ITEMS, FetchedPage
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, PURPOSE, FieldNames, check_fields
+from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import ConfigError
@@ -48,29 +49,58 @@ def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
         sys.exit(NOTHING)
 
 
-def _unknown(url: str) -> None:
-    echo(f"aragog: no record of {url}", err=True)
+def _unknown(url: str, reason: str | None = None) -> None:
+    echo(one_line(f"aragog: no record of {url}{f': {reason}' if reason else ''}"), err=True)
     sys.exit(NOTHING)
+
+
+def _fetched_first(
+    url: str, fields: tuple[str, ...] | None, max_age_s: float | None, wait_s: float
+) -> FetchedPage:
+    """The record of a URL that workers fetch first if it is unknown or too old."""
+    from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
+
+    with open_client(command_settings()) as client:
+        return client.get_fresh(
+            url, fields, max_age_s=max_age_s, max_wait_ms=round(wait_s * 1000), include=EXTRAS
+        )
 
 
 @click.command()
 @click.argument("url")
 @click.option("--fields", type=FieldNames(), help="Field names, separated by commas; default: all.")
 @PURPOSE
+@click.option(
+    "--max-age", "max_age_s", type=Duration(), help="Fetch the page first if it is older, as in 6h."
+)
+@click.option("--wait", "wait_s", type=Duration(), help="How long to wait for a fetch.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def show(url: str, fields: tuple[str, ...] | None, purpose: str | None, *, as_json: bool) -> None:
+def show(
+    url: str,
+    fields: tuple[str, ...] | None,
+    purpose: str | None,
+    max_age_s: float | None,
+    wait_s: float | None,
+    *,
+    as_json: bool,
+) -> None:
     """
     Show the fields and facts of URL.
 
-    With --fields only these are printed; --json has the facts in any case.
+    With --fields only these are printed; --json has the facts in any case. With --max-age or --wait
+    the workers of a running system fetch a page that is unknown or too old.
     """
     with store() as opened:
         _check_use(opened, url, purpose)
-        found = answer_of(opened, reading.get, url, fields, facts=True, include=EXTRAS)
+        if max_age_s is None and wait_s is None:
+            found = answer_of(opened, reading.get, url, fields, facts=True, include=EXTRAS)
+            record, reason = json_of(opened, found), None
+        else:
+            page = _fetched_first(url, fields, max_age_s, wait_s or 0)
+            found, record, reason = page.record, fresh_json(page, opened.formats), page.reason
         if found is None:
-            _unknown(url)
+            _unknown(url, reason)
             return
-        record = json_of(opened, found)
         if missing := set(fields or ()) - record["fields"].keys():
             everything = opened.get(url)
             check_fields(sorted(missing), everything.fields if everything else ())

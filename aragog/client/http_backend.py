@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from http.client import HTTPResponse
 from typing import Any, NamedTuple, TypeVar
@@ -24,13 +24,14 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
-from aragog.api import reading, writing
-from aragog.api.json_values import STORED, answer_of, members_of, record_of
+from aragog.api import crawling, reading, writing
+from aragog.api.crawling import GetFreshRequest
+from aragog.api.json_values import STORED, answer_of, fresh_of, members_of, record_of, to_query
 from aragog.api.operation import HttpRoute, Operation
 from aragog.api.page_texts import ORIGINAL
 from aragog.api.problems import TAKEN_DOWN
 from aragog.api.reading import ContentRequest, GetManyRequest, GetRequest
-from aragog.api.values import ContentPart, PageRecord
+from aragog.api.values import ContentPart, FetchedPage, PageRecord
 from aragog.api.writing import DeleteFieldsRequest, PutRequest
 from aragog.errors import (
     AccessDenied,
@@ -160,6 +161,7 @@ class HttpBackend:
             self._session.headers["Authorization"] = f"Bearer {token}"
         self._own = {
             "get": self._get,
+            "get_fresh": self._get_fresh,
             "get_many": self._get_many,
             "content_part": self._content,
             "delete_fields": self._delete_fields,
@@ -179,30 +181,41 @@ class HttpBackend:
         self._session.close()
 
     def _plain(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
+        response, route = self._sent(operation, request, limit_s)
+        if response.status == 404 or not response.body:
+            return None
+        raw = parse(response.body)
+        raw = raw[route.member] if route.member else raw
+        return answer_of(operation.answer, raw, self._formats, getattr(request, "field", ""))
+
+    def _sent(
+        self, operation: Operation[Any, Any], request: Any, limit_s: float
+    ) -> tuple[_Response, HttpRoute]:
+        """The response to a request, and the route that it was sent to."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _says(r, request))
-        members, body = members_of(request), None
-        path, headers = _filled(route, members), _condition(request)
-        params: dict[str, Any] = {}
+        members = members_of(request) if route.has_body else to_query(request, route.given)
+        path, headers, body = _filled(route, members), _condition(request), None
+        params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
             params = {name: members.pop(name) for name in route.in_query}
             body = orjson.dumps(members)
             headers["Content-Type"] = "application/json"
-        else:
-            params = {name: _in_query(value) for name, value in members.items()}
-            params |= dict(route.selects)
         try:
             response = self._ask(
                 route.method, path, limit_s, body, headers, params=params, missing=True
             )
         except VersionConflict as error:
             raise VersionConflict(request.url, request.if_version or "", error.found) from error
-        if response.status == 404 or not response.body:
-            return None
+        return response, route
+
+    def _get_fresh(self, request: GetFreshRequest, limit_s: float) -> FetchedPage:
+        response, _ = self._sent(crawling.get_fresh, request, limit_s)
         raw = parse(response.body)
-        raw = raw[route.member] if route.member else raw
-        return answer_of(operation.answer, raw, self._formats, getattr(request, "field", ""))
+        if response.status == 404 and "state" not in raw:
+            raise _problem(404, raw, self._address)
+        return fresh_of(raw, request.url, self._formats)
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         if request.include:
@@ -324,16 +337,6 @@ def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
         if part.startswith("{"):
             parts[place] = quote(str(members.pop(part[1:-1])), safe="")
     return "/".join(parts)
-
-
-def _in_query(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        if any("," in item for item in value):
-            raise BadInput("a name with a comma cannot be sent over HTTP; use Thrift")
-        return ",".join(value)
-    return str(value)
 
 
 def _says(route: HttpRoute, request: Any) -> bool:

@@ -173,6 +173,11 @@ class Zen:
         """
         return self._indexes.lookup(name, value, limit, cursor)
 
+    def lookup_unique(self, name: str, value: bytes) -> bytes | None:
+        """The node that has the value of a unique property; None: no node has it. Two reads."""
+        found, _ = self._indexes.lookup(name, value, 1, None)
+        return found[0] if found else None
+
 
 def _node_properties(row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
     properties = _properties(row, b"m:")

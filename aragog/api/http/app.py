@@ -17,10 +17,8 @@ from aragog.api.http.compression import Compressed
 from aragog.api.http.fast_reads import FastReads
 from aragog.api.http.middleware import Guarded
 from aragog.api.http.observed import Observer
-from aragog.api.http.parameters import Query
 from aragog.api.http.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
-from aragog.api.http.routes.fetches import PARAMETERS, FetchingReads
 from aragog.api.http.routes.lookup import Lookup
 from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.http.routes.status import Status
@@ -81,7 +79,7 @@ class Api:
         """What operations use, for another server of the same process."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """The large responses that their clients have not read yet."""
-        self._operations = OperationRoutes(self._calls, self.parts, self.unsent)
+        self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
         self._changes = ChangesApi(
             self._calls, self._operations, most_readers=settings.max_in_flight
         )
@@ -137,7 +135,7 @@ class Api:
         self._calls.close()
 
     def _router(self, services: Services) -> Router:
-        status, fetching_reads = self._status, FetchingReads(self._calls, services.fetching)
+        status = self._status
         lookup = Lookup(self._calls, services, self._tokens)
 
         async def front(request: Request) -> Response:
@@ -147,16 +145,6 @@ class Api:
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
         for (path, method), among in choices().items():
             paths.setdefault(path, {})[method] = partial(self._operations.answer, among)
-        read = paths["/v1/urls"]["GET"]
-
-        async def read_or_fetch(request: Request) -> Response:
-            query = Query(request)
-            if not any(name in query for name in PARAMETERS):
-                return await read(request)
-            self._tokens.check(request.headers.get("authorization"), WRITE, counts=False)
-            return await fetching_reads.read(request, query)
-
-        paths["/v1/urls"]["GET"] = read_or_fetch
         paths["/v1/changes"]["GET"] = self._changes.answer
         return Router(
             [

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from aragog.api.http.openapi.schemas import (
-    REQUEST_ID,
     SCHEMAS,
     answer_schema,
     body_schema,
@@ -94,26 +93,6 @@ def _operation(
 _MATCH = _header("If-Match", "The ETag of the record that the write is meant for.")
 
 
-_FETCHES = (
-    _parameter(
-        "max_age",
-        "Fetch the page first if it is older: seconds, and of single fields `name:seconds`, "
-        "separated by commas. Requires scope write.",
-    ),
-    _parameter(
-        "max_wait_ms",
-        "How long to wait for that fetch, at most 60,000; also for an unknown URL.",
-        type="integer", minimum=0, default=0,
-    ),
-    _parameter(
-        "request_id",
-        "Names that fetch in the logs of all stages, if this request begins it.",
-        type="string", pattern=REQUEST_ID["pattern"],
-    ),
-)  # fmt: skip
-"""Options of `GET /v1/urls` with which it fetches."""
-
-
 def _public(name: str, summary: str, response: dict[str, Any], problems: str = "421") -> Operation:
     return _operation(name, summary, responses={"200": response}, problems=problems)
 
@@ -162,14 +141,15 @@ def _derived(among: Sequence[Choice]) -> Operation:
     conditional = any(field.name == "if_version" for field in operation.fields)
     found = {
         parameter["name"]: parameter
-        for choice in among
-        for parameter in [*parameters(*choice), *_selecting(among)]
+        for choice in reversed(among)
+        for parameter in [*_choosing(choice, operation.scope), *_selecting(among)]
     }
     problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
     problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
     problems |= {"413", "415"} if body is not None else set()
     problems |= {"412"} if conditional else set()
-    problems |= {"501"} if operation.pool in (Pool.BROKER, Pool.FETCH) else set()
+    pools = {other.pool for other, _ in among}
+    problems |= {"501"} if pools & {Pool.BROKER, Pool.FETCH} else set()
     return _operation(
         name,
         route.text or operation.text.partition("\n")[0],
@@ -181,6 +161,22 @@ def _derived(among: Sequence[Choice]) -> Operation:
         security=_READ if operation.scope in (READ, ANY) else [{"bearer": [operation.scope]}, {}],
         body=None if body is None else request,
     )
+
+
+def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
+    """
+    The parameters of an operation; those that choose it among others of its route say how.
+
+    Args:
+        choice: the operation and its route.
+        scope: that of the operation which the route has without them.
+    """
+    operation, route = choice
+    found = parameters(operation, route)
+    for parameter in found:
+        if parameter["name"] in route.given and operation.scope != scope:
+            parameter["description"] += f" Requires scope {operation.scope}."
+    return found
 
 
 def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
@@ -196,16 +192,12 @@ def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
 
 _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form} | {
     Form.RECORD: [
-        *_FETCHES,
         _header("If-None-Match", "ETags of the client; the response is 304 if one is current."),
     ],
     Form.CONTENT: [_header("Range", "One range of bytes.")],
     Form.FEED: [_header("Last-Event-ID", "The cursor, of a client that reads events.")],
 }
-_FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {
-    Form.RECORD: ("501",),
-    Form.CONTENT: ("416",),
-}
+_FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CONTENT: ("416",)}
 
 
 def _responses(operation: AnyOperation[Any, Any], route: HttpRoute) -> dict[str, Any]:

@@ -36,23 +36,37 @@ NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", Pas
 
 def parameters(operation: Operation[Any, Any], route: HttpRoute) -> list[dict[str, Any]]:
     """The options of an operation in the path, and for a route without a body in the query."""
-    result = []
-    for field in operation.fields:
-        in_path = f"{{{field.http}}}" in route.path
-        if field.http and (in_path or not route.has_body or field.http in route.in_query):
-            schema = option_schema(field)
-            listed = "array" in schema["type"]
-            result.append(
-                {
-                    "name": field.http,
-                    "in": "path" if in_path else "query",
-                    "required": field.required and field.http != route.given,
-                    "description": field.option.text,
-                    "schema": schema,
-                    **({"style": "form", "explode": False} if listed else {}),
-                }
-            )
-    return result
+    shared = {field.option.shares: field for field in operation.fields if field.option.shares}
+    return [
+        _parameter(field, route, shared.get(field.http))
+        for field in operation.fields
+        if field.http
+        and not field.option.shares
+        and (not route.has_body or field.http in route.in_query or _in_path(field, route))
+    ]
+
+
+def _in_path(field: OptionField, route: HttpRoute) -> bool:
+    return f"{{{field.http}}}" in route.path
+
+
+def _parameter(
+    field: OptionField, route: HttpRoute, shared: OptionField | None = None
+) -> dict[str, Any]:
+    """An option as a parameter, which it may share with another one."""
+    schema, text = option_schema(field), field.option.text
+    if shared is not None:
+        schema = {"type": "string"}
+        text += f" Items `name:value`, separated by commas: {shared.option.text}"
+    listed = {"style": "form", "explode": False} if "array" in schema["type"] else {}
+    return {
+        "name": field.http,
+        "in": "path" if _in_path(field, route) else "query",
+        "required": field.required and field.http not in route.given,
+        "description": text,
+        "schema": schema,
+        **listed,
+    }
 
 
 def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
@@ -64,7 +78,7 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
         [
             field
             for field in operation.fields
-            if field.http not in elsewhere and f"{{{field.http}}}" not in route.path
+            if field.http not in elsewhere and not _in_path(field, route)
         ]
     )
 
@@ -247,11 +261,6 @@ _FRESHNESS = {
     "stale_fields": _TEXTS,
     "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
     "reason": {**_optional("string"), "description": "Why it is not fetched."},
-}
-REQUEST_ID = {
-    **_TEXT,
-    "pattern": "^[!-~]{0,64}$",
-    "description": "Names what this call begins in the logs of all stages.",
 }
 _RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
 _URLS = _list(_TEXT, maxItems=1000)

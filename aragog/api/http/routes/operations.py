@@ -12,16 +12,19 @@ from starlette.responses import Response
 
 from aragog.api.http.batch_get import read_urls
 from aragog.api.http.calls import StoreCalls, json_response, tagged
-from aragog.api.http.parameters import Query, expected_version, json_object
+from aragog.api.http.parameters import Query, expected_version, json_object, refuse_cross_site
 from aragog.api.http.routes.contents import content_response
-from aragog.api.json_values import from_query, request_of, to_json
+from aragog.api.json_values import fresh_json, from_query, request_of, to_json
 from aragog.api.memory import GrowingBytes, MemoryLimit
 from aragog.api.operation import Caller, Form, HttpRoute, Operation, Parts
 from aragog.api.operations import Choice
 from aragog.api.problems import Problem
 from aragog.api.steps import finished_async
+from aragog.api.tokens import WRITE, Tokens
+from aragog.api.values import FetchedPage
 from aragog.errors import BadInput
 from aragog.options import checked
+from aragog.urlstore.field_formats import FieldFormats
 
 
 class OperationRoutes:
@@ -31,18 +34,27 @@ class OperationRoutes:
     Args:
         calls: threads and deadlines.
         parts: what operations use.
+        tokens: who may make which operation.
         unsent: counts the large responses of all connections.
     """
 
-    def __init__(self, calls: StoreCalls, parts: Parts, unsent: MemoryLimit) -> None:
+    def __init__(
+        self, calls: StoreCalls, parts: Parts, tokens: Tokens, unsent: MemoryLimit
+    ) -> None:
         self._calls = calls
         self._parts = parts
+        self._tokens = tokens
         self._unsent = unsent
 
     async def answer(self, among: Sequence[Choice], request: Request) -> Response:
         """The response to a request for one of the operations of its route."""
         texts = Query(request).texts()
         operation, route = _chosen(among, texts)
+        if operation.scope != among[0][0].scope:  # which was checked before
+            header = request.headers.get("authorization")
+            self._tokens.check(header, operation.scope, counts=False)
+        if route.method == "GET" and operation.scope == WRITE:
+            refuse_cross_site(request)
         made = await self.request(operation, route, request, texts)
         if route.form is Form.RECORDS:
             return await self._records(made)
@@ -117,6 +129,8 @@ class OperationRoutes:
             return Response(None, 204)
         if route.form is Form.CONTENT:
             return content_response(request, result)
+        if route.form is Form.FRESH:
+            return _fresh_response(request, result, self._parts.store.formats)
         body = to_json(result, self._parts.store.formats)
         if route.form is Form.RECORD:
             return tagged(request, body, result.version)
@@ -129,19 +143,34 @@ class OperationRoutes:
         return json_response({route.member: body} if route.member else body, status, headers)
 
 
+def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
+    """The record with its age, or a problem 404 with the members of the age."""
+    shown = fresh_json(page, formats)
+    if page.record is None:
+        detail = page.reason or "there is no record of this URL yet"
+        raise Problem(404, detail, {"Retry-After": "1"} if page.fetching else None, shown)
+    return tagged(request, shown, page.record.version)
+
+
 def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
     """The operation that the query chooses; the parameters that only choose are taken out of it."""
-    first, route = among[0]
-    for name in route.selects:
-        value = texts.pop(name, "") or route.selects[name]
+    for name, default in among[0][1].selects.items():
+        value = texts.pop(name, "") or default
         named = {choice[1].selects[name]: choice for choice in among}
         if value not in named:
             raise BadInput(f"{name}: must be {' or '.join(named)}")
         return named[value]
-    for choice in among:
-        given = choice[1].given
-        if given is not None and given in texts:
-            if not texts[given].strip(","):
-                raise BadInput(f"{given}: name at least one, or leave it out for all")
-            return choice
-    return next(((o, r) for o, r in among if r.given is None), (first, route))
+    for operation, route in among:
+        if present := [name for name in route.given if name in texts]:
+            _refuse_empty_lists(operation, present, texts)
+            return operation, route
+    return next(choice for choice in among if not choice[1].given)
+
+
+def _refuse_empty_lists(
+    operation: Operation[Any, Any], present: Sequence[str], texts: dict[str, str]
+) -> None:
+    """A list that chooses an operation and names nothing might mean everything, or nothing."""
+    for field in operation.fields:
+        if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
+            raise BadInput(f"{field.http}: name at least one, or leave it out for all")
