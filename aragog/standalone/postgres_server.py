@@ -29,7 +29,7 @@ from psycopg import sql
 from aragog.errors import ConfigError
 from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
 from aragog.standalone import unprivileged
-from aragog.standalone.processes import Process, end_within
+from aragog.standalone.processes import PrivateServer, end_within
 
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
@@ -120,7 +120,7 @@ def programs_in(folder: Path) -> PostgresPrograms | None:
     return match and PostgresPrograms(folder, tuple(map(int, match[1].split("."))))
 
 
-class PostgresServer:
+class PostgresServer(PrivateServer):
     """
     One PostgreSQL in `folder`; its data survive a restart.
 
@@ -154,7 +154,6 @@ class PostgresServer:
         self.options = dict(options or {})
         self._programs = programs
         self.log = self.folder / "postgres.log"
-        self.process: Process | None = None
 
     @property
     def programs(self) -> PostgresPrograms:
@@ -283,13 +282,6 @@ class PostgresServer:
         end_within(self.process, 20)
         self.process = None
 
-    def kill(self) -> None:
-        """Send SIGKILL to the server; its processes end when they notice."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
-
     def run(self, statement: sql.SQL | sql.Composed) -> None:
         """Run one statement outside of a transaction."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -307,12 +299,6 @@ class PostgresServer:
     def drop_database(self, name: str) -> None:
         """Remove a database, with the connections to it."""
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
     def _as_user(self, program: str, *arguments: str) -> list[str]:
         """The command line of one of the programs, which starts it without root's powers."""

@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
@@ -44,6 +45,34 @@ def end_within(process: Process, limit_s: float) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+class PrivateServer(ABC):
+    """A server that one process starts and stops for itself; a context in which it runs."""
+
+    process: Process | None = None
+    """None: it was not started here, or it has stopped."""
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Start it and return once it answers."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop it, with what it has accepted on disk."""
+
+    def kill(self) -> None:
+        """Send SIGKILL, which has the effect of a power cut; what it started ends later."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
 
 
 class AdoptedProcess:

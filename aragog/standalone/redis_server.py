@@ -21,7 +21,7 @@ import redis
 from aragog.errors import ConfigError
 from aragog.redis_kit.connect import connect
 from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
-from aragog.standalone.processes import Process, end_within
+from aragog.standalone.processes import PrivateServer, end_within
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 
@@ -82,7 +82,7 @@ def program_at(path: Path) -> ServerProgram | None:
     return match and ServerProgram(path, match[1], tuple(map(int, match[2].split("."))))
 
 
-class RedisServer:
+class RedisServer(PrivateServer):
     """
     One redis-server process in `folder`; its data survives a restart if `persistent`.
 
@@ -108,7 +108,6 @@ class RedisServer:
         self.port = port
         self.persistent = persistent
         self.max_memory_bytes = max_memory_bytes
-        self.process: Process | None = None
 
     @property
     def url(self) -> str:
@@ -175,16 +174,3 @@ class RedisServer:
         self.process.terminate()
         end_within(self.process, 10)
         self.process = None
-
-    def kill(self) -> None:
-        """Send SIGKILL, which has the effect of a power cut."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
