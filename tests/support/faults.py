@@ -71,9 +71,12 @@ class MortalTable(CellTable):
         for row, columns, at_ms in items:
             self.delete(row, columns, at_ms=at_ms)
 
-    def check_and_put(self, row, column, expected, value):
-        self._fuse.burn()
-        return self._inner.check_and_put(row, column, expected, value)
+    def check_and_put_many(self, items):
+        done = []
+        for item in items:
+            self._fuse.burn()
+            done += self._inner.check_and_put_many([item])
+        return done
 
     def incr(self, row, column, delta):
         self._fuse.burn()

@@ -135,7 +135,6 @@ class CellTable(Protocol):
     def _scan(self, rows: RowRange) -> Scan:
         """`scan`, as each engine does it."""
 
-    @abstractmethod
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
@@ -147,12 +146,13 @@ class CellTable(Protocol):
         delete at "now" hid the next check_and_put of the same millisecond, 23 times of 200,
         although that returned True.
         """
+        return self.check_and_put_many([(row, column, expected, value)])[0]
 
+    @abstractmethod
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
     ) -> list[bool]:
         """`check_and_put` of (row, column, expected, value) each; the batch is not atomic."""
-        return [self.check_and_put(*item) for item in items]
 
     @abstractmethod
     def incr(self, row: bytes, column: bytes, delta: int) -> int:

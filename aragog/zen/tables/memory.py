@@ -76,7 +76,12 @@ class MemoryTable(CellTable):
                 count += 1
                 yield row, cells
 
-    def check_and_put(
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        return [self._check_and_put(*item) for item in items]
+
+    def _check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         refuse_empty(column, expected, value)

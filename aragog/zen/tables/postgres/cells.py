@@ -197,11 +197,6 @@ class CellRows(CellTable):
                 return
             size = min(4 * size, max(size, _MOST_CELLS))
 
-    def check_and_put(
-        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
-    ) -> bool:
-        return self.check_and_put_many([(row, column, expected, value)])[0]
-
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
     ) -> list[bool]:

@@ -188,11 +188,6 @@ class NodeRows(CellTable):
             last = found[-1][0]
             start, stop = (start, last) if reverse else (last + b"\0", stop)
 
-    def check_and_put(
-        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
-    ) -> bool:
-        return self.check_and_put_many([(row, column, expected, value)])[0]
-
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
     ) -> list[bool]:

@@ -123,11 +123,6 @@ class SqliteTable(CellTable):
                     break
                 low, high = _beyond(page_rows[-1][0], low, high, reverse=reverse)  # noqa: PLW2901
 
-    def check_and_put(
-        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
-    ) -> bool:
-        return self.check_and_put_many([(row, column, expected, value)])[0]
-
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
     ) -> list[bool]:
