@@ -63,14 +63,12 @@ def unshared(*, purge: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class OtherParts:
     """
-    What operations use. A part that is None is missing: its operations raise `Unsupported`.
+    What operations use beside the store. Those of a part that is None raise `Unsupported`.
 
     Args:
-        store: the store to read and write.
         read: makes reads of the store, or of its standby; None: there is no standby.
-        writers: who may write which fields.
         enqueue: enqueues URLs.
         fetching: fetches for callers who wait.
         batches: the progress of enqueued URLs.
@@ -78,18 +76,34 @@ class Parts:
         texts: finds the main texts of pages.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
             `purge` to remove what Redis and the broker hold of what was taken down.
-        stopping: true while the server stops: calls that wait end.
     """
 
-    store: UrlStore
     read: ReadStore | None = None
-    writers: FieldWriters = dataclasses.field(default_factory=lambda: FieldWriters({}))
     enqueue: Enqueue | None = None
     fetching: Fetching | None = None
     batches: Batches | None = None
     jobs: Jobs | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     takedowns_changed: TakedownsChanged = unshared
+
+    def arguments(self) -> dict[str, Any]:
+        """These parts as arguments, for what has them among others."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(OtherParts)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts(OtherParts):
+    """
+    What operations use.
+
+    Args:
+        store: the store to read and write.
+        writers: who may write which fields.
+        stopping: true while the server stops: calls that wait end.
+    """
+
+    store: UrlStore
+    writers: FieldWriters = dataclasses.field(default_factory=lambda: FieldWriters({}))
     stopping: Callable[[], bool] = lambda: False
 
 

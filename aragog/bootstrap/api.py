@@ -10,7 +10,7 @@ import dataclasses
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 
 from prometheus_client.registry import Collector
@@ -18,9 +18,9 @@ from prometheus_client.registry import Collector
 from aragog.api.batch_progress import Batches
 from aragog.api.fetching import Enqueue, Fetching
 from aragog.api.field_writers import FieldWriters
-from aragog.api.hedging import HedgedReads
+from aragog.api.hedging import HedgedReads, ReadStore
 from aragog.api.jobs import Jobs
-from aragog.api.operation import Parts
+from aragog.api.operation import OtherParts, Parts
 from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import Tokens
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
@@ -150,6 +150,30 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 
 
 @contextmanager
+def other_parts(
+    settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
+) -> Iterator[OtherParts]:
+    """What operations use beside a store; what was opened for them is closed at the end."""
+    with (
+        closing(fetching(settings, store, producer.enqueue)) as fetches,
+        closing(PageTexts(settings.pipeline)) as texts,
+        ExitStack() as stack,
+    ):
+        jobs = job_queues(settings)
+        if jobs is not None:
+            stack.callback(jobs.close)
+        yield OtherParts(
+            read=read,
+            enqueue=producer.enqueue,
+            fetching=fetches,
+            batches=batches(settings),
+            jobs=jobs,
+            texts=texts,
+            takedowns_changed=TakedownSharing(settings, store),
+        )
+
+
+@contextmanager
 def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     A client without a server: it opens the store and the broker itself, to read, write and enqueue.
@@ -164,22 +188,8 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     with (
         closing(url_store(settings)) as store,
         Aragog(settings) as producer,
-        closing(fetching(settings, store, producer.enqueue)) as fetches,
+        other_parts(settings, store, producer) as others,
     ):
-        jobs, texts = job_queues(settings), PageTexts(settings.pipeline)
-        parts = Parts(
-            store=store,
-            writers=FieldWriters(settings.serving.field_writers),
-            enqueue=producer.enqueue,
-            fetching=fetches,
-            batches=batches(settings),
-            jobs=jobs,
-            texts=texts,
-            takedowns_changed=TakedownSharing(settings, store),
-        )
-        try:
-            yield Client(DirectBackend(parts))
-        finally:
-            texts.close()
-            if jobs is not None:
-                jobs.close()
+        writers = FieldWriters(settings.serving.field_writers)
+        parts = Parts(store=store, writers=writers, **others.arguments())
+        yield Client(DirectBackend(parts))

@@ -22,12 +22,11 @@ from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
 from aragog.api.memory import return_large_blocks
-from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import READ, SCOPES, Tokens, make
-from aragog.bootstrap.api import ThriftServices, batches, fetching, hedged_reads, job_queues
+from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.redis_services import TakedownSharing, metric_totals
+from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
@@ -78,25 +77,14 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         _hedged(settings, store) as hedged,
         Aragog(settings) as producer,
         contextlib.closing(MetricShipper(metric_totals(settings).add).start()),
-        contextlib.closing(fetching(settings, store, producer.enqueue)) as fetches,
-        contextlib.ExitStack() as waits,
+        other_parts(settings, store, producer, hedged.read if hedged else None) as others,
     ):
-        parts = components(settings)
-        jobs, texts = job_queues(settings), PageTexts(settings.pipeline)
-        waits.callback(texts.close)
-        if jobs is not None:
-            waits.callback(jobs.close)
+        explained = components(settings)
         services = Services(
             embedded=settings.store.is_embedded,
-            enqueue=producer.enqueue,
-            fetching=fetches,
-            batches=batches(settings),
-            jobs=jobs,
-            texts=texts,
-            takedowns_changed=TakedownSharing(settings, store),
-            explain=lambda url: explain_url(url, parts).as_dict(),
-            read=hedged.read if hedged else None,
+            explain=lambda url: explain_url(url, explained).as_dict(),
             metrics=prometheus_client.generate_latest,
+            **others.arguments(),
         )
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
         api = Api(store, settings.serving, services, tokens)

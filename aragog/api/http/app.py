@@ -24,7 +24,7 @@ from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.http.routes.status import Status
 from aragog.api.http.services import Services
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
-from aragog.api.operation import Parts, unshared
+from aragog.api.operation import Parts
 from aragog.api.operations import choices
 from aragog.api.problems import Problem
 from aragog.api.tokens import READ, WRITE, Tokens
@@ -66,15 +66,9 @@ class Api:
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self.parts = Parts(
             store=store,
-            read=services.read,
             writers=FieldWriters(settings.field_writers),
-            enqueue=services.enqueue,
-            fetching=services.fetching,
-            batches=services.batches,
-            jobs=services.jobs,
-            texts=services.texts,
-            takedowns_changed=services.takedowns_changed or unshared,
             stopping=lambda: self._status.draining,
+            **services.arguments(),
         )
         """What operations use, for another server of the same process."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
