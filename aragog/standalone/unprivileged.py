@@ -29,6 +29,7 @@ def main(folder: Path, command: list[str]) -> None:
         owner = folder.stat().st_uid
         if owner or not _enter_namespace():
             _become(owner or NOBODY, folder)
+            _require_access(folder, command[0])
         # The kernel forgets it when a process changes its credentials.
         _prctl(PR_SET_PDEATHSIG, signal_at_parents_end)
     os.execv(command[0], command)  # noqa: S606 - its purpose
@@ -52,6 +53,22 @@ def _become(user: int, folder: Path) -> None:
     os.setgroups([])
     os.setgid(group)
     os.setuid(user)
+
+
+def _require_access(folder: Path, program: str) -> None:
+    """Exit with a message if the present user may not use the folder or run the program."""
+    user = os.getuid()
+    remedy = "or start aragog as an ordinary user"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        sys.exit(
+            f"PostgreSQL runs as user {user}, who cannot reach {folder}: choose a data_dir that "
+            f"all users can reach, {remedy}"
+        )
+    if not os.access(program, os.X_OK):
+        sys.exit(
+            f"PostgreSQL runs as user {user}, who cannot run {program}: install it where all users "
+            f"can reach it, {remedy}"
+        )
 
 
 def _death_signal() -> int:

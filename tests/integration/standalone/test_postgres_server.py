@@ -1,6 +1,7 @@
 """The private PostgreSQL: who runs it, which version it is, and that it keeps its data."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -67,6 +68,52 @@ def test_the_server_of_a_folder_that_another_user_owns_runs_as_that_user(folder)
     with PostgresServer(folder, options=OPTIONS) as server:
         assert Path(f"/proc/{server.process.pid}").stat().st_uid == 65534
         assert value(server.dsn, "SELECT 1") == 1
+
+
+class InChroot(PostgresServer):
+    """A server whose programs are started below another root, where no namespace can be made."""
+
+    root: Path
+
+    def _as_user(self, program, *arguments):
+        script = 'mount --rbind / "$0" && exec chroot "$0" "$@"'
+        command = super()._as_user(program, *arguments)
+        return ["unshare", "--mount", "sh", "-c", script, str(self.root), *command]
+
+
+@pytest.fixture
+def chroot(tmp_path):
+    """A folder that can be the root of programs, on a machine where that is allowed."""
+    root = tmp_path / "root"
+    root.mkdir()
+    mounted = ["unshare", "--mount", "mount", "--rbind", "/", str(root)]
+    if os.getuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        skip_without(ROOT, "to change the root of a program")
+    return root
+
+
+def test_where_root_may_make_no_user_namespace_the_server_runs_as_nobody(folder, chroot):
+    server = InChroot(folder, options=OPTIONS)
+    server.root = chroot
+    with server:
+        made = value(server.dsn, "SELECT 1"), Path(f"/proc/{server.process.pid}").stat().st_uid
+    with server:  # the folder is nobody's from then on
+        again = value(server.dsn, "SELECT 1"), Path(f"/proc/{server.process.pid}").stat().st_uid
+
+    assert made == again == (1, 65534)
+    assert folder.stat().st_uid == 65534
+
+
+def test_what_nobody_cannot_reach_is_named(folder, chroot):
+    hidden = folder / "hidden"
+    hidden.mkdir(mode=0o700)
+    server = InChroot(hidden / "postgres", options=OPTIONS)
+    server.root = chroot
+
+    with pytest.raises(ConfigError, match="runs as user 65534, who cannot reach") as caught:
+        server.start()
+
+    assert "choose a data_dir that all users can reach" in str(caught.value)
 
 
 def test_a_folder_is_served_by_the_version_that_made_it(folder):
