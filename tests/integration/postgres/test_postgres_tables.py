@@ -13,6 +13,7 @@ from aragog.zen.tables import TABLES
 from aragog.zen.tables.postgres import PostgresTables
 from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.postgres_server import store_settings
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.postgres
 
@@ -217,6 +218,36 @@ def test_doctor_names_a_missing_table_and_a_wrong_encoding(tables, postgres_serv
     latin.close()
     postgres_server.drop_database("latin")
     assert "has the encoding LATIN1, not UTF8" in problem
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("track_counts = off", "autovacuum is off: tables grow without bounds"),
+        ("default_transaction_read_only = on", "transactions are read-only by default"),
+    ],
+)
+def test_doctor_names_a_setting_of_the_database(tables, postgres_dsn, setting, problem):
+    name = value(postgres_dsn, "SELECT current_database()")
+    execute(postgres_dsn, f"ALTER DATABASE {name} SET {setting}")
+    engine = PostgresTables(store_settings(postgres_dsn))
+
+    (found,) = engine.check()
+    engine.close()
+
+    assert problem in found
+
+
+def test_doctor_names_autovacuum_that_is_off(tables, postgres_server):
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET autovacuum = off")
+        admin.execute("SELECT pg_reload_conf()")
+        try:
+            assert "autovacuum is off" in wait_until(tables.check)[0]
+        finally:
+            admin.execute("ALTER SYSTEM RESET autovacuum")
+            admin.execute("SELECT pg_reload_conf()")
+    wait_until(lambda: not tables.check())
 
 
 def test_doctor_names_missing_rights(tables, postgres_server, postgres_dsn):

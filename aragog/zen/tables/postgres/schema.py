@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.zen.tables import TABLES
@@ -198,29 +199,9 @@ class TableSchema:
         except StoreUnavailable as error:
             yield str(error)
             return
-        server, encoding, replica, read_only, autovacuum, may_create = (
-            (value or b"").decode() for value in values
-        )
-        if int(server) < OLDEST_SERVER * 10_000:
-            yield (
-                f"the server is PostgreSQL {int(server) // 10_000}: aragog needs {OLDEST_SERVER} "
-                "or newer"
-            )
-        if encoding != "UTF8":
-            yield (
-                f"the database has the encoding {encoding}, not UTF8: create it again with "
-                "ENCODING 'UTF8' TEMPLATE template0"
-            )
-        if replica == "true":
-            yield "the server is a replica: name the primary in store.dsn"
-        elif read_only == "on":
-            yield "transactions are read-only by default: set default_transaction_read_only to off"
-        if autovacuum != "on":
-            yield (
-                "autovacuum is off: tables grow without bounds; set autovacuum and track_counts "
-                "to on"
-            )
-        yield from self._problems_of_tables(may_create == "true")
+        facts = ServerFacts(*((value or b"").decode() for value in values))
+        yield from problems_of_server(facts)
+        yield from self._problems_of_tables(facts.may_create == "true")
 
     def _problems_of_tables(self, may_create: bool) -> Iterator[str]:
         try:
@@ -276,6 +257,38 @@ class TableSchema:
             f"SELECT pg_advisory_xact_lock(hashtext('aragog {self.name}'));\n{text}"
         )
         self._pool.use(lambda connection: connection.execute(script), repeatable=False)
+
+
+class ServerFacts(NamedTuple):
+    """What `_FACTS` returns: settings and states of a server and its database, as text."""
+
+    version: str
+    """`server_version_num`: the major version times 10,000, and the minor one."""
+    encoding: str
+    is_replica: str
+    is_read_only: str
+    autovacuum: str
+    may_create: str
+
+
+def problems_of_server(facts: ServerFacts) -> Iterator[str]:
+    """What is wrong with a server, one line each with the remedy. Pure."""
+    if int(facts.version) < OLDEST_SERVER * 10_000:
+        yield (
+            f"the server is PostgreSQL {int(facts.version) // 10_000}: aragog needs "
+            f"{OLDEST_SERVER} or newer"
+        )
+    if facts.encoding != "UTF8":
+        yield (
+            f"the database has the encoding {facts.encoding}, not UTF8: create it again with "
+            "ENCODING 'UTF8' TEMPLATE template0"
+        )
+    if facts.is_replica == "true":
+        yield "the server is a replica: name the primary in store.dsn"
+    elif facts.is_read_only == "on":
+        yield "transactions are read-only by default: set default_transaction_read_only to off"
+    if facts.autovacuum != "on":
+        yield "autovacuum is off: tables grow without bounds; set autovacuum and track_counts to on"
 
 
 def _texts(rows: Rows) -> dict[str, str]:
