@@ -93,21 +93,24 @@ def chroot(tmp_path):
 
 
 def test_where_root_may_make_no_user_namespace_the_server_runs_as_nobody(folder, chroot):
-    server = InChroot(folder, options=OPTIONS)
+    (data_dir := folder / "var").mkdir(mode=0o700)
+    server = InChroot(data_dir / "postgres", options=OPTIONS)
     server.root = chroot
+    folder.chmod(0o755)
     with server:
         made = value(server.dsn, "SELECT 1"), Path(f"/proc/{server.process.pid}").stat().st_uid
     with server:  # the folder is nobody's from then on
         again = value(server.dsn, "SELECT 1"), Path(f"/proc/{server.process.pid}").stat().st_uid
 
     assert made == again == (1, 65534)
-    assert folder.stat().st_uid == 65534
+    assert (data_dir / "postgres").stat().st_uid == 65534
+    assert (data_dir.stat().st_uid, data_dir.stat().st_mode & 0o777) == (0, 0o710)
 
 
 def test_what_nobody_cannot_reach_is_named(folder, chroot):
     hidden = folder / "hidden"
     hidden.mkdir(mode=0o700)
-    server = InChroot(hidden / "postgres", options=OPTIONS)
+    server = InChroot(hidden / "var" / "postgres", options=OPTIONS)
     server.root = chroot
 
     with pytest.raises(ConfigError, match="runs as user 65534, who cannot reach") as caught:
