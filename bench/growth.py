@@ -3,11 +3,12 @@ Measure what a page costs while the store grows, with one and two writing proces
 
     python -m bench.growth [--pages 100000] [--processes 1 2] [--svg docs/growth.svg]
     python -m bench.growth --engine hbase --content s3 --pages 2000 --processes 1
+    python -m bench.growth --engine postgres --content s3 --pages 2000 --processes 1
     python -m bench.growth --rows
 
 Each process does what the store stage does with pages of 185 links and 15 fields: it looks up what
 is stored, writes batches of 25 with their content, and compacts links. The figure is the CPU of
-these processes alone, without HBase's and S3's servers (all private, on loopback), for the pages
+these processes alone, without the servers of HBase, PostgreSQL and S3 (all private, on loopback), for the pages
 before each mark: 1,000, 10,000 and so on. Making the pages is not
 counted.
 """
@@ -21,7 +22,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.clock import SystemClock
+from aragog.secret import SecretUrl
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
@@ -131,6 +133,14 @@ def a_store(engine: str, content: str) -> Iterator[Settings]:
             hbase.start()
             store = StoreSettings(engine="hbase", hbase_gateways=hbase.gateways)
             HBaseTables(store).create()
+        if engine == "postgres":
+            from aragog.standalone.postgres_server import PostgresServer
+            from aragog.zen.tables.postgres import PostgresTables
+
+            postgres = stack.enter_context(PostgresServer(folder / "postgres"))
+            store = StoreSettings(engine="postgres", dsn=SecretUrl(postgres.dsn))
+            with closing(PostgresTables(store)) as tables:
+                tables.create()
         if content == "s3":
             from deploy.s3.server import (
                 ACCESS_KEY,
@@ -219,7 +229,7 @@ def svg(series: dict[str, list[tuple[int, float]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--engine", choices=("sqlite", "hbase"), default="sqlite")
+    parser.add_argument("--engine", choices=("sqlite", "postgres", "hbase"), default="sqlite")
     parser.add_argument("--content", choices=("folder", "s3"), default="folder")
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])

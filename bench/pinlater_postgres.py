@@ -7,6 +7,7 @@ Measure jobs in PostgreSQL, beside procrastinate in the same run, on a private s
 Ten worker processes claim and acknowledge jobs that wait, a batch in a call; then jobs become due one by
 one at a steady rate, and the time from due to claimed is taken on the server's clock. Before and after,
 the files of the tables are measured: bytes a waiting job, and what is left when all have run (bloat).
+A backlog of URLs that share jobs, 25 in each, gives the bytes of a waiting URL.
 `--peer` names a Python that has procrastinate and psycopg; its workers run a no-op task, and also report
 results, so the rates are not of the same work. The server keeps the defaults of PostgreSQL, so what is
 committed is on disk. `--jobs 5000000` shows the bloat of millions.
@@ -23,17 +24,22 @@ import tempfile
 import time
 from pathlib import Path
 
+import orjson
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.models import ClaimRequest, JobFrame, JobItem, NewJob
 from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard
+from aragog.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
+from bench.postgres_engine import server_cpu_s
 from bench.quick import add_quick
 
 BODY = b"x" * 900
 ENQUEUED = 2_000
+URLS_A_JOB = 25
+SPAN_MS = 10_000
 SIZES = SqlCall(
     "SELECT relname::text, pg_total_relation_size(c.oid) FROM pg_class c "
     "WHERE relnamespace = 'pinlater'::regnamespace AND relkind = 'r'"
@@ -88,30 +94,34 @@ def settle(shard):
         link.connection.execute("VACUUM")
 
 
-def throughput(dsn, pool, options):
+def throughput(server, pool, options):
+    dsn = server.create_database("jobs")
     shard = shard_of(dsn)
     shard.ping()
     empty = size_of(shard)
-    began_s = time.monotonic()
+    began_s, idle_s = time.monotonic(), server_cpu_s(server)
     for start in range(0, options.jobs, ENQUEUED):
         shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUED, options.jobs - start))
     enqueued_s = time.monotonic() - began_s
     settle(shard)
-    waiting = size_of(shard)
+    waiting, filled_s = size_of(shard), server_cpu_s(server)
     results = pool.starmap(
         work, [(dsn, options.batch, number) for number in range(options.workers)], chunksize=1
     )
     took_s = max(r[3] for r in results) - min(r[2] for r in results)
-    left = size_of(shard)
+    left, done_s = size_of(shard), server_cpu_s(server)
     settle(shard)
     table = Table(
-        "jobs", "enqueued /s", "claimed and acknowledged /s", "client CPU µs", "bytes a waiting job",
+        "jobs", "enqueued /s", "claimed and acknowledged /s", "client CPU µs",
+        "server CPU µs to enqueue", "to claim and acknowledge", "bytes a waiting job",
         "files when all have run", "after a vacuum",
     )  # fmt: skip
     count = sum(r[0] for r in results)
     table.add_row(
         f"{count:,}", f"{options.jobs / enqueued_s:,.0f}", f"{count / took_s:,.0f}",
-        f"{sum(r[1] for r in results) / count * 1e6:.0f}", f"{(waiting - empty) / count:,.0f}",
+        f"{sum(r[1] for r in results) / count * 1e6:.0f}",
+        f"{(filled_s - idle_s) / count * 1e6:.0f}", f"{(done_s - filled_s) / count * 1e6:.0f}",
+        f"{(waiting - empty) / count:,.0f}",
         f"{left / 2**20:,.0f} MiB of {waiting / 2**20:,.0f}", f"{size_of(shard) / 2**20:,.0f} MiB",
     )  # fmt: skip
     console.print(
@@ -121,6 +131,29 @@ def throughput(dsn, pool, options):
     shard.links.close()
     if count != options.jobs:
         sys.exit(f"{options.jobs - count} jobs were not acknowledged")
+
+
+def waiting_urls(server, options):
+    """Fill a queue with URLs of a backlog, which share jobs, and print the bytes of each."""
+    shard = shard_of(server.create_database("urls"))
+    shard.ping()
+    empty, count = size_of(shard), options.jobs // URLS_A_JOB * URLS_A_JOB
+    frame = JobFrame(BODY[:600], BODY[600:], span_ms=SPAN_MS, most=URLS_A_JOB, group="backlog")
+    for start in range(0, count, ENQUEUED):
+        urls = (
+            (n, f"https://www.site{n // URLS_A_JOB}.example/articles/{n}/some-words-of-a-title")
+            for n in range(start, min(start + ENQUEUED, count))
+        )
+        items = [
+            JobItem(orjson.dumps(UrlJob(url=url).wire()), 3_600_000 + n // URLS_A_JOB * SPAN_MS)
+            for n, url in urls
+        ]
+        shard.collect("q", frame, items)
+    settle(shard)
+    console.print(
+        f"{count:,} URLs that share jobs: {(size_of(shard) - empty) / count:,.0f} B a URL"
+    )
+    shard.links.close()
 
 
 def lateness(dsn, pool, options):
@@ -212,7 +245,8 @@ def main() -> None:
     ):
         pool.map(abs, range(options.workers))  # all have imported
         console.print(str(server.programs))
-        throughput(server.create_database("jobs"), pool, options)
+        throughput(server, pool, options)
+        waiting_urls(server, options)
         lateness(server.create_database("due"), pool, options)
         if options.peer:
             peer(server, options)

@@ -12,10 +12,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 from aragog.secret import SecretUrl
@@ -26,6 +28,7 @@ from aragog.urlstore.record_reader import columns_of
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
 from aragog.zen.tables.postgres import PostgresTables
+from aragog.zen.tables.postgres.connection import Call, PostgresConnection, Rows
 from aragog.zen.tables.sqlite import SqliteTables
 
 BATCH = 25
@@ -196,3 +199,105 @@ def _writer(
     tables["n"].get(b"x" * 16)
     barrier.wait()
     store_stage(tables, pages)
+
+
+class Traffic:
+    """The round trips of this process to PostgreSQL, and the bytes of parameters and rows."""
+
+    def __init__(self) -> None:
+        self.calls = self.sent_bytes = self.received_bytes = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count while the block runs."""
+        run = PostgresConnection.run
+
+        def counting(connection: PostgresConnection, calls: Sequence[Call]) -> list[Rows]:
+            results = run(connection, calls)
+            self.calls += 1
+            self.sent_bytes += sum(len(value or b"") for _, values in calls for value in values)
+            self.received_bytes += sum(
+                len(value or b"") for rows in results for row in rows for value in row
+            )
+            return results
+
+        PostgresConnection.run = counting  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            PostgresConnection.run = run  # type: ignore[method-assign]
+
+
+def server_cpu_s(server: PostgresServer) -> float:
+    """CPU seconds of all processes of the server so far, also of those that have ended."""
+    assert server.process is not None
+    postmaster = psutil.Process(server.process.pid)
+    spent_s = sum(postmaster.cpu_times()[:4])  # user, system, and those of ended children
+    for child in postmaster.children():
+        with suppress(psutil.NoSuchProcess):
+            spent_s += sum(child.cpu_times()[:2])
+    return spent_s
+
+
+_WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+_SIZE = (
+    "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class "
+    "WHERE relnamespace = 'aragog'::regnamespace AND relkind = 'r'"
+)
+_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'aragog'"
+
+
+def server_costs(make_pages: Callable[..., list[Any]], count: int) -> None:
+    """
+    Print what a page costs in PostgreSQL: the figures of `aragog plan --store postgres`.
+
+    A page is looked up and written in a batch of 25, and its links are compacted. All pages are
+    written twice: new, and as refreshes that found another title.
+    """
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, PostgresServer(Path(folder)) as server:
+        tables = open_postgres(server.dsn)
+        tables.create()
+        store = UrlStore(tables, MemoryContent(), StoreSettings())
+        with (
+            closing(store),
+            psycopg.connect(server.dsn, autocommit=True) as admin,
+        ):
+
+            def value(query: str) -> int:
+                row = admin.execute(query).fetchone()  # type: ignore[call-overload]
+                assert row is not None
+                return int(row[0])
+
+            empty = value(_SIZE)
+            pages = make_pages(count, seed=0, first=0)
+            changed = [
+                replace(
+                    page,
+                    fetched_at_ms=page.fetched_at_ms + 86_400_000,
+                    fields={**page.fields, "title": b"another title"},
+                )
+                for page in pages
+            ]
+            for name, some_pages in (("new", pages), ("refreshed", changed)):
+                traffic, cpu_s, wal = Traffic(), server_cpu_s(server), value(_WAL)
+                own_s = time.process_time()
+                with traffic.counted():
+                    for at in range(0, count, BATCH):
+                        some = some_pages[at : at + BATCH]
+                        store.get_many([page.url for page in some], fields=[])
+                        store.write_pages(some)
+                    while (report := store.maintenance.compact_links(1000)).left:
+                        if not report.journal_rows:
+                            break
+                own_s = time.process_time() - own_s
+                cpu_s, wal = server_cpu_s(server) - cpu_s, value(_WAL) - wal
+                admin.execute("VACUUM")
+                print(
+                    f"PostgreSQL, a page, {name}: {traffic.calls / count:.2f} round trips, "
+                    f"{cpu_s / count * 1e3:.2f} ms of its CPU and {own_s / count * 1e3:.2f} ms of "
+                    f"ours, {traffic.sent_bytes / count:,.0f} bytes sent, "
+                    f"{traffic.received_bytes / count:,.0f} received, {wal / count:,.0f} of WAL, "
+                    f"{(value(_SIZE) - empty) / count:,.0f} on disk",
+                    flush=True,
+                )
+            print(f"connections of a process that stores pages: {value(_CONNECTIONS)}")

@@ -4,7 +4,7 @@ Measure the UrlStore and the bare engine in the same run.
     python -m bench.urlstore [--engine sqlite|postgres|hbase] [--scale 1.0] [--import-urls 20000]
 
 CPU is that of this process alone, without the server's. `--engine postgres` ends with the aims, SQLite
-and PostgreSQL in turn in one run. `bare` does the minimum for the
+and PostgreSQL in turn in one run, and with what a page costs the server. `bare` does the minimum for the
 same cells: no normalization, no aliases, no records.
 """
 
@@ -35,7 +35,7 @@ from aragog.zen.outlinks import PackedLinks
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine
-from bench.postgres_engine import aims, postgres_engine
+from bench.postgres_engine import aims, postgres_engine, server_costs
 from bench.quick import add_quick
 
 BATCH = 25
@@ -204,6 +204,7 @@ def main() -> None:
         run(tables, bare, options.engine, options.scale, options.import_urls)
     if options.engine == "postgres":
         aims(pages_of, FIELDS, int(1000 * options.scale))
+        server_costs(pages_of, int(1000 * options.scale))
 
 
 def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> None:

@@ -1,5 +1,6 @@
 """
-What a crawl of some size needs: machines, Redis, HBase and S3, from measured costs and prices.
+What a crawl of some size needs: machines, Redis, HBase or PostgreSQL, and S3, from measured costs
+and prices.
 
 `costs.toml` is the one place with figures; each names the command that measures it. The result is
 an order of magnitude, not a promise.
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from aragog.errors import BadInput
 
@@ -85,6 +86,10 @@ class Demand:
     """Cores of a machine."""
     busy: float = 0.6
     """Share of the cores, and of a Redis server's one core, that is planned for."""
+    store: Literal["hbase", "postgres"] = "hbase"
+    """Where the tables are."""
+    jobs: Literal["redis", "postgres"] = "redis"
+    """Where the broker keeps its jobs."""
 
 
 class Need(NamedTuple):
@@ -146,7 +151,8 @@ class _Computation:
                 Need("pages/s", pages_s, "/s", f"{demand.urls:,.0f} in {demand.days:g} days"),
                 *self._machines(cores),
                 *self._redis(),
-                *self._hbase(),
+                *(self._postgres_jobs() if demand.jobs == "postgres" else ()),
+                *(self._postgres() if demand.store == "postgres" else self._hbase()),
                 *self._s3(),
             ),
             limits=self._limits(),
@@ -159,7 +165,8 @@ class _Computation:
         per_page_ms = {
             "fetch": cost("fetch") * (0.5 + 0.5 * size),
             "canonicalize": cost("canonicalize") * size,
-            "store": cost("store") + cost("hbase_s3"),
+            "store": cost("store")
+            + (cost("postgres_s3") if demand.store == "postgres" else cost("hbase_s3")),
             "upkeep": cost("compaction"),
         }
         cores = {role: self.pages_s * ms / 1000 for role, ms in per_page_ms.items()}
@@ -174,6 +181,7 @@ class _Computation:
     def _machines(self, cores: dict[str, float]) -> tuple[Need, ...]:
         demand = self.demand
         total = sum(cores.values())
+        machines = self._machine_count(cores)
         bits_s = demand.urls / (demand.days * DAY_S) * demand.page_bytes * 8
         roles = ", ".join(
             f"{role} {n:.1f}" for role, n in sorted(cores.items(), key=lambda i: -i[1])
@@ -182,18 +190,28 @@ class _Computation:
             Need("worker cores", total, "busy", roles),
             Need(
                 "worker machines",
-                math.ceil(total / (demand.cores * demand.busy)),
+                machines,
                 f"of {demand.cores} cores",
                 f"{demand.busy:.0%} busy",
             ),
             Need("bandwidth", bits_s / 1e9, "Gbit/s", "bodies before their transfer encoding"),
         )
 
+    def _machine_count(self, cores: dict[str, float]) -> int:
+        return math.ceil(sum(cores.values()) / (self.demand.cores * self.demand.busy))
+
+    @property
+    def waiting(self) -> float:
+        """URLs that wait at one time."""
+        demand = self.demand
+        return demand.urls / demand.days if demand.waiting is None else demand.waiting
+
     def _redis(self) -> tuple[Need, ...]:
-        demand, cost = self.demand, self._cost
-        waiting = demand.urls / demand.days if demand.waiting is None else demand.waiting
+        demand, cost, waiting = self.demand, self._cost, self.waiting
         limiter, shared = self.pages_s * cost("redis_limiter") / 1000, self._shared_cores()
-        queue_bytes = waiting * cost("waiting_url")
+        # Of a URL whose job is elsewhere only the entry of the in-flight set is in Redis.
+        each = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
+        queue_bytes = waiting * each
         domain_bytes = demand.domains * (cost("active_domain") + cost("robots_rules"))
         return (
             Need(
@@ -221,6 +239,59 @@ class _Computation:
             Need("HBase regions", regions, "regions", "of 10 GB"),
             Need("HBase region servers", math.ceil(servers), "servers", f"{rows_s:,.0f} rows/s"),
         )
+
+    def _postgres(self) -> tuple[Need, ...]:
+        """PostgreSQL as the store, with what it writes for replicas and backups."""
+        demand, cost, pages_s = self.demand, self._cost, self.pages_s
+        server, machines = self._postgres_cores(), self._machine_count(self._cores())
+        traffic = pages_s * cost("postgres_traffic")
+        return (
+            Need(
+                "PostgreSQL cores",
+                server,
+                "busy",
+                f"a server with {math.ceil(server / demand.busy)} is {demand.busy:.0%} busy",
+            ),
+            Need(
+                "PostgreSQL data",
+                demand.urls * cost("postgres_bytes") / 1e12,
+                "TB",
+                "indexes and free space included; a replica keeps another",
+            ),
+            Need(
+                "PostgreSQL log",
+                pages_s * cost("postgres_wal") * DAY_S / 1e9,
+                "GB a day",
+                "what a replica receives and backups keep",
+            ),
+            Need(
+                "PostgreSQL round trips",
+                pages_s * cost("postgres_round_trips"),
+                "/s",
+                f"{traffic / 1e6:,.0f} MB/s",
+            ),
+            Need(
+                "PostgreSQL connections",
+                machines * demand.cores * cost("postgres_connections"),
+                "connections",
+                "at most, a process a core; a pooler needs fewer",
+            ),
+        )
+
+    def _postgres_cores(self) -> float:
+        return self.pages_s * self._cost("postgres_server") / 1000
+
+    def _postgres_jobs(self) -> tuple[Need, ...]:
+        """PostgreSQL as the broker."""
+        cores, disk = self._job_cores(), self.waiting * self._cost("postgres_waiting_url")
+        jobs_s = self.pages_s * self._cost("jobs_a_page")
+        return (
+            Need("job server cores", cores, "busy", f"{jobs_s:,.0f} jobs/s in PostgreSQL"),
+            Need("job server disk", disk / 1e9, "GB", f"{self.waiting:,.0f} waiting URLs"),
+        )
+
+    def _job_cores(self) -> float:
+        return self.pages_s * self._cost("jobs_a_page") * self._cost("postgres_job") / 1000
 
     def _s3(self) -> tuple[Need, ...]:
         demand, cost = self.demand, self._cost
@@ -261,10 +332,23 @@ class _Computation:
                 self.pages_s / (demand.domains * demand.qps),
                 "more domains, or higher rates for some (overrides)",
             ),
-            Limit(
-                "one HBase gateway and region server",
-                self.pages_s * cost("hbase_rows") / cost("hbase_rows_per_s"),
-                "more region servers, a gateway on each",
-            ),
+            self._store_limit(),
         )
+        if demand.jobs == "postgres":
+            remedy = "list more in broker.shards; they may be Redis servers"
+            limits += (Limit("one PostgreSQL of jobs", self._job_cores() / demand.cores, remedy),)
         return tuple(sorted(limits, key=lambda limit: -limit.load))
+
+    def _store_limit(self) -> Limit:
+        demand, cost = self.demand, self._cost
+        if demand.store == "postgres":
+            return Limit(
+                f"a PostgreSQL with {demand.cores} cores",
+                self._postgres_cores() / demand.cores,
+                "a larger server, or HBase (aragog store copy)",
+            )
+        return Limit(
+            "one HBase gateway and region server",
+            self.pages_s * cost("hbase_rows") / cost("hbase_rows_per_s"),
+            "more region servers, a gateway on each",
+        )

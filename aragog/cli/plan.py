@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -35,6 +36,20 @@ _SHARE = FiniteRange(0, 1, min_open=True)
 @click.option(
     "--qps", type=_POSITIVE, default=10, show_default=True, help="Requests a second to one domain."
 )
+@click.option(
+    "--store",
+    type=click.Choice(("hbase", "postgres")),
+    default="hbase",
+    show_default=True,
+    help="Where the tables are.",
+)
+@click.option(
+    "--jobs",
+    type=click.Choice(("redis", "postgres")),
+    default="redis",
+    show_default=True,
+    help="Where the broker keeps its jobs.",
+)
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option(
     "--prices",
@@ -43,14 +58,14 @@ _SHARE = FiniteRange(0, 1, min_open=True)
 )
 @click.option("--costs", is_flag=True, help="Also print the prices and measured costs.")
 @as_json_option
-def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: float) -> None:
+def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> None:
     """
-    Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.
+    Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first bottleneck.
 
     It uses measured costs and list prices, and asks no server. docs/scale.md explains the figures.
     """
     used = read_costs(prices)
-    result = needs_of(Demand(**demand), used)  # type: ignore[arg-type]
+    result = needs_of(Demand(**demand), used)
     if as_json:
         _print_json(result, used if costs else None)
         return

@@ -48,6 +48,57 @@ def test_more_work_in_the_same_time_needs_more_cores(change):
     assert more.amount("worker machines") >= plan(BILLION).amount("worker machines")
 
 
+POSTGRES = replace(BILLION, store="postgres", jobs="postgres")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PostgreSQL cores", "PostgreSQL data", "PostgreSQL log", "PostgreSQL round trips",
+     "job server cores", "job server disk"],
+)  # fmt: skip
+def test_twice_the_urls_need_twice_of_postgres(name):
+    twice = plan(replace(POSTGRES, urls=2e9)).amount(name)
+
+    assert twice == pytest.approx(2 * plan(POSTGRES).amount(name))
+
+
+def test_each_store_and_broker_has_its_own_needs():
+    both = [{need.name for need in plan(demand).needs} for demand in (BILLION, POSTGRES)]
+
+    assert both[0] - both[1] == {
+        "HBase data", "HBase regions", "HBase region servers"
+    }  # fmt: skip
+    assert all(name.startswith(("PostgreSQL", "job server")) for name in both[1] - both[0])
+
+
+def test_jobs_in_postgres_leave_the_in_flight_set_in_redis():
+    waiting = replace(POSTGRES, waiting=1e6)
+
+    assert (
+        plan(waiting).amount("queue memory")
+        < plan(replace(waiting, jobs="redis")).amount("queue memory") / 2
+    )
+    disk = plan(waiting).amount("job server disk")
+    assert disk == pytest.approx(1e6 * COSTS["postgres_waiting_url"].value / 1e9)
+
+
+def test_a_larger_server_of_postgres_is_less_loaded():
+    small, large = (replace(POSTGRES, cores=cores) for cores in (4, 32))
+
+    assert load(small, "a PostgreSQL with 4 cores") == pytest.approx(
+        8 * load(large, "a PostgreSQL with 32 cores")
+    )
+
+
+def test_connections_grow_with_the_machines():
+    few, many = (plan(replace(POSTGRES, urls=urls)) for urls in (1e8, 1e10))
+
+    for each in (few, many):
+        machines = each.amount("worker machines")
+        expected = machines * 16 * COSTS["postgres_connections"].value
+        assert each.amount("PostgreSQL connections") == expected
+
+
 def test_a_small_crawl_needs_one_of_each():
     small = plan(Demand(urls=1e5, domains=100))
 
@@ -93,6 +144,16 @@ def test_the_command_prints_what_is_needed_and_what_breaks_first():
     assert result.exit_code == 0, result.output
     for text in ("worker machines", "S3 put cost", "Bottlenecks", "make bench"):
         assert text in result.output
+
+
+def test_the_command_plans_with_postgres():
+    options = ["--urls", "1e8", "--domains", "1e6", "--store", "postgres", "--jobs", "postgres"]
+    result = CliRunner().invoke(plan_command, options)
+
+    assert result.exit_code == 0, result.output
+    for text in ("PostgreSQL connections", "job server disk", "one PostgreSQL of jobs"):
+        assert text in result.output
+    assert "HBase data" not in result.output
 
 
 def test_prices_of_a_file_take_the_place_of_the_list_prices(tmp_path):
