@@ -146,6 +146,19 @@ class Cluster:
                 shard.ping()
         return breaker.healthy
 
+    def channel_opened(self, *, first_answered: bool) -> None:
+        """
+        Record that a channel opens, and whether the first shard answered it.
+
+        Raises:
+            BrokerUnavailable: no shard has to answer, and none is in rotation. kombu pauses between
+                two attempts to connect, and not between two to publish.
+        """
+        if self.first is None and not any(map(self.usable, self.shards)):
+            raise BrokerUnavailable("broker", "no shard is in rotation")
+        if self.first is not None and first_answered:
+            self.answered(self.first)
+
     def ping(self) -> bool:
         """
         Return True if a shard answers.

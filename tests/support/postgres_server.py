@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,10 +89,23 @@ def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[
     return make
 
 
+@pytest.fixture(scope="session")
+def new_postgres_data() -> Iterator[Path]:
+    """The data of a server that was never started: a copy takes a tenth of the time to make them."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        server = PostgresServer(Path(folder), options=OPTIONS)
+        try:
+            server.prepare()
+        except ConfigError as error:
+            skip_without(POSTGRES, str(error))
+        yield server.data
+
+
 @pytest.fixture
-def own_postgres() -> Iterator[PostgresServer]:
+def own_postgres(new_postgres_data: Path) -> Iterator[PostgresServer]:
     """A server of this test's own, to be killed at will: what it acknowledged stays."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        subprocess.run(["cp", "-a", str(new_postgres_data), folder], check=True)
         server = start_postgres(Path(folder), synchronous_commit="on")
         yield server
         server.stop()

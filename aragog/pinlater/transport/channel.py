@@ -87,10 +87,8 @@ class Channel(connections.OneClient):
         """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
         self.before_delete = symbol_by_name(self.before_delete)
-        first = self.cluster.first
-        if first is not None and not self._may_lack_first:
-            # The first server has just answered a PING, so reset its circuit breaker.
-            self.cluster.answered(first)
+        # The first server has just answered a PING, unless it may be gone.
+        self.cluster.channel_opened(first_answered=not self._may_lack_first)
 
     @property
     def _may_lack_first(self) -> bool:

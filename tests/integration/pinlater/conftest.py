@@ -1,83 +1,77 @@
 """What the tests of the transport share."""
 
-import json
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import redis
 
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
-from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
-
-
-class Place:
-    """A broker on a redis-server of this test's, and what ran there."""
-
-    def __init__(self, server):
-        self.server = server
-        self.broker = of_socket(server.socket)
-        self.client = redis.Redis.from_url(server.url)
-        self.shard = RedisShard(self.client)
-        self.env = {
-            "ARAGOG_TEST_BROKER": self.broker,
-            "ARAGOG_TEST_NOTES": server.url,
-            "ARAGOG_TEST_RESULTS": f"redis+socket://{server.socket}",
-        }
-        self.app = make(self.broker, self.env["ARAGOG_TEST_RESULTS"])
-
-    def notes(self):
-        return [note.decode() for note in self.client.lrange("notes", 0, -1)]
-
-    def running(self, queue="celery"):
-        return self.shard.sizes(queue).running
-
-    def expire_claims(self, *queues):
-        """End the claims of a killed worker, which may be long so that no living one loses any."""
-        for queue in queues or ("celery",):
-            key = self.shard.keys(queue).running
-            for job_id in self.client.zrange(key, 0, -1):
-                self.client.zadd(key, {job_id: 0})
-
-    def close(self):
-        self.app.close()
-        self.client.close()
+from tests.support.job_places import PostgresPlace, RedisPlace
 
 
 @pytest.fixture
-def place(redis_server, redis_url):
-    a_place = Place(redis_server)
+def jobs_in(request):
+    """Where the jobs of a place are; tests that are marked `on_both` run with each."""
+    return getattr(request, "param", "redis")
+
+
+@pytest.fixture
+def place(jobs_in, request, redis_server, redis_url):
+    """A broker on servers that other tests use as well."""
+    if jobs_in == "postgres":
+        a_place = PostgresPlace(request.getfixturevalue("postgres_dsn"), redis_server)
+    else:
+        a_place = RedisPlace(redis_server)
     yield a_place
     a_place.close()
 
 
 @pytest.fixture(scope="module")
-def _staffed():
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
-        a_place = Place(server)
-        conf = {
-            "broker_transport_options": {"claim_timeout_s": CLAIM_TIMEOUT_S},
-            "worker_send_task_events": True,
-        }
-        env = a_place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
-        with Worker("tests.support.pinlater_app", Path(folder) / "log", env=env, args=["-c2"]):
-            yield a_place
-        a_place.close()
+def _staff(request):
+    """Starts a place of its own with a prefork worker, once for each kind of server."""
+    with ExitStack() as stack:
+        staffed = {}
+
+        def start(jobs_in):
+            if jobs_in in staffed:
+                return staffed[jobs_in]
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ar")))
+            server = stack.enter_context(RedisServer(folder))
+            if jobs_in == "postgres":
+                postgres = request.getfixturevalue("postgres_server")
+                dsn = postgres.create_database("staffed")
+                stack.callback(postgres.drop_database, "staffed")
+                a_place = PostgresPlace(dsn, server)
+            else:
+                a_place = RedisPlace(server)
+            stack.callback(a_place.close)
+            env = a_place.with_conf(worker_send_task_events=True)
+            worker = Worker("tests.support.pinlater_app", folder / "log", env=env, args=["-c2"])
+            stack.enter_context(worker)
+            staffed[jobs_in] = a_place
+            return a_place
+
+        yield start
 
 
 @pytest.fixture
-def staffed(_staffed):
+def staffed(jobs_in, _staff):
     """A place with a prefork worker whose claims are short; its queue is emptied before."""
-    _staffed.shard.drop("celery")
-    _staffed.client.delete("notes", "gate is open")
-    return _staffed
+    a_place = _staff(jobs_in)
+    a_place.shard.drop("celery")
+    a_place.client.delete("notes", "gate is open")
+    return a_place
 
 
 @pytest.fixture
-def own_place(own_redis):
-    a_place = Place(own_redis)
+def own_place(jobs_in, request, own_redis, redis_url):
+    """A broker on servers of this test's own, to be broken; notes are kept elsewhere."""
+    if jobs_in == "postgres":
+        server = request.getfixturevalue("own_postgres")
+        a_place = PostgresPlace(server.dsn, own_redis, redis_url, server)
+    else:
+        a_place = RedisPlace(own_redis, redis_url)
     yield a_place
     a_place.close()

@@ -14,6 +14,7 @@ from aragog.pinlater.claims import stop_claims
 from aragog.pinlater.models import JobState, NewJob
 from aragog.pinlater.transport.celery_consumer import EVENTS_EVERY_S
 from tests.support.celery_worker import Worker
+from tests.support.job_places import on_both, on_both_in_pools
 from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 from tests.support.redis_variants import free_port
 from tests.support.waiting import wait_until
@@ -21,6 +22,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.redis
 
 APP = "tests.support.pinlater_app"
+THREE_HOURS_MS = 3 * 3600 * 1000
 
 
 def assert_tasks_run_now_later_and_again(app):
@@ -93,6 +95,7 @@ def _consumes_here():
     stop_claims()
 
 
+@on_both
 @pytest.mark.usefixtures("_consumes_here")
 def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
     # The way of kombu's own consumers, and of workers with gevent and eventlet.
@@ -116,6 +119,7 @@ def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
     assert place.shard.sizes("celery").succeeded == 3
 
 
+@on_both
 def test_tasks_end_in_the_state_they_deserve(staffed):
     staffed.shard.configure("celery", {"retry_step_ms": 50, "max_attempts": 3})
     for name in ("boom", "moody", "later", "suicide", "nobody knows it"):
@@ -161,6 +165,7 @@ def test_a_worker_answers_a_ping_while_another_shard_is_gone(staffed, caplog):
     assert "reply" not in caplog.text
 
 
+@on_both
 def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
     seen = []
 
@@ -173,7 +178,7 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
         wait_until(lambda: "long" in staffed.notes())
         revoked = staffed.app.send_task("say", ("revoked",), countdown=3 * 3600)
         assert staffed.app.control.revoke(revoked.id, reply=True, timeout=120, limit=1)
-        make_due(staffed)
+        staffed.pass_ms(THREE_HOURS_MS)
         inspect = staffed.app.control.inspect(timeout=120, limit=1)
         [active] = inspect.active().values()
         wait_until(lambda: staffed.shard.sizes("celery").pending == 0)
@@ -228,13 +233,7 @@ def test_a_channel_uses_one_client_until_its_connections_are_replaced(place):
             assert third.ping()
 
 
-def make_due(place):
-    """Let the one task that waits for an instant in three hours run now."""
-    waiting = place.shard.keys("celery")[11]
-    [(job, due_ms)] = place.client.zrange(waiting, 0, -1, withscores=True)
-    place.client.zadd(waiting, {job: due_ms - 3 * 3600 * 1000})
-
-
+@on_both
 def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(staffed):
     eta = datetime.now(UTC) + timedelta(hours=3)
     later = staffed.app.send_task("add", (1,), {"b": 2}, eta=eta + timedelta(hours=1))
@@ -286,12 +285,13 @@ def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed
     assert sorted(staffed.notes()) == ["later", "slow", "slow done"]
 
 
+@on_both
 def test_an_eta_of_three_hours_is_delivered_once(staffed):
     staffed.app.send_task("say", ("in three hours",), countdown=3 * 3600)
     staffed.app.send_task("say", ("now",))
     wait_until(lambda: staffed.notes() == ["now"] and staffed.running() == 0)
 
-    make_due(staffed)
+    staffed.pass_ms(THREE_HOURS_MS)
     wait_until(lambda: len(staffed.notes()) == 2 and staffed.running() == 0)
     staffed.app.send_task("say", ("after",))
     wait_until(lambda: "after" in staffed.notes())
@@ -299,11 +299,12 @@ def test_an_eta_of_three_hours_is_delivered_once(staffed):
     assert staffed.notes() == ["now", "in three hours", "after"]
 
 
+@on_both
 def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
     with publish_receipts.collect_receipts() as reported:
         for _ in range(2):
             staffed.app.send_task("say", ("once", 0.2), countdown=3 * 3600, unique_key="page 7")
-    make_due(staffed)
+    staffed.pass_ms(THREE_HOURS_MS)
     wait_until(lambda: "once done" in staffed.notes() and staffed.running() == 0)
     with publish_receipts.collect_receipts() as later:
         staffed.app.send_task("say", ("again",), unique_key="page 7")
@@ -313,6 +314,7 @@ def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
     assert staffed.notes() == ["once", "once done", "again"]
 
 
+@on_both
 def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staffed):
     with (
         publish_receipts.collect_receipts() as reported,
@@ -361,7 +363,7 @@ def changed(job, **parts):
     return json.dumps(json.loads(job.body) | parts).encode()
 
 
-@pytest.mark.parametrize("pool", ["threads", "prefork"])
+@on_both_in_pools
 def test_a_message_that_is_none_ends_no_worker_and_is_kept_as_failed(place, tmp_path, pool):
     # What was seen: one message that kombu could not decode ended every worker that took it.
     place.app.send_task("say", ("first",))

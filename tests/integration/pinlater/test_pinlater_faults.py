@@ -1,7 +1,6 @@
 """Killed workers, a broker that goes away, lost shards: nothing is lost, little runs twice."""
 
 import json
-import signal
 import socket
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.transport.channel import HeartbeatNotSent
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
+from tests.support.job_places import RedisPlace, freeze, on_both, on_both_in_pools, thaw
 from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 from tests.support.waiting import WITHIN_S, wait_until
 
@@ -31,14 +31,10 @@ pytestmark = pytest.mark.redis
 APP = "tests.support.pinlater_app"
 
 
-def with_conf(place, **conf):
-    conf.setdefault("broker_transport_options", {"claim_timeout_s": CLAIM_TIMEOUT_S})
-    return place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
-
-
+@on_both
 def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
-    in_flight, waiting = 500, 2500
-    env = with_conf(place, worker_prefetch_multiplier=10)
+    in_flight, waiting = 500, 2500 if isinstance(place, RedisPlace) else 500
+    env = place.with_conf(worker_prefetch_multiplier=10)
     worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c50"]).start()
     with place.app.producer_pool.acquire(block=True) as producer, producer.batch():
         for number in range(in_flight + waiting):
@@ -75,7 +71,7 @@ def kill_while_it_runs(place, worker, *, acknowledged_early=False):
 
 
 def test_with_celerys_defaults_the_jobs_of_a_killed_worker_are_lost_and_it_warned(place, tmp_path):
-    env = with_conf(place, **CELERYS_DEFAULTS) | {"ARAGOG_TEST_PLAIN_CELERY": "1"}
+    env = place.with_conf(**CELERYS_DEFAULTS) | {"ARAGOG_TEST_PLAIN_CELERY": "1"}
     worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c1"]).start()
     wait_until(lambda: place.client.ping() and "at_least_once(app)" in worker.log.read_text())
     wait_until(lambda: worker.log.read_text().count("at_least_once(app)") == 2)
@@ -90,7 +86,7 @@ def test_with_celerys_defaults_the_jobs_of_a_killed_worker_are_lost_and_it_warne
 def test_after_one_call_the_jobs_of_a_killed_worker_run_again_and_it_warns_of_nothing(
     place, tmp_path
 ):
-    env = with_conf(place, **CELERYS_DEFAULTS) | {"ARAGOG_TEST_AT_LEAST_ONCE": "1"}
+    env = place.with_conf(**CELERYS_DEFAULTS) | {"ARAGOG_TEST_AT_LEAST_ONCE": "1"}
     args = ["-P", "threads", "-c1"]
     kill_while_it_runs(place, Worker(APP, tmp_path / "log", env=env, args=args).start())
     place.expire_claims()
@@ -103,11 +99,12 @@ def test_after_one_call_the_jobs_of_a_killed_worker_run_again_and_it_warns_of_no
     assert Counter(place.notes()) == {"1": 2, "boom": 1}
 
 
+@on_both
 def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_path):
     # Each queue's first job has the same id, and its first claim the same token.
     queues = [f"queue{number}" for number in range(5)]
     args = ["-P", "threads", "-c10", "-Q", ",".join(queues)]
-    worker = Worker(APP, tmp_path / "log", env=with_conf(place), args=args).start()
+    worker = Worker(APP, tmp_path / "log", env=place.with_conf(), args=args).start()
     for queue in queues:
         place.app.send_task("gated", (queue,), queue=queue)
     wait_until(lambda: sorted(place.notes()) == queues)
@@ -118,7 +115,7 @@ def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_p
     place.expire_claims(*queues)
     place.client.set("gate is open", 1)
 
-    with Worker(APP, tmp_path / "log2", env=with_conf(place), args=args):
+    with Worker(APP, tmp_path / "log2", env=place.with_conf(), args=args):
         wait_until(
             lambda: sum(place.shard.sizes(queue).succeeded for queue in queues) == 1 + len(queues)
         )
@@ -126,57 +123,45 @@ def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_p
     assert Counter(place.notes()) == {"quick": 1} | dict.fromkeys(queues, 2)
 
 
+@on_both
 def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_place, tmp_path):
-    env = with_conf(own_place)
-    # What the tasks note must be kept elsewhere.
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
-        env["ARAGOG_TEST_NOTES"] = other.url
-        with Worker(APP, tmp_path / "log", env=env, args=["-c2"]) as worker:
-            for i in range(4):
-                own_place.app.send_task("say", (f"slow{i}", 2.0))
-            own_place.app.send_task("say", ("eta",), countdown=3)
-            wait_until(lambda: own_place.running() == 4)
-            with redis.Redis.from_url(other.url) as notes_of:
-                wait_until(lambda: notes_of.llen("notes") >= 2)  # two run, two wait in the worker
-            own_place.server.stop()
-            wait_until(lambda: "Cannot connect" in worker.log.read_text())
-            own_place.server.start()
-            wait_until(lambda: own_place.shard.sizes("celery").succeeded == 5)
+    env = own_place.with_conf()
+    with Worker(APP, tmp_path / "log", env=env, args=["-c2"]) as worker:
+        for i in range(4):
+            own_place.app.send_task("say", (f"slow{i}", 2.0))
+        own_place.app.send_task("say", ("eta",), countdown=3)
+        wait_until(lambda: own_place.running() == 4)
+        wait_until(lambda: len(own_place.notes()) >= 2)  # two run, two wait in the worker
+        own_place.server.stop()
+        wait_until(lambda: own_place.lost in worker.log.read_text())
+        own_place.server.start()
+        wait_until(lambda: own_place.shard.sizes("celery").succeeded == 5)
 
-            assert worker.process.poll() is None
-        with make("memory://", other.url.replace("unix", "redis+socket")) as app:
-            notes = [n.decode() for n in app.backend.client.lrange("notes", 0, -1)]
+        assert worker.process.poll() is None
 
-    # What ran while the server restarted may have sent messages that were lost: it runs again.
+    # What ran while Redis restarted may have sent messages that were lost: it runs again.
+    notes = own_place.notes()
+    most = 2 if isinstance(own_place, RedisPlace) else 1
     assert {"eta", *(f"slow{i} done" for i in range(4))} <= set(notes)
-    assert max(Counter(notes).values()) <= 2
+    assert max(Counter(notes).values()) <= most
 
 
-@pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_what_waits_in_a_worker_whose_connection_breaks_runs_once(
-    own_place, redis_url, tmp_path, pool
-):
+@on_both_in_pools
+def test_what_waits_in_a_worker_whose_connection_breaks_runs_once(own_place, tmp_path, pool):
     """A thread pool ran it once more for each connection that was lost."""
     conf = {"worker_prefetch_multiplier": 4, "broker_transport_options": {"claim_timeout_s": 60}}
-    # The tasks' own connections must not be cut: a task that meets that fails.
-    env = with_conf(own_place, **conf) | {"ARAGOG_TEST_NOTES": redis_url}
-    with (
-        redis.Redis.from_url(redis_url) as notes,
-        Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]),
-    ):
+    env = own_place.with_conf(**conf)
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]):
         for number in range(12):
             own_place.app.send_task("gated", (number,))
-        wait_until(lambda: own_place.running() == 8 and notes.llen("notes") == 2)
+        wait_until(lambda: own_place.running() == 8 and len(own_place.notes()) == 2)
         for _ in range(2):
             claimed = own_place.shard.stats("celery")["claimed"]
-            # A full worker reads from this connection alone; others are replaced without a word.
-            wait_until(partial(own_place.client.client_list, _type="pubsub"))
-            for kind in ("normal", "pubsub"):
-                own_place.client.client_kill_filter(_type=kind, skipme=True)
+            own_place.cut_connections()
             wait_until(partial(claims_again, own_place, claimed))
-        notes.set("gate is open", 1)
+        own_place.noted.set("gate is open", 1)
         wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
-        ran = notes.lrange("notes", 0, -1)
+        ran = own_place.notes()
 
     assert Counter(map(int, ran)) == dict.fromkeys(range(12), 1)
 
@@ -186,19 +171,24 @@ def claims_again(place, claimed):
     return place.shard.stats("celery")["claimed"] > claimed
 
 
+@on_both
 def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
     own_place.app.send_task("say", ("connects",), countdown=3600)
     own_place.server.stop()
+    # A PostgreSQL takes longer to start than Celery repeats a message by default.
+    patient = {"max_retries": 1000, "interval_max": 0.1}
     publish = threading.Thread(
-        target=own_place.app.send_task, args=("say", ("late",)), kwargs={"countdown": 3600}
+        target=own_place.app.send_task,
+        args=("say", ("late",)),
+        kwargs={"countdown": 3600, "retry_policy": patient},
     )
     with socket.socket(socket.AF_UNIX) as nobody:
-        nobody.bind(str(own_place.server.socket))
+        nobody.bind(str(own_place.socket))
         nobody.listen()
         nobody.settimeout(WITHIN_S)
         publish.start()
         nobody.accept()[0].close()
-    own_place.server.socket.unlink()
+    own_place.socket.unlink()
     own_place.server.start()
     publish.join()
 
@@ -206,30 +196,30 @@ def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
     assert (sizes.due, sizes.later) == (0, 2)
 
 
-@pytest.mark.parametrize("pool", ["threads", "prefork"])
+@on_both_in_pools
 def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path, pool):
     # Closing what is left of the connection must raise nothing that Celery does not expect.
-    with Worker(
-        APP, tmp_path / "log", env=with_conf(own_place), args=["-P", pool, "-c2"]
-    ) as worker:
+    env = own_place.with_conf()
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
         own_place.server.kill()
-        wait_until(lambda: "Cannot connect" in worker.log.read_text())
+        wait_until(lambda: own_place.lost in worker.log.read_text())
         own_place.server.start()
-        wait_until(lambda: worker.log.read_text().count("Connected to") == 2)
+        wait_until(lambda: own_place.has_returned(worker.log.read_text()))
         done = own_place.app.send_task("add", (1, 2)).get(timeout=120)
 
     assert done == 3
     assert "Traceback" not in worker.log.read_text()
 
 
+@on_both
 def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
-    with Worker(
-        APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]
-    ) as worker:
+    lost = "Connection to broker lost" if isinstance(own_place, RedisPlace) else own_place.lost
+    env = own_place.with_conf()
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]) as worker:
         own_place.app.send_task("add", (1, 1)).get(timeout=120)
-        own_place.server.process.send_signal(signal.SIGSTOP)
-        wait_until(lambda: "Connection to broker lost" in worker.log.read_text())
-        own_place.server.process.send_signal(signal.SIGCONT)
+        freeze(own_place.server)
+        wait_until(lambda: lost in worker.log.read_text())
+        thaw(own_place.server)
 
         for _ in range(3):
             assert own_place.app.send_task("add", (1, 2)).get(timeout=120) == 3
@@ -242,59 +232,69 @@ def test_a_heartbeat_for_a_broker_that_hangs_is_given_up(own_place):
     with own_place.app.connection() as connection:
         dispatcher = own_place.app.events.Dispatcher(connection, buffer_while_offline=False)
         dispatcher.send("worker-heartbeat")
-        own_place.server.process.send_signal(signal.SIGSTOP)
+        freeze(own_place.server)
         try:
             with pytest.raises(HeartbeatNotSent):
                 dispatcher.send("worker-heartbeat", retry=True)  # as Celery's workers do
         finally:
-            own_place.server.process.send_signal(signal.SIGCONT)
+            thaw(own_place.server)
 
 
-def writes_refused(client):
-    """How many writes a replica has refused."""
-    return client.info("errorstats").get("errorstat_READONLY", {}).get("count", 0)
-
-
-@pytest.mark.parametrize("pool", ["threads", "prefork"])
+@on_both_in_pools
 def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, tmp_path, pool):
     # What a failover looks like to who is connected already: nothing may be written.
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
-        # No claim expires meanwhile, however busy the machine is.
-        conf = with_conf(own_place, broker_transport_options={"claim_timeout_s": 30})
-        env = conf | {"ARAGOG_TEST_NOTES": other.url, "ARAGOG_TEST_RESULTS": ""}
-        with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
-            for i in range(2):
-                own_place.app.send_task("say", (f"running {i}", 3.0))
-            for i in range(10):
-                own_place.app.send_task("say", (f"waiting {i}",), countdown=1)
-            with redis.Redis.from_url(other.url) as client:
-                wait_until(lambda: client.llen("notes") == 2)  # both have begun
-            own_place.client.replicaof("127.0.0.1", 1)
-            with pytest.raises(OperationalError):
-                own_place.app.send_task("say", ("refused",), retry=False)
-            refused = writes_refused(own_place.client)
-            with redis.Redis.from_url(other.url) as client:
-                wait_until(lambda: client.llen("notes") >= 4)  # and ended
-            wait_until(lambda: writes_refused(own_place.client) > refused)
-            own_place.client.replicaof("no", "one")
-            wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
+    # No claim expires meanwhile, however busy the machine is.
+    env = own_place.with_conf(broker_transport_options={"claim_timeout_s": 30})
+    env["ARAGOG_TEST_RESULTS"] = ""
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
+        for i in range(2):
+            own_place.app.send_task("say", (f"running {i}", 3.0))
+        for i in range(10):
+            own_place.app.send_task("say", (f"waiting {i}",), countdown=1)
+        wait_until(lambda: len(own_place.notes()) == 2)  # both have begun
+        own_place.refuse_writes()
+        with pytest.raises(OperationalError):
+            own_place.app.send_task("say", ("refused",), retry=False)
+        refused = own_place.refused(worker.log.read_text())
+        wait_until(lambda: len(own_place.notes()) >= 4)  # and ended
+        wait_until(lambda: own_place.refused(worker.log.read_text()) > refused)
+        own_place.accept_writes()
+        wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
 
-            assert worker.process.poll() is None
-        with redis.Redis.from_url(other.url) as client:
-            notes = Counter(note.decode() for note in client.lrange("notes", 0, -1))
+        assert worker.process.poll() is None
 
-    assert notes == {
+    assert Counter(own_place.notes()) == {
         **{f"waiting {i}": 1 for i in range(10)},
         **{f"running {i}{done}": 1 for i in range(2) for done in ("", " done")},
     }
 
 
 @pytest.fixture
-def two(own_redis):
+def two(jobs_in, request, own_redis):
+    """A Redis and another server, which a test breaks."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        if jobs_in == "postgres":
+            yield own_redis, request.getfixturevalue("own_postgres")
+            return
         second = RedisServer(Path(folder), persistent=True).start()
         yield own_redis, second
         second.stop()
+
+
+def url_of(server):
+    return server.url if isinstance(server, RedisServer) else server.dsn
+
+
+def shards_of(two):
+    return connect_shards([url_of(server) for server in two])
+
+
+def is_gone(shard):
+    try:
+        shard.ping()
+    except BrokerUnavailable:
+        return True
+    return False
 
 
 def is_spread(cluster):
@@ -305,11 +305,13 @@ def is_spread(cluster):
         return min(sizes) > sum(sizes) / 5
 
 
+@on_both
 def test_jobs_spread_over_the_shards_and_go_round_one_that_is_lost(two):
-    first, second = two
-    cluster = Cluster(connect_shards([first.url, second.url]))
+    second = two[1]
+    cluster = Cluster(shards_of(two))
     wait_until(lambda: is_spread(cluster))
     second.kill()
+    wait_until(lambda: is_gone(shards_of(two)[1]))  # processes of PostgreSQL end a moment later
 
     taken = cluster.enqueue("q", [NewJob(b"x")] * 100)
 
@@ -319,9 +321,10 @@ def test_jobs_spread_over_the_shards_and_go_round_one_that_is_lost(two):
         cluster.shards[1].sizes("q")
 
 
+@on_both
 def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
     first, second = two
-    options = {"claim_timeout_s": CLAIM_TIMEOUT_S, "shards": [second.url]}
+    options = {"claim_timeout_s": CLAIM_TIMEOUT_S, "shards": [url_of(second)]}
     conf = {"broker_transport_options": options}
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
         env = {
@@ -329,7 +332,7 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
             "ARAGOG_TEST_NOTES": other.url,
             "ARAGOG_TEST_CONF": json.dumps(conf),
         }
-        shards = connect_shards([first.url, second.url])
+        shards = shards_of(two)
         with make(env["ARAGOG_TEST_BROKER"], **conf) as app:
             sent = sent_to_both(app, shards)
             waiting = shards[1].sizes("celery").pending
@@ -346,10 +349,11 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
     assert [shard.sizes("celery").succeeded for shard in shards] == [sent + 5 - waiting, waiting]
 
 
+@on_both
 def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
     first, second = two
-    shards = connect_shards([first.url, second.url])
-    options = {"claim_timeout_s": CLAIM_TIMEOUT_S, "shards": [second.url]}
+    shards = shards_of(two)
+    options = {"claim_timeout_s": CLAIM_TIMEOUT_S, "shards": [url_of(second)]}
     conf = {"broker_transport_options": options}
     env = {
         "ARAGOG_TEST_BROKER": of_socket(first.socket),
@@ -363,11 +367,11 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
     ):
         later = sent_to_both(app, shards, "later ", countdown=5)
         waiting = shards[1].sizes("celery").pending
-        second.process.send_signal(signal.SIGSTOP)
+        freeze(second)
         for i in range(40):
             app.send_task("say", (str(i),))
         wait_until(lambda: client.llen("notes") >= later + 40 - waiting)
-        second.process.send_signal(signal.SIGCONT)
+        thaw(second)
         # Not by the count of jobs that succeeded: the server may have taken one before it hung that
         # the producer, who got no receipt, gave to the other.
         everything = {f"later {i}".encode() for i in range(later)}

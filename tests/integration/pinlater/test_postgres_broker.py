@@ -1,171 +1,190 @@
-"""Celery on PostgreSQL shards: killed workers, servers and connections lose no job."""
+"""What only PostgreSQL does as a server of jobs: crashes, failovers, full disks, poolers."""
 
-import json
-import signal
+import secrets
 import threading
 from collections import Counter
-from contextlib import closing, contextmanager
 
+import kombu.exceptions
+import psycopg
 import pytest
-import redis
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard
 from tests.support.celery_worker import Worker
-from tests.support.pinlater_app import make
+from tests.support.job_places import PostgresPlace, freeze, thaw
+from tests.support.postgres_variants import (
+    pooler_before,
+    primary_and_replica,
+    server_on_a_small_disk,
+)
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.redis
+pytestmark = [pytest.mark.redis, pytest.mark.postgres]
 
 APP = "tests.support.pinlater_app"
+ANY = ClaimRequest(limit=100, timeout_ms=600_000, worker="w")
 
 
-class Place:
-    """A broker on PostgreSQL, with the Redis of other messages, and what ran there."""
-
-    def __init__(self, dsn, redis_server, **options):
-        self.broker = f"pinlater+{dsn}"
-        self.client = redis.Redis.from_url(redis_server.url)
-        self.shard = PostgresShard(dsn, timeout_s=60)
-        options = {"claim_timeout_s": 1.5, "control": redis_server.url} | options
-        self.conf = {"broker_transport_options": options}
-        self.env = {
-            "ARAGOG_TEST_BROKER": self.broker,
-            "ARAGOG_TEST_NOTES": redis_server.url,
-            "ARAGOG_TEST_RESULTS": f"redis+socket://{redis_server.socket}",
-            "ARAGOG_TEST_CONF": json.dumps(self.conf),
-        }
-        self.app = make(self.broker, self.env["ARAGOG_TEST_RESULTS"], **self.conf)
-
-    def notes(self):
-        return [note.decode() for note in self.client.lrange("notes", 0, -1)]
-
-    def sizes(self):
-        return self.shard.sizes("celery")
-
-    def cut_connections(self):
-        """End every connection of workers and producers to the server."""
-        mine = (
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-        )
-        with closing(PostgresShard(self.broker.removeprefix("pinlater+")).links.open()) as link:
-            link.run(SqlCall(f"{mine} AND application_name = 'pinlater'"))
-
-    def close(self):
-        self.app.close()
-        self.shard.links.close()
-        self.client.close()
-
-
-@pytest.fixture
-def place(postgres_dsn, redis_server, redis_url):
-    a_place = Place(postgres_dsn, redis_server)
-    yield a_place
-    a_place.close()
-
-
-@pytest.fixture
-def own_place(own_postgres, redis_server, redis_url):
-    a_place = Place(own_postgres.dsn, redis_server, claim_timeout_s=4)
-    yield a_place
-    a_place.close()
-
-
-@contextmanager
-def worker_of(place, tmp_path, *args):
-    with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "threads", *args]) as worker:
-        yield worker
-
-
-def test_a_killed_worker_loses_no_job_and_doubles_only_what_it_held(place, tmp_path):
-    in_flight, waiting = 50, 250
-    args = ["-P", "threads", "-c5", "--prefetch-multiplier", "10"]
-    worker = Worker(APP, tmp_path / "log", env=place.env, args=args).start()
-    with place.app.producer_pool.acquire(block=True) as producer, producer.batch():
-        for number in range(in_flight + waiting):
-            place.app.send_task("gated", (number,), producer=producer)
-    wait_until(lambda: place.sizes().running == in_flight and len(place.notes()) == 5)
-    worker.kill()
-    claims = {
-        json.loads(job.body)["headers"]["argsrepr"].strip("(,)")
-        for job in place.shard.jobs("celery", "RUNNING", limit=in_flight)
-    }
-    place.client.set("gate is open", 1)
-
-    with worker_of(place, tmp_path, "-c10"):
-        wait_until(lambda: place.sizes().succeeded == in_flight + waiting)
-
-    ran = Counter(place.notes())
-    assert len(claims) == in_flight
-    assert set(ran) == set(map(str, range(in_flight + waiting)))
-    assert {number for number, times in ran.items() if times > 1} <= claims
-
-
-def test_a_worker_runs_retries_and_gives_up_jobs_and_goes_on_after_lost_connections(
-    place, tmp_path
-):
-    with worker_of(place, tmp_path, "-c2") as worker:
-        assert place.app.send_task("add", (1, 2)).get(timeout=120) == 3
-        assert place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=120) == 4
-        assert place.app.send_task("stubborn").get(timeout=120) == 2
-        place.app.send_task("boom")
-        wait_until(lambda: place.sizes().failed == 1)
-        for number in range(3):
-            place.cut_connections()
-            assert place.app.send_task("add", (1, number)).get(timeout=120) == 1 + number
-        assert worker.process.poll() is None
-
-    assert place.notes() == ["boom"]
-
-
-def test_a_server_that_crashes_costs_no_job_and_doubles_none(own_place, own_postgres, tmp_path):
-    with worker_of(own_place, tmp_path, "-c2") as worker:
+@pytest.mark.parametrize("jobs_in", ["postgres"], indirect=True)
+def test_a_server_that_crashes_costs_no_job_and_doubles_none(own_place, tmp_path):
+    env = own_place.with_conf(broker_transport_options={"claim_timeout_s": 30})
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]) as worker:
         for number in range(4):
             own_place.app.send_task("gated", (number,))
-        wait_until(lambda: own_place.sizes().running == 4 and len(own_place.notes()) == 2)
-        # What was committed without waiting for the disk is written within a second.
-        sure = own_place.shard.enqueue("other", [NewJob(b"sure")])
-        own_postgres.kill()
-        with pytest.raises(BrokerUnavailable):
-            own_place.shard.ping()
-        own_postgres.start()
+        wait_until(lambda: own_place.running() == 4 and len(own_place.notes()) == 2)
+        # What was committed without waiting for the disk is written with what waits for it.
+        own_place.shard.enqueue("other", [NewJob(b"sure")])
+        own_place.server.kill()
+        wait_until(lambda: not pings(own_place.shard))
+        own_place.server.start()
         own_place.app.send_task("say", ("eta",), countdown=1)
-        own_place.client.set("gate is open", 1)
-        wait_until(lambda: own_place.sizes().succeeded == 5)
+        own_place.noted.set("gate is open", 1)
+        wait_until(lambda: own_place.shard.sizes("celery").succeeded == 5)
         assert worker.process.poll() is None
 
-    assert sure
+    assert own_place.shard.sizes("other").pending == 1
     assert Counter(own_place.notes()) == {"eta": 1} | {str(number): 1 for number in range(4)}
 
 
-def test_a_server_that_hangs_is_noticed_and_used_again(own_place, own_postgres):
-    own_place.shard.enqueue("q", [NewJob(b"x")])
+def test_a_failover_loses_the_last_moment_and_runs_again_what_it_may_have_undone():
+    with primary_and_replica() as (primary, replica):
+        hosts = f"{primary.socket_folder},{replica.socket_folder}"
+        dsn = f"postgresql://aragog@/postgres?host={hosts}&target_session_attrs=read-write"
+        shard = PostgresShard(dsn, timeout_s=60)
+        shard.enqueue("q", [NewJob(b"runs"), NewJob(b"done in time"), NewJob(b"done too late")])
+        runs, in_time, too_late = shard.claim("q", ANY).claims
+        assert shard.ack("q", [(in_time.job_id, in_time.token)]) == [True]
+        shard.enqueue("q", [NewJob(b"waits")])
+        # The replica gets nothing from now on.
+        wait_until(lambda: has_all_of(primary, replica))
+        run_on(replica, "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        no_sender = "SELECT count(*) = 0 FROM pg_stat_replication"
+        wait_until(lambda: run_on(primary, no_sender) == (True,))
+        assert shard.ack("q", [(too_late.job_id, too_late.token)]) == [True]
+        shard.enqueue("q", [NewJob(b"accepted and lost")])
+        [claimed_last, lost] = shard.claim("q", ANY).claims
+        primary.kill()
+        run_on(replica, "SELECT pg_promote()")
+        wait_until(lambda: pings(shard))
+
+        # Lost: the jobs of the last moment. Run again: what was acknowledged in it, and what ran.
+        old = [(job.job_id, job.token) for job in (runs, too_late, claimed_last, lost)]
+        assert shard.ack("q", old) == [False] * 4
+        again = shard.claim("q", ANY).claims
+        bodies = [job.record.rpartition(b"|")[2] for job in again]
+        assert sorted(bodies) == [b"done too late", b"runs", b"waits"]
+        assert {job.attempt for job in again} == {1}
+        assert min(job.token for job in again) > max(token for _, token in old) + 1000
+        assert all(shard.ack("q", [(job.job_id, job.token) for job in again]))
+        assert shard.sizes("q").succeeded == 4
+        shard.links.close()
+
+
+def run_on(server, *statements):
+    """The first row of the last of these statements."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchone()
+
+
+def has_all_of(primary, replica):
+    """Whether the replica has what the primary has written."""
+    (written,) = run_on(primary, "SELECT pg_current_wal_insert_lsn()::text")
+    (has,) = run_on(replica, f"SELECT pg_last_wal_replay_lsn() >= '{written}'")
+    return has
+
+
+def test_a_full_disk_refuses_jobs_ends_no_worker_and_loses_nothing(
+    redis_server, redis_url, tmp_path
+):
+    with server_on_a_small_disk() as (server, disk):
+        place = PostgresPlace(server.dsn, redis_server, server=server)
+        env = place.with_conf()
+        with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]) as worker:
+            place.app.send_task("gated", ("began before",))
+            wait_until(lambda: place.notes() == ["began before"])
+            disk.fill()
+            accepted, reason = until_refused(place.app)
+            assert worker.process.poll() is None
+            disk.free()
+
+            def works():
+                # A server that could not even write its log ended.
+                if server.process.poll() is not None:
+                    server.start()
+                return pings(place.shard)
+
+            wait_until(works)
+            place.client.set("gate is open", 1)
+            wait_until(lambda: {"began before", *accepted} <= set(place.notes()))
+            place.app.send_task("say", ("after",))
+            wait_until(lambda: "after" in place.notes())
+            assert worker.process.poll() is None
+        place.close()
+
+    assert "disk is full" in reason or "shard 0" in reason
+
+
+def until_refused(app):
+    """Send large tasks until one is refused: those that were accepted, and the reason."""
+    accepted = []
+    while True:
+        text = secrets.token_hex(100_000)
+        try:
+            app.send_task("say", (text,), retry=False)
+        except kombu.exceptions.OperationalError as error:
+            return accepted, str(error)
+        accepted.append(text)
+
+
+def test_through_a_pooler_in_transaction_mode_jobs_run_and_no_lock_stays(
+    postgres_server, postgres_dsn, redis_server, redis_url, tmp_path
+):
+    with pooler_before(postgres_server, postgres_dsn) as pooler:
+        place = PostgresPlace(pooler.dsn, redis_server)
+        poller = place.shard.poller()
+        poller.send(["celery"], now_s=0.0)
+        env = place.with_conf()
+        with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]) as worker:
+            numbers = list(map(str, range(20)))
+            for number in numbers:
+                place.app.send_task("say", (number,), countdown=0.3 * (int(number) % 2))
+            wait_until(lambda: place.shard.sizes("celery").succeeded == len(numbers))
+            pooler.kill()
+            wait_until(lambda: place.lost in worker.log.read_text())
+            pooler.start()
+            wait_until(lambda: pings(place.shard))
+            place.app.send_task("say", ("after",))
+            wait_until(lambda: place.shard.sizes("celery").succeeded == len(numbers) + 1)
+        with psycopg.connect(postgres_dsn) as connection:
+            locks = connection.execute(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+            ).fetchone()
+        ran = Counter(place.notes())
+        place.close()
+
+    # Notifications do not pass: the worker looks, instead of listening on a connection.
+    assert (poller.connection, poller.look_every_s) == (None, 0.2)
+    assert locks == (0,)
+    assert ran == dict.fromkeys([*numbers, "after"], 1)
+
+
+def test_a_server_that_hangs_is_noticed_and_used_again(own_postgres):
     hasty = PostgresShard(own_postgres.dsn, timeout_s=0.5)
     wait_until(lambda: pings(hasty))
-    backends = processes_of(own_postgres)
-    for pid in backends:
-        pid.send_signal(signal.SIGSTOP)
+    freeze(own_postgres)
     try:
         with pytest.raises(BrokerUnavailable, match="no reply within"):
             hasty.ping()
     finally:
-        for pid in backends:
-            pid.send_signal(signal.SIGCONT)
+        thaw(own_postgres)
 
     wait_until(lambda: pings(hasty))
-    assert hasty.sizes("q").pending == 1
     hasty.links.close()
-
-
-def processes_of(server):
-    import psutil
-
-    parent = psutil.Process(server.process.pid)
-    return [parent, *parent.children(recursive=True)]
 
 
 def pings(shard):
@@ -174,37 +193,6 @@ def pings(shard):
     except BrokerUnavailable:
         return False
     return True
-
-
-def test_redis_and_postgresql_share_the_jobs_of_a_queue(
-    postgres_dsn, redis_server, redis_url, tmp_path
-):
-    conf = {"broker_transport_options": {"claim_timeout_s": 3, "shards": [postgres_dsn]}}
-    env = {
-        "ARAGOG_TEST_BROKER": of_socket(redis_server.socket),
-        "ARAGOG_TEST_NOTES": redis_server.url,
-        "ARAGOG_TEST_CONF": json.dumps(conf),
-    }
-    shards = connect_shards([redis_url, postgres_dsn])
-    numbers = []
-    with make(env["ARAGOG_TEST_BROKER"], **conf) as app:
-
-        def both_have_some():
-            """A shard that was slow to answer is left out for a while."""
-            numbers.append(str(len(numbers)))
-            app.send_task("say", (numbers[-1],))
-            return min(shard.sizes("celery").pending for shard in shards) > 5
-
-        wait_until(both_have_some)
-        with (
-            Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]),
-            redis.Redis.from_url(redis_url) as client,
-        ):
-            wait_until(lambda: sum(s.sizes("celery").succeeded for s in shards) >= len(numbers))
-            notes = [note.decode() for note in client.lrange("notes", 0, -1)]
-    shards[1].links.close()
-
-    assert set(notes) == set(numbers)
 
 
 def test_claims_from_many_connections_at_once_take_each_job_once(postgres_dsn):
