@@ -1,29 +1,40 @@
 """
-Run kombu's Redis tests or Celery's integration tests over pinlater, on a private redis-server.
+Run kombu's Redis tests or Celery's integration tests over pinlater, on private servers.
 
-    python scripts/upstream_tests.py kombu  FOLDER [pytest arguments]
-    python scripts/upstream_tests.py celery FOLDER [pytest arguments]
+    python scripts/upstream_tests.py kombu  FOLDER [--postgres] [pytest arguments]
+    python scripts/upstream_tests.py celery FOLDER [--postgres] [pytest arguments]
 
 FOLDER is the unpacked source distribution of the installed version, for example from
 `pip download --no-deps --no-binary :all: celery==VERSION`. Its tests are copied to a temporary
 folder, and brokers with the scheme `redis://` become `pinlater://`; nothing else is changed. With
-`--stock` the tests run over `redis://`, for a comparison. Celery's tests need
+`--postgres` jobs are in PostgreSQL, and the Redis of the tests carries the other messages: Celery's
+broker is `pinlater+postgresql://`; kombu's tests, which read from the Redis of the broker's URL,
+keep that URL. With `--stock` the tests run over `redis://`, for a comparison. Celery's tests need
 pytest-rerunfailures, pytest-timeout, pytest-subtests, pymemcache, sqlalchemy, azure-storage-blob
 and `celery` on the PATH as well. aragog/pinlater/README.md has the results.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
+from aragog.standalone.postgres_server import PostgresServer
 from aragog.standalone.redis_server import RedisServer
 
+JOBS_IN_POSTGRES = """
+import os
+from aragog.pinlater.transport.kombu_transport import Transport
+Transport.shard_urls = (os.environ["JOBS"],)
+"""
+"""A plugin of pytest for kombu's tests."""
 KOMBU = ("t/integration/test_redis.py", "t/integration/test_redis_brpop_qos.py")
 
 
@@ -56,26 +67,44 @@ def environment(port: int, scheme: str) -> dict[str, str]:
 def main(project: str, checkout: str, *arguments: str) -> int:
     """Run the tests; returns pytest's exit code."""
     # Not a long path: it contains the server's folder.
-    with tempfile.TemporaryDirectory(prefix="ar") as temporary:
+    with tempfile.TemporaryDirectory(prefix="ar") as temporary, ExitStack() as servers:
         folder = Path(temporary)
         shutil.copytree(Path(checkout) / "t", folder / "t")
         port = free_port()
         scheme = "redis" if "--stock" in arguments else "pinlater"
         tests = kombu_tests(folder, scheme) if project == "kombu" else ["t/integration"]
         chosen = [each for each in arguments if each.startswith("t/")] or tests
-        options = [each for each in arguments if not each.startswith(("t/", "--stock"))]
+        own = ("t/", "--stock", "--postgres")
+        options = [each for each in arguments if not each.startswith(own)]
         # Importing aragog.pinlater registers the transport.
         command = [
             sys.executable, "-m", "pytest", "-p", "aragog.pinlater", "-p", "no:cacheprovider",
             "-c", os.devnull, "--rootdir", temporary, "-o", "python_classes=test_*", "-q",
             *options, *chosen,
         ]  # fmt: skip
+        env = {**os.environ, **environment(port, scheme)}
         if project == "celery":
             command[3:3] = ["-p", "celery.contrib.pytest"]
-        with RedisServer(folder / "redis", port=port):
-            return subprocess.run(
-                command, cwd=folder, env={**os.environ, **environment(port, scheme)}, check=False
-            ).returncode
+        servers.enter_context(RedisServer(folder / "redis", port=port))
+        if "--postgres" in arguments:
+            postgres = servers.enter_context(PostgresServer(folder / "postgres"))
+            env |= jobs_in_postgres(project, folder, postgres.dsn, port)
+            if project == "kombu":
+                command[3:3] = ["-p", "jobs_in_postgres"]
+        return subprocess.run(command, cwd=folder, env=env, check=False).returncode
+
+
+def jobs_in_postgres(project: str, folder: Path, dsn: str, port: int) -> dict[str, str]:
+    """Have the tests keep their jobs in PostgreSQL; returns the variables that this takes."""
+    if project == "celery":
+        # Celery's tests read it, as their developers' own setup.
+        options = {"control": f"redis://127.0.0.1:{port}/1"}
+        overrides = folder / "integration-tests-config.json"
+        overrides.write_text(json.dumps({"broker_transport_options": options}))
+        return {"TEST_BROKER": f"pinlater+{dsn}"}
+    (folder / "jobs_in_postgres.py").write_text(JOBS_IN_POSTGRES)
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    return {"JOBS": dsn, "PYTHONPATH": path}
 
 
 if __name__ == "__main__":
