@@ -8,9 +8,10 @@ Ten worker processes claim and acknowledge jobs that wait, a batch in a call; th
 one at a steady rate, and the time from due to claimed is taken on the server's clock. Before and after,
 the files of the tables are measured: bytes a waiting job, and what is left when all have run (bloat).
 A backlog of URLs that share jobs, 25 in each, gives the bytes of a waiting URL.
-`--peer` names a Python that has procrastinate and psycopg; its workers run a no-op task, and also report
-results, so the rates are not of the same work. The server keeps the defaults of PostgreSQL, so what is
-committed is on disk. `--jobs 5000000` shows the bloat of millions.
+Last, procrastinate's workers run a no-op task, if .venv-bench (`scripts/setup bench`) or the Python that
+`--peer` names has it. They also report results, so the rates are not of the same work. The server keeps the
+defaults of PostgreSQL, so what is committed is on disk. `python -m bench.pinlater_bloat` shows the bloat of
+millions.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from bench.postgres_engine import server_cpu_s
 from bench.quick import add_quick
 
 BODY = b"x" * 900
+PEER_PYTHON = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
 ENQUEUED = 2_000
 URLS_A_JOB = 25
 SPAN_MS = 10_000
@@ -212,10 +214,18 @@ asyncio.run(main())
 """
 
 
+def has_peer(python):
+    """Whether a Python has procrastinate."""
+    with contextlib.suppress(OSError):
+        command = [str(python), "-c", "import procrastinate, psycopg"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return False
+
+
 def peer(server, options):
     """Procrastinate's jobs a second; its workers are coroutines of one process."""
     dsn = server.create_database("peer")
-    jobs = min(options.jobs, 2_000)
+    jobs = min(options.jobs, 5_000)
     done = subprocess.run(
         [options.peer, "-c", PEER, dsn, str(jobs), str(options.workers)],
         capture_output=True, text=True, check=False,
@@ -235,7 +245,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--rate", type=int, default=1000, help="jobs due a second, for lateness")
     parser.add_argument("--span", type=int, default=15, help="seconds of them")
-    parser.add_argument("--peer", help="a Python with procrastinate")
+    parser.add_argument("--peer", default=PEER_PYTHON, help="a Python with procrastinate")
     add_quick(parser, jobs=2000, workers=2, rate=100, span=2)
     options = parser.parse_args()
     with (
@@ -248,8 +258,10 @@ def main() -> None:
         throughput(server, pool, options)
         waiting_urls(server, options)
         lateness(server.create_database("due"), pool, options)
-        if options.peer:
+        if has_peer(options.peer):
             peer(server, options)
+        else:
+            console.print(f"without procrastinate, which {options.peer} does not have")
 
 
 if __name__ == "__main__":
