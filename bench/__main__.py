@@ -16,7 +16,7 @@ import time
 COMMANDS = (
     "backpressure", "crawl", "enqueue", "extraction", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "limiter", "messages", "page_text", "pages", "pinlater",
-    "pinlater_postgres",
+    "pinlater_bloat", "pinlater_postgres",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "refresh", "rendering", "robots", "serving",
     "serving_thrift", "shards", "signing", "ssrf", "startup", "urgency backlog", "urgency domain",
     "urgency priority", "urls", "urlstore", "urlstore --engine hbase",

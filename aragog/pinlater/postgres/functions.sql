@@ -230,6 +230,7 @@ DECLARE
   offered smallint[];
   rate float8; burst float8; left_tokens float8;
   ids bigint[]; tokens bigint[]; tries int[]; collected boolean;
+  last_priority int; last_due bigint;
   next_due bigint; far_due bigint;
   more boolean;
   d pinlater.stat;
@@ -277,14 +278,15 @@ BEGIN
   SELECT count(*), array_agg(id ORDER BY token), array_agg(token ORDER BY token),
     array_agg(attempts + 1 ORDER BY token), sum(greatest(0, now_ms - due)),
     count(*) FILTER (WHERE now_ms - due > 1000), count(*) FILTER (WHERE now_ms - due > 10000),
-    count(*) FILTER (WHERE now_ms - due > 60000), ARRAY[
+    count(*) FILTER (WHERE now_ms - due > 60000), max(priority),
+    max(due) FILTER (WHERE priority = (SELECT max(priority) FROM named)), ARRAY[
     -count(*) FILTER (WHERE priority = 0), -count(*) FILTER (WHERE priority = 1),
     -count(*) FILTER (WHERE priority = 2), -count(*) FILTER (WHERE priority = 3),
     -count(*) FILTER (WHERE priority = 4), -count(*) FILTER (WHERE priority = 5),
     -count(*) FILTER (WHERE priority = 6), -count(*) FILTER (WHERE priority = 7),
     -count(*) FILTER (WHERE priority = 8), -count(*) FILTER (WHERE priority = 9)]
   INTO d.claimed, ids, tokens, tries, d.late_ms, d.later_than_1000_ms, d.later_than_10000_ms,
-    d.later_than_60000_ms, d.pending FROM named;
+    d.later_than_60000_ms, last_priority, last_due, d.pending FROM named;
 
   IF d.claimed > 0 THEN
     d.running := d.claimed;
@@ -295,11 +297,13 @@ BEGIN
     UPDATE pinlater.frame SET closed = true WHERE job = ANY (ids) AND NOT closed;
   END IF;
 
-  -- Fewer than asked for: what is due otherwise is being claimed by others.
+  -- Fewer than asked for: what is due otherwise is being claimed by others, and so is what is before
+  -- the last of these. Looking there again would pass all rows that wait for a vacuum once more.
   SELECT min(x.due) INTO next_due FROM unnest(offered) p CROSS JOIN LATERAL (
     SELECT r.due FROM pinlater.ready r
     WHERE r.queue = q.id AND r.priority = p
-      AND r.due > CASE WHEN d.claimed < most THEN now_ms ELSE from_ms - 1 END
+      AND r.due >= CASE WHEN d.claimed < most OR p < last_priority THEN now_ms + 1
+                        WHEN p = last_priority THEN last_due ELSE from_ms END
     ORDER BY r.due LIMIT 1) x;
   SELECT min(due) INTO far_due FROM (
     SELECT due FROM pinlater.wide WHERE queue = q.id AND priority <= lowest

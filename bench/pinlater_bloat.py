@@ -1,0 +1,181 @@
+"""
+Measure what millions of jobs leave in PostgreSQL: latency, files, dead rows and memory, on a private server.
+
+    python -m bench.pinlater_bloat [--jobs 1000000] [--workers 10] [--batch 100] [--naptime 60]
+
+Jobs are enqueued, and then worker processes claim and acknowledge them, a batch in a call. A row is printed
+at each tenth of the jobs: the rate, how long a claim took, the tables' files and dead rows, and the memory of
+the server and of its clients. The server keeps the defaults of PostgreSQL, but `--naptime`, the seconds between
+two looks of autovacuum; only at the end a manual VACUUM shows how much of the files it makes free.
+`--jobs 5000000` needs 8 GB of disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.postgres.link import SqlCall
+from aragog.standalone.postgres_server import PostgresServer
+from bench.pinlater_postgres import BODY, ENQUEUED, settle, shard_of, size_of
+from bench.quick import add_quick
+
+DEAD = SqlCall(
+    "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = 'pinlater'"
+)
+MIB = 2**20
+EVERY_S = 0.5
+console = Console(width=130)
+
+
+def work(dsn, batch, number):
+    """
+    Claim and acknowledge until nothing is left.
+
+    Returns the number of jobs, and of each claim when it ended and its seconds.
+    """
+    shard, done, claims_s = shard_of(dsn), 0, []
+    request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
+    while True:
+        asked_s = time.perf_counter()
+        claims = shard.claim("q", request).claims
+        claims_s.append((time.time(), time.perf_counter() - asked_s))
+        if not claims:
+            break
+        done += sum(shard.ack("q", [(claim.job_id, claim.token) for claim in claims]))
+    shard.links.close()
+    return done, claims_s
+
+
+class Sample(NamedTuple):
+    """What a run had come to at an instant."""
+
+    at_s: float
+    jobs: int
+    files: int
+    dead_rows: int
+    server_bytes: int
+    client_bytes: int
+
+
+def resident(processes):
+    """Return the bytes that processes take; what they share counts once."""
+    total = 0
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            total += process.memory_full_info().pss
+    return total
+
+
+def sample(shard, server, workers, jobs):
+    [[(dead,)]] = shard.run_all([DEAD])
+    of_server = psutil.Process(server.process.pid)
+    processes = [of_server, *of_server.children(recursive=True)]
+    return Sample(
+        time.time(), jobs, size_of(shard), dead, resident(processes), resident(workers)
+    )  # fmt: skip
+
+
+def tenths(title, samples, claims_s=()):
+    """Print a row for each sample: what happened since the one before."""
+    table = Table("jobs", "s", "jobs/s", "claim p50 ms", "p99 ms", "max ms", "files MiB",
+                  "dead rows", "server MiB", "clients MiB")  # fmt: skip
+    for before, now in itertools.pairwise(samples):
+        took_s = now.at_s - before.at_s
+        spans = sorted(s for at_s, s in claims_s if before.at_s < at_s <= now.at_s)
+        places = (0.5, 0.99, 1.0) if spans else ()
+        latency = [f"{spans[int((len(spans) - 1) * place)] * 1000:.1f}" for place in places]
+        table.add_row(
+            f"{now.jobs:,}", f"{now.at_s - samples[0].at_s:,.0f}",
+            f"{(now.jobs - before.jobs) / took_s:,.0f}", *(latency or ["", "", ""]),
+            f"{now.files / MIB:,.0f}", f"{now.dead_rows:,}", f"{now.server_bytes / MIB:,.0f}",
+            f"{now.client_bytes / MIB:,.0f}",
+        )  # fmt: skip
+    console.print(title, table)
+
+
+def enqueue(shard, server, jobs):
+    """Enqueue so many jobs; a sample at each tenth."""
+    me, samples = [psutil.Process()], []
+    for start in range(0, jobs, ENQUEUED):
+        if start * 10 // jobs >= len(samples):
+            samples.append(sample(shard, server, me, start))
+        shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUED, jobs - start))
+    return [*samples, sample(shard, server, me, jobs)]
+
+
+def claimed(dsn, server, pool, options):
+    """Claim and acknowledge all; a sample at each tenth, and the seconds of each claim."""
+    shard = shard_of(dsn)
+    workers = [psutil.Process(pid) for pid in set(pool.map(pid_of, range(options.workers * 4)))]
+    samples = [sample(shard, server, workers, 0)]
+    running = pool.starmap_async(
+        work, [(dsn, options.batch, number) for number in range(options.workers)], chunksize=1
+    )
+    while not running.ready():
+        running.wait(EVERY_S)
+        acknowledged = shard.stats("q").get("succeeded", 0)
+        if acknowledged * 10 // options.jobs >= len(samples):
+            samples.append(sample(shard, server, workers, acknowledged))
+    shard.links.close()
+    results = running.get()
+    if (count := sum(done for done, _ in results)) != options.jobs:
+        sys.exit(f"{options.jobs - count} jobs were not acknowledged")
+    return samples, [claim for _, claims in results for claim in claims]
+
+
+def pid_of(_number):
+    """The process that runs this; it takes a moment, so that each process of a pool has its turn."""
+    time.sleep(0.05)
+    return os.getpid()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--workers", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--naptime", type=int, default=60, help="autovacuum_naptime in seconds")
+    add_quick(parser, jobs=4000, workers=2)
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        PostgresServer(
+            Path(folder), options={"autovacuum_naptime": f"{options.naptime}s"}
+        ) as server,
+        multiprocessing.get_context("spawn").Pool(options.workers) as pool,
+    ):
+        dsn = server.create_database("jobs")
+        shard = shard_of(dsn)
+        shard.ping()
+        empty = size_of(shard)
+        samples = enqueue(shard, server, options.jobs)
+        tenths("enqueued by one process", samples)
+        waiting = size_of(shard)
+        samples, claims_s = claimed(dsn, server, pool, options)
+        tenths(f"claimed and acknowledged, {options.workers} processes", samples, claims_s)
+        left = size_of(shard)
+        settle(shard)
+        console.print(
+            f"{options.jobs:,} jobs of {len(BODY)} B: {(waiting - empty) / options.jobs:,.0f} B a waiting "
+            f"job; files {waiting / MIB:,.0f} MiB when all waited, {left / MIB:,.0f} when all had run, "
+            f"{size_of(shard) / MIB:,.0f} after VACUUM"
+        )
+        shard.links.close()
+
+
+if __name__ == "__main__":
+    main()
