@@ -236,7 +236,7 @@ class PinnedAdapter(BaseAdapter):
                     deadline,
                     tls=tls,
                     tunnel=proxy.connect_request(address),
-                    session=lambda _, ip=address[0]: self._session(peer, ip),
+                    session=partial(self._session_through, peer, address[0]),
                 )
             except TransportError as error:
                 if error.kind is not UnreachableKind.CONNECT:
@@ -246,6 +246,10 @@ class PinnedAdapter(BaseAdapter):
                 connection.address = address[0]
                 return connection
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
+
+    def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
+        """Return the session of the address that a tunnel leads to, and not of the proxy's."""
+        return self._session(peer, address)
 
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
         return self.tls_sessions.take(_session_key(peer, address))
