@@ -311,7 +311,7 @@ class _Computation:
 
     def _limits(self) -> tuple[Limit, ...]:
         demand, cost = self.demand, self._cost
-        limits = (
+        limits: tuple[Limit, ...] = (
             Limit(
                 "redis.url and the broker on one Redis",
                 self._shared_cores(),
