@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import psycopg
@@ -128,8 +128,8 @@ def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) ->
         )
         urls = [page.url for page in make_pages(count, seed=0, first=0)]
         for name, open_tables in engines.items():
-            one, hundred = latencies(open_tables(), urls, fields)
-            print(f"{name}: get p50 {one:.3f} ms, get_many of 100 p50 {hundred:.2f} ms", flush=True)
+            for reading in latencies(open_tables(), urls, fields, server):
+                print(f"{name}: {reading}", flush=True)
         print("aims of PostgreSQL: get below 0.6 ms, get_many of 100 below 5 ms")
         for name, open_tables in engines.items():
             single, double = (writers(open_tables, make_pages, count, each) for each in (1, 2))
@@ -151,22 +151,55 @@ def store_stage(tables: Tables, pages: list[Any]) -> float:
     return spent / len(pages) * 1e6
 
 
-def latencies(tables: Tables, urls: list[str], fields: list[str]) -> tuple[float, float]:
-    """Milliseconds of the clock: the middle one of single reads, and of reads of 100 URLs."""
+class Reading(NamedTuple):
+    """What a read takes; milliseconds."""
+
+    name: str
+    p50: float
+    """By the clock, as is the next one."""
+    p10: float
+    """What it takes when nothing else has the cores for a moment."""
+    own: float
+    """CPU of this process."""
+    server: float
+    """CPU of PostgreSQL."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} p50 {self.p50:.2f} ms, p10 {self.p10:.2f} ms, CPU {self.own:.2f} ms "
+            f"and {self.server:.2f} ms of the server"
+        )
+
+
+def latencies(
+    tables: Tables, urls: list[str], fields: list[str], server: PostgresServer
+) -> Iterator[Reading]:
+    """Single reads, and reads of 100 URLs."""
     store = UrlStore(tables, MemoryContent(), StoreSettings())
-    timed = []
-    for act, arguments in (
-        (store.get, (urls * 10)[:1000]),
-        (store.get_many, [(urls * 100)[at : at + 100] for at in range(0, 5000, 100)]),
+    for name, act, arguments in (
+        ("get", store.get, (urls * 10)[:1000]),
+        (
+            "get_many of 100",
+            store.get_many,
+            [(urls * 100)[at : at + 100] for at in range(0, 10_000, 100)],
+        ),
     ):
-        took = []
+        act(arguments[0], fields)
+        took_s, own_s, server_s = [], time.process_time(), server_cpu_s(server)
         for argument in arguments:
-            began = time.perf_counter()
+            began_s = time.perf_counter()
             act(argument, fields)
-            took.append(time.perf_counter() - began)
-        timed.append(statistics.median(took) * 1e3)
+            took_s.append(time.perf_counter() - began_s)
+        each_ms = 1e3 / len(arguments)
+        took_s.sort()
+        yield Reading(
+            name,
+            took_s[len(took_s) // 2] * 1e3,
+            took_s[len(took_s) // 10] * 1e3,
+            (time.process_time() - own_s) * each_ms,
+            (server_cpu_s(server) - server_s) * each_ms,
+        )
     store.close()
-    return timed[0], timed[1]
 
 
 def writers(
