@@ -1,0 +1,44 @@
+"""Requests of operations as parameters of a query."""
+
+import pytest
+
+from aragog.api.crawling import GetFreshRequest
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.json_values import from_query, to_query
+from aragog.api.values import EXTRAS
+from aragog.errors import BadInput
+from aragog.options import checked
+
+URL = "http://a.example/"
+
+
+@pytest.mark.parametrize(
+    ("ages", "text"),
+    [
+        ({"max_age_s": 60.0}, "60.0"),
+        ({"field_max_age_s": {"a:b": 1.5, "c": 2.0}}, "a:b:1.5,c:2.0"),
+        ({"max_age_s": 0.5, "field_max_age_s": {"c": 2.0}}, "0.5,c:2.0"),
+    ],
+)
+def test_two_options_that_share_a_parameter_come_back_as_they_were_sent(ages, text):
+    request = GetFreshRequest(URL, include=EXTRAS, **ages)
+
+    query = to_query(request)
+
+    assert query == {"url": URL, "max_age": text}
+    assert from_query(GetFreshRequest, query) == request
+
+
+@pytest.mark.parametrize("text", ["x", "1,2", ":5", "c:x", "c:-1", "c:nan", "-1", "c:"])
+def test_an_age_that_is_none_is_refused(text):
+    with pytest.raises(BadInput, match="max_age"):
+        checked(from_query(GetFreshRequest, {"url": URL, "max_age": text}))
+
+
+def test_the_parameters_that_choose_an_operation_name_its_scope():
+    parameters = {p["name"]: p for p in DOCUMENT["paths"]["/v1/urls"]["get"]["parameters"]}
+
+    assert "field_max_age" not in parameters
+    for name in ("max_age", "max_wait_ms"):
+        assert parameters[name]["description"].endswith("Requires scope write.")
+        assert not parameters[name]["required"]
