@@ -25,7 +25,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from starlette.types import ASGIApp
 
 from aragog.api.clients import Clients
-from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
+from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, HeadSize, RequestHead
 from aragog.api.http.fast_reads import FastReads
 from aragog.api.listener import QUIET_S
 from aragog.api.memory import MemoryLimit, UnreadBytes
@@ -113,15 +113,7 @@ class ApiConnection(asyncio.Protocol):
         """The request whose body has not arrived as a whole; the last one."""
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._in_head = True
-        self._chunk_bytes = 0
-        self._head_bytes = 0
-        """
-        A lower bound of the bytes of the head: those in chunks after the one in which it
-        began.
-        """
-        self._head_bound = 0
-        """An upper bound of them, cheaper than adding up the headers; 0 when no head has begun."""
+        self._head = HeadSize()
         self._refusal: Problem | None = None
         """Why the parser was stopped."""
         self._last_response: Problem | None = None
@@ -152,10 +144,7 @@ class ApiConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._state is HttpState.CLOSING:
             return
-        self._chunk_bytes = len(data)
-        if self._in_head:
-            self._head_bytes += len(data)
-            self._head_bound += len(data)
+        self._head.received(len(data))
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade:
@@ -165,7 +154,7 @@ class ApiConnection(asyncio.Protocol):
         except HttpParserError:
             self._refuse(self._refusal or Problem(400, "this is not an HTTP/1.1 request"))
             return
-        if self._head_bound:
+        if self._head.most_bytes:
             self._wait_for_head()
 
     def pause_writing(self) -> None:
@@ -182,7 +171,7 @@ class ApiConnection(asyncio.Protocol):
     # What the parser calls
 
     def on_message_begin(self) -> None:
-        self._in_head, self._head_bytes, self._head_bound = True, 0, self._chunk_bytes
+        self._head.begin()
         self._url, self._headers = b"", []
 
     def on_url(self, url: bytes) -> None:
@@ -193,7 +182,7 @@ class ApiConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._refusal = self._head_refusal()
-        self._in_head, self._head_bytes, self._head_bound = False, 0, 0
+        self._head.end()
         if self._refusal is not None:
             raise _Refused
         self._state = HttpState.BUSY
@@ -206,7 +195,7 @@ class ApiConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         exchange, self._receiving = self._receiving, None
-        self._in_head = True
+        self._head.arriving = True
         if exchange is not None:
             exchange.end_body()
 
@@ -247,7 +236,7 @@ class ApiConnection(asyncio.Protocol):
             self._refuse(self._last_response)
         else:
             self._since_s = time.monotonic()
-            self._state = HttpState.HEAD if self._head_bound else HttpState.IDLE
+            self._state = HttpState.HEAD if self._head.most_bytes else HttpState.IDLE
         self.resume_reading()
 
     # What the server calls
@@ -293,7 +282,7 @@ class ApiConnection(asyncio.Protocol):
     def _wait_for_head(self) -> None:
         """Wait for the rest of a head, unless it is too long already."""
         most = self.service.settings.max_header_bytes
-        if self._head_bytes > most:
+        if self._head.least_bytes > most:
             self._refuse(_too_long(most))
         elif self._state in (HttpState.NEW, HttpState.IDLE):
             if self._state is HttpState.IDLE:
@@ -303,7 +292,7 @@ class ApiConnection(asyncio.Protocol):
     def _head_refusal(self) -> Problem | None:
         """Why the request whose head is complete is not accepted."""
         most = self.service.settings.max_header_bytes
-        if self._head_bound > most:
+        if self._head.most_bytes > most:
             sizes = (len(name) + len(value) + 4 for name, value in self._headers)
             if len(self._url) + sum(sizes) > most:
                 return _too_long(most)

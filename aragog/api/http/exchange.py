@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -39,6 +40,41 @@ class RequestHead(NamedTuple):
     version: str
     headers: list[tuple[bytes, bytes]]
     """Names in lower case."""
+
+
+class HeadSize:
+    """
+    How long the head of a request is that has not arrived as a whole.
+
+    The parser does not say where in a chunk a head begins, so there are two bounds. They are
+    cheaper than adding up the headers, which is done only where they do not decide.
+
+    Attributes:
+        arriving: what is received next belongs to a head, or begins one.
+        least_bytes: the chunks after the one in which it began.
+        most_bytes: the same with that one; 0 when no head has begun.
+    """
+
+    __slots__ = ("_chunk_bytes", "arriving", "least_bytes", "most_bytes")
+
+    def __init__(self) -> None:
+        self.arriving = True
+        self.least_bytes = self.most_bytes = self._chunk_bytes = 0
+
+    def received(self, chunk_bytes: int) -> None:
+        """Count a chunk, before it is parsed."""
+        self._chunk_bytes = chunk_bytes
+        if self.arriving:
+            self.least_bytes += chunk_bytes
+            self.most_bytes += chunk_bytes
+
+    def begin(self) -> None:
+        """A head begins in the last chunk."""
+        self.arriving, self.least_bytes, self.most_bytes = True, 0, self._chunk_bytes
+
+    def end(self) -> None:
+        """The head is complete; the body follows."""
+        self.arriving, self.least_bytes, self.most_bytes = False, 0, 0
 
 
 class ExchangeConnection(Protocol):
@@ -226,27 +262,16 @@ class AsgiExchange(Exchange):
         self.connection.responded(self)
 
     def _head_of(self, message: Message) -> bytes:
-        """The head of the response."""
-        status, length, closes = message["status"], None, False
-        parts = [_STATUS_LINES[status]]
-        for name, value in (*self.connection.server_state.default_headers, *message["headers"]):
-            if _CONTROL.search(name) or _CONTROL.search(value):
-                raise RuntimeError(f"a header of the response has a control character: {name!r}")
-            if name == b"content-length":
-                length = int(value)
-            elif name == b"connection":
-                closes = closes or value.lower() == b"close"
-            parts.append(b"%b: %b\r\n" % (name, value))
+        """The head of the response; it decides how the body is framed, and what follows it."""
+        status = message["status"]
+        lines = _HeaderLines((*self.connection.server_state.default_headers, *message["headers"]))
         without_body = status in _WITHOUT_BODY or self._scope["method"] == "HEAD"
-        self._left_bytes = 0 if without_body else length or 0
-        self._chunked = not without_body and length is None
-        if self._chunked:
-            parts.append(b"transfer-encoding: chunked\r\n")
-        if not closes and not self.keep_alive:
-            parts.append(b"connection: close\r\n")
-        self.keep_alive = self.keep_alive and not closes
-        parts.append(b"\r\n")
-        return b"".join(parts)
+        self._left_bytes = 0 if without_body else lines.length or 0
+        self._chunked = not without_body and lines.length is None
+        framing = b"transfer-encoding: chunked\r\n" if self._chunked else b""
+        ending = b"" if self.keep_alive or lines.closes else b"connection: close\r\n"
+        self.keep_alive = self.keep_alive and not lines.closes
+        return b"".join((_STATUS_LINES[status], *lines.lines, framing, ending, b"\r\n"))
 
     def _write_body(self, body: bytes) -> None:
         if self._chunked:
@@ -265,6 +290,32 @@ class AsgiExchange(Exchange):
         self._complete = True
         self._arrived.set()
         self.connection.responded(self)
+
+
+class _HeaderLines:
+    """
+    The headers of a response as lines, and what they say about its body and its connection.
+
+    Raises:
+        RuntimeError: a header would break the head.
+    """
+
+    __slots__ = ("closes", "length", "lines")
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.lines: list[bytes] = []
+        self.length: int | None = None
+        """The announced length of the body."""
+        self.closes = False
+        """The connection ends after the response."""
+        for name, value in headers:
+            if _CONTROL.search(name) or _CONTROL.search(value):
+                raise RuntimeError(f"a header of the response has a control character: {name!r}")
+            if name == b"content-length":
+                self.length = int(value)
+            elif name == b"connection":
+                self.closes = self.closes or value.lower() == b"close"
+            self.lines.append(b"%b: %b\r\n" % (name, value))
 
 
 def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
