@@ -231,18 +231,10 @@ class Crawl:
         """The first URLs, normalized, and whether all were enqueued."""
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
-        stopped = False
+        is_complete = False
         with Aragog(self.settings) as client:
-            results = client.enqueue_all(
-                with_contact(self.urls, self.settings),
-                depth=self.options.depth,
-                refresh=self.options.refresh,
-                include=self.options.include,
-                exclude=self.options.exclude,
-                request_id=tracker.request_id,
-                on_wait=partial(_wait_for_room, tick, self.console),
-            )
-            for number, (result, where) in enumerate(zip(results, self.places, strict=False), 1):
+            results = zip(self._results(client, tracker, tick), self.places, strict=False)
+            for number, (result, where) in enumerate(results, 1):
                 by_status[result.status] += 1
                 self._take(result, where, tracker, shown=by_status[result.status])
                 if result.url and len(first) < LOOKED_AT:
@@ -250,10 +242,26 @@ class Crawl:
                 if number % CHUNK == 0 and not tick():
                     text = f"stopped after {number} URLs of the list; the rest is not enqueued"
                     warn(self.console, text)
-                    stopped = True
                     break
+            else:
+                is_complete = True
         self.console.print(summary(by_status), highlight=False)
-        return first, not stopped
+        return first, is_complete
+
+    def _results(
+        self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
+    ) -> Iterable[EnqueueResult]:
+        """The results of the URLs, each as soon as it is known."""
+        options = self.options
+        return client.enqueue_all(
+            with_contact(self.urls, self.settings),
+            depth=options.depth,
+            refresh=options.refresh,
+            include=options.include,
+            exclude=options.exclude,
+            request_id=tracker.request_id,
+            on_wait=partial(_wait_for_room, tick, self.console),
+        )
 
     def _take(
         self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int

@@ -27,6 +27,15 @@ _BEHIND_OTHERS = -45
 """What a place or a video loses where another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _MAX_SOURCES = 8
+_EXAMINED = 200
+"""How many items of a type are looked at."""
+# What speaks for one of several items of a type, each as a share of the whole. Its position counts
+# from -4.5 to 1.
+_NAMES_PAGE = 3.0
+_IS_COMPLETE = 2.5
+_SHARES_TITLE = 2.0
+_HAS_PROPERTIES = 1.5
+_MANY_PROPERTIES = 12
 
 _PARTS = frozenset(
     "website breadcrumblist imageobject listitem itemlist sitenavigationelement wpheader wpfooter "
@@ -121,20 +130,18 @@ def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     addresses = addresses_of(sources)
     title = words(sources.metas.first("og:title") or sources.document.title or "")
 
-    def score(node: Node) -> tuple[float, ...]:
+    def score(node: Node) -> float:
         named = words_of(node)
         overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
-        says_here = has_address(node, addresses)
-        whole = min(len(node.properties), 12) / 12
         return (
-            (3.0 if says_here else 0.0)
-            + 2.0 * overlap
+            (_NAMES_PAGE if has_address(node, addresses) else 0.0)
+            + _SHARES_TITLE * overlap
             + _position_rank(node) / 10
-            + 1.5 * whole
-            + (2.5 if page_type.is_complete(node) else 0.0),
+            + _HAS_PROPERTIES * min(len(node.properties), _MANY_PROPERTIES) / _MANY_PROPERTIES
+            + (_IS_COMPLETE if page_type.is_complete(node) else 0.0)
         )
 
-    return max(nodes[:200], key=score)
+    return max(nodes[:_EXAMINED], key=score)
 
 
 def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
@@ -144,7 +151,7 @@ def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
     name = words_of(chosen)
     same, alone = [chosen], []
-    for node in nodes[:200]:
+    for node in nodes[:_EXAMINED]:
         if node is chosen:
             continue
         other = words_of(node)

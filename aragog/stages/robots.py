@@ -106,15 +106,8 @@ class RobotsStage:
             due = self.robots.refreshes.expiring(soon_ms, step)
             origins = self.robots.refreshes.claim(due)
             self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
-            groups = [origins[i : i + size] for i in range(0, len(origins), size)]
-            yield [
-                OutgoingMessage(
-                    Destination.ROBOTS,
-                    RobotsBatch(tuple(group), claimed=True),
-                    priority=BACKGROUND,
-                )
-                for group in groups
-            ]
+            groups = [tuple(origins[at : at + size]) for at in range(0, len(origins), size)]
+            yield [_background(RobotsBatch(group, claimed=True)) for group in groups]
             if len(due) < step:
                 return
 
@@ -239,6 +232,10 @@ class _RobotsRun:
         unknown = [o for o in origins if not self.cached[o].rules]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
+
+
+def _background(batch: RobotsBatch) -> OutgoingMessage:
+    return OutgoingMessage(Destination.ROBOTS, batch, priority=BACKGROUND)
 
 
 def _result(origin_url: str, outcome: Outcome) -> RobotsResult:

@@ -13,7 +13,7 @@ property back. An ended lease names the owner as long as its node has the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -128,19 +128,26 @@ class PropertyIndexes:
             return holders, None
         result: list[bytes] = []
         last = cursor or b""
-        for bucket in range(last[0] if last else 0, BUCKETS):
-            prefix = index_prefix(bucket, name, value)
-            start = last + b"\0" if last.startswith(prefix) else prefix
-            with closing(self._rows.scan(start, after(prefix))) as rows:
-                for key, row in rows:
-                    if len(result) == min(limit, MAX_LIMIT):
-                        return result, last
-                    last = key
-                    if self._has(row[_ID].value, name, value):
-                        result.append(row[_ID].value)
-                    else:
-                        self._delete_old(key, row)
+        with closing(self._listed(name, value, last)) as rows:
+            for key, row in rows:
+                if len(result) == min(limit, MAX_LIMIT):
+                    return result, last
+                last = key
+                if self._has(row[_ID].value, name, value):
+                    result.append(row[_ID].value)
+                else:
+                    self._delete_old(key, row)
         return result, None
+
+    def _listed(
+        self, name: str, value: bytes, behind: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """The rows of a value behind a key, bucket by bucket; close it if you leave it early."""
+        for bucket in range(behind[0] if behind else 0, BUCKETS):
+            prefix = index_prefix(bucket, name, value)
+            start = behind + b"\0" if behind.startswith(prefix) else prefix
+            with closing(self._rows.scan(start, after(prefix))) as rows:
+                yield from rows
 
     def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
         """

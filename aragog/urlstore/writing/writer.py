@@ -67,11 +67,7 @@ class PageBatchWriter:
         pages = list(map(self._own_fields_aside, pages)) if self._unique else pages
         before = self._takedowns.count()
         for page in pages:
-            if page.leads_to_taken_down:
-                self._takedowns.drop(page.url, page.fetched_at_ms - 1)
-            if page.withdrawn:
-                for url in dict.fromkeys((page.url, page.final_url)):
-                    self._takedowns.withdraw(url, page.fetched_at_ms - 1)
+            self._delete_withheld(page)
         done: dict[int, Written] = {}
         left = list(pages)
         while left:
@@ -81,6 +77,15 @@ class PageBatchWriter:
         urls = (url for page in pages for url in page.urls)
         self._takedowns.recheck(urls, before)
         return [done[id(page)] for page in pages]
+
+    def _delete_withheld(self, page: PageWrite) -> None:
+        """Delete what is stored of a page that leads to a takedown, or that its site withdrew."""
+        before_ms = page.fetched_at_ms - 1
+        if page.leads_to_taken_down:
+            self._takedowns.drop(page.url, before_ms)
+        if page.withdrawn:
+            for url in dict.fromkeys((page.url, page.final_url)):
+                self._takedowns.withdraw(url, before_ms)
 
 
 class PageWriter:
@@ -204,24 +209,13 @@ class PageWriter:
     ) -> None:
         """Remove due rows of another time, and fields that disappeared from their pages."""
         outdated = [
-            (node_id(plan.canonical), int(due), now_ms)
+            (node_id(plan.canonical), due_at_ms, now_ms)
             for plan in current
-            if plan.cells
-            and (due := nodes.text(rows.get(plan.canonical, {}), nodes.DUE))
-            and due != str(plan.due_at_ms)
+            if (due_at_ms := _outdated_due_ms(plan, rows.get(plan.canonical, {}))) is not None
         ]
         if outdated:
             self._zen.due_times.delete_many(outdated)
-        vanished = [
-            (
-                node_id(plan.canonical),
-                list(map(nodes.field_column, sorted(plan.gone))),
-                plan.page.fetched_at_ms,
-            )
-            for plan in current
-            if plan.gone
-        ]
-        if vanished:
+        if vanished := [_vanished_fields(plan) for plan in current if plan.gone]:
             self._zen.nodes.delete_many(vanished)
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
@@ -272,3 +266,15 @@ def _stamp(plan: PageWritePlan, now_ms: int) -> Mutation:
         nodes.DUE: due_cell(plan.due_at_ms),
     }
     return put_properties(node_id(plan.canonical), cells, now_ms)
+
+
+def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
+    """The time of the stored due row, if the page is due at another one now; None: it may stay."""
+    due = nodes.text(stored, nodes.DUE) if plan.cells else None
+    return int(due) if due and due != str(plan.due_at_ms) else None
+
+
+def _vanished_fields(plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
+    """The page, the cells of the fields that it no longer has, and when it was fetched."""
+    columns = list(map(nodes.field_column, sorted(plan.gone)))
+    return node_id(plan.canonical), columns, plan.page.fetched_at_ms
