@@ -42,7 +42,7 @@ class Member:
     value: Bare | tuple[Member, ...]
     parameters: Mapping[str, Bare] = field(default_factory=dict)
     text: str = ""
-    """As it was written, with its parameters."""
+    """The text of both, as it was written."""
 
 
 def parse_dictionary(text: str) -> dict[str, Member]:

@@ -183,7 +183,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 
 def latency_text(report: DomainReport) -> str:
-    """By how much latency slows a domain down, and why. Pure."""
+    """Text that says by how much latency slows a domain down, and why. Pure."""
     return (
         f"{report.latency_factor:.3g} times: its responses take {span(report.latency_ms or 0)}, "
         f"usually {span(report.usual_latency_ms or 0)}"

@@ -41,7 +41,7 @@ class PublishedFile:
     """A resource that a web server publishes."""
 
     path: str
-    """Of its URL."""
+    """The path of its URL."""
     body: bytes
     headers: Mapping[str, str]
 

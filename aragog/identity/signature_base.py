@@ -32,12 +32,12 @@ class SignedMessage:
     """The Host header as it is sent."""
     path: str = "/"
     query: str = "?"
-    """With its question mark; a question mark alone stands for no query."""
+    """It begins with its question mark, which alone stands for no query."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Values of the header fields; those of a repeated field joined by commas. Names are found in
     lower case."""
     status: int | None = None
-    """Of a response; None for a request."""
+    """The status of a response; None: this is a request."""
     request: SignedMessage | None = None
     """The request that a response answers."""
 
@@ -49,7 +49,7 @@ class Component:
     name: str
     parameters: tuple[tuple[str, str | bool], ...] = ()
     identifier: str = field(init=False, default="")
-    """As it stands in a signature base."""
+    """The text that names it in a signature base."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "identifier", string_text(self.name) + _text_of(self.parameters))

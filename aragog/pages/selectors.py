@@ -101,7 +101,7 @@ class Selector:
     """One rule."""
 
     text: str
-    """As in the settings."""
+    """The rule as it is in the settings."""
     select: Select
     every: bool
     """A list of all values, instead of the first one."""

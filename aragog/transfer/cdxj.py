@@ -46,7 +46,7 @@ class Capture(NamedTuple):
     mime: str | None
     status: str | None
     digest: str | None
-    """Of the payload, as the record has it."""
+    """The digest of the payload, as the record has it."""
     offset: int
     length: int
     file: str
@@ -110,7 +110,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescaped(text: str) -> bytes:
-    """Without percent escapes, also those of percent signs."""
+    """The bytes of a text without percent escapes, also those of percent signs."""
     before, after = text.encode(), unquote_to_bytes(text)
     while before != after:
         before, after = after, unquote_to_bytes(after)

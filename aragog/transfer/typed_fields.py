@@ -31,7 +31,7 @@ from aragog.urlstore.field_formats import FieldFormats, Number, json_bytes, pars
 
 _INT64 = 2**63
 _MOST_DIGITS = 300
-"""Of a number in a file; a longer one stays bytes."""
+"""The most digits of a number in a file; a longer one stays bytes."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -133,7 +133,7 @@ def _pack(path: Path, pages: Path, files: Iterable[Path]) -> None:
 
 
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
-"""Of the entries of the ZIP: the same export has the same bytes but for its package's date."""
+"""The date of the ZIP's entries, so that an export is the same bytes but for its package's date."""
 
 
 def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:

@@ -36,7 +36,7 @@ class Recipe:
     total_minutes: int | None = None
     """The total that the page declares, else the sum of the two others."""
     nutrition: dict[str, str] = field(default_factory=dict)
-    """With schema.org's names, such as `calories: 143 kcal`."""
+    """The keys are schema.org's names: `calories` has `143 kcal`."""
     rating: Rating | None = None
     categories: tuple[str, ...] = ()
     cuisines: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ class UsageRule(NamedTuple):
 
     syntax: Literal["content-usage", "content-signal"]
     pattern: str
-    """As in `Rule`; empty for all paths."""
+    """The paths, as in `Rule`; empty: all of them."""
     value: str
     """The preferences as written."""
     line: int
