@@ -139,6 +139,11 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
     delay_s = cached.rules.crawl_delay_s(components.user_agent)
     if delay_s is not None:
         yield Line("Crawl-delay", f"{delay_s:g} s")
+    for line in cached.rules.timed_lines(components.user_agent):
+        yield Line("at times", line)
+    opens_in_s = cached.rules.opens_in_s(components.user_agent, now_ms / 1000)
+    if opens_in_s:
+        yield Line("Visit-time", f"begins in {span(opens_in_s * 1000)}: its pages wait until then")
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:

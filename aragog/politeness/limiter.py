@@ -208,6 +208,14 @@ class Limiter:
         node = self._nodes.of(key) if key else self._nodes.first()
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
 
+    def utc_s(self, url: str) -> float:
+        """
+        Return the seconds since the epoch by the clock of the node that decides for a URL.
+
+        Only the first call needs a round trip.
+        """
+        return self._nodes.of(self.key_for(url)).now_us() / 1e6
+
     def note_latency(self, key: str, ms: float, address: str | None) -> None:
         """
         Note how long a response of `key` took; see `PendingLatencies.note`.

@@ -19,16 +19,19 @@ from typing import Any, cast
 from aragog.clock import Clock, SystemClock
 from aragog.politeness.robots_records import (
     HEAD,
+    MAX_VALIDATORS_BYTES,
     MISSING,
     CachedRules,
     RobotsRecord,
     RobotsResult,
     RulesState,
+    Validators,
     is_error,
     judged,
     pack_record,
     unpack_head,
     unpack_rules,
+    unpack_validators,
 )
 from aragog.politeness.robots_refreshes import RobotsRefreshes, robots_errors
 from aragog.politeness.robots_rules import RobotsRules, product_token, rules_for_status
@@ -201,7 +204,7 @@ class RobotsCache:
         Args:
             origin: as for `get_many`.
             status: of the last response, after redirects; None: there was none (DNS, connect,
-                timeout), or it was unreadable.
+                timeout), or it was unreadable; 304: the kept rules have not changed.
             body: only its first 500 KiB count.
             fetched_at_ms: when the response arrived, or when the attempt was given up.
         """
@@ -233,7 +236,7 @@ class RobotsCache:
             "claims": self.refreshes.claims.key,
             "due": self.refreshes.due_key,
             "domain": self._key("robots.domain", registered_domain(origin)),
-            "packed": pack_record(status, packed, fetched_at_ms),
+            "packed": pack_record(status, packed, fetched_at_ms, result.validators),
             "is_error": int(error),
             "ttl_ms": int(life_s * 1000),
             "min_fetched_at_ms": fetched_at_ms - usable_ms,
@@ -245,6 +248,28 @@ class RobotsCache:
             "overhead_bytes": RECORD_OVERHEAD_BYTES,
             "domain_max_bytes": settings.robots_domain_max_bytes,
             "domain_ttl_ms": int(settings.robots_usable_s * 1000),
+        }
+
+    def validators(self, origins: Sequence[str]) -> dict[str, Validators]:
+        """
+        What a conditional request for the rules of each origin sends; one round trip.
+
+        Nothing for rules that are not kept, that an older parser read, or whose text is older than
+        `politeness.robots_usable_s`: they are fetched in full. Ask only for origins whose rules
+        `get_many` returned.
+        """
+        if not origins:
+            return {}
+        last = HEAD.size + MAX_VALIDATORS_BYTES
+        with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.getrange(self._key("robots", origin), 0, last)
+            records = pipe.execute()
+        usable_ms = self._settings.robots_usable_s * 1000
+        since_ms = self._clock.now_ms() + self._shared.ahead_ms() - usable_ms
+        return {
+            origin: unpack_validators(record, since_ms=since_ms)
+            for origin, record in zip(origins, records, strict=True)
         }
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:

@@ -7,13 +7,14 @@ The validity is that of RFC 9309, sections 2.3.1 and 2.4:
     429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
                         rules stay in use while they are usable
 
-A record is a head of 37 bytes and the packed, compressed rules. The scripts robots_get.lua and
-robots_put.lua read and update the head.
+A record is a head of 37 bytes, what a conditional request needs, and the packed, compressed rules.
+The scripts robots_get.lua and robots_put.lua read and update the head.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 import zlib
 from dataclasses import dataclass
@@ -28,6 +29,13 @@ HEAD = struct.Struct("<B8shdhdd")
 MAX_PACKED_BYTES = 4 * 1024 * 1024
 # There was no response: DNS, connect, TLS, timeout.
 NO_STATUS = -1
+# Validators that are longer are not kept.
+MAX_VALIDATOR_CHARS = 200
+# What a record has of validators besides its rules, at most.
+MAX_VALIDATORS_BYTES = 1_000
+# Rules that an older parser read are fetched in full: it may have skipped lines.
+PARSER_VERSION = 2
+_LENGTH = struct.Struct("<H")
 
 
 class RulesState(Enum):
@@ -61,13 +69,26 @@ class CachedRules:
 MISSING = CachedRules(RulesState.MISSING)
 
 
+class Validators(NamedTuple):
+    """What a conditional request for robots.txt sends (RFC 9110 section 8.8)."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+NO_VALIDATORS = Validators()
+
+
 class RobotsResult(NamedTuple):
     """The result of fetching one robots.txt; see `RobotsCache.put`."""
 
     origin: str
     status: int | None
+    """304: the rules that are kept already have not changed."""
     body: bytes
     fetched_at_ms: int
+    validators: Validators = NO_VALIDATORS
+    """Of a 2xx."""
 
 
 def judged(
@@ -139,7 +160,9 @@ def is_error(status: int | None) -> bool:
     return status is None or status == 429 or not 200 <= status < 500
 
 
-def pack_record(status: int | None, packed: bytes, at_ms: int) -> bytes:
+def pack_record(
+    status: int | None, packed: bytes, at_ms: int, validators: Validators = NO_VALIDATORS
+) -> bytes:
     """
     Build the record of a response that arrived at `at_ms`.
 
@@ -147,12 +170,40 @@ def pack_record(status: int | None, packed: bytes, at_ms: int) -> bytes:
         status: of the response; None: there was none.
         packed: the rules of a 2xx, from `RobotsRules.packed`; empty for all others.
         at_ms: milliseconds since the epoch.
+        validators: of the response.
     """
     code = NO_STATUS if status is None else status
     version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
     failing_since = at_ms if is_error(status) else 0
     head = HEAD.pack(0, version, code, at_ms, code, at_ms, failing_since)
-    return head + (zlib.compress(packed, 3) if packed else b"")
+    known = _packed_validators(validators, at_ms) if packed else b""
+    return head + _LENGTH.pack(len(known)) + known + (zlib.compress(packed, 3) if packed else b"")
+
+
+def _packed_validators(validators: Validators, at_ms: int) -> bytes:
+    kept = [v if v and len(v) <= MAX_VALIDATOR_CHARS else None for v in validators]
+    return json.dumps([PARSER_VERSION, at_ms, *kept]).encode() if any(kept) else b""
+
+
+def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
+    """
+    Return what a conditional request may send; nothing where the rules must come in full.
+
+    Args:
+        record: at least its head and `MAX_VALIDATORS_BYTES` after it.
+        since_ms: rules whose text came before this come in full, whatever the origin says.
+    """
+    start = HEAD.size + _LENGTH.size
+    if len(record) < start or not 200 <= unpack_head(record).status < 300:
+        return Validators()
+    (length,) = _LENGTH.unpack_from(record, HEAD.size)
+    try:
+        version, at_ms, etag, last_modified = json.loads(record[start : start + length])
+    except ValueError:
+        return Validators()
+    if version != PARSER_VERSION or at_ms < since_ms:
+        return Validators()
+    return Validators(etag, last_modified)
 
 
 def unpack_head(record: bytes) -> RobotsRecord:
@@ -162,5 +213,8 @@ def unpack_head(record: bytes) -> RobotsRecord:
 
 def unpack_rules(record: bytes) -> bytes:
     """Return the packed rules in a record; empty if it has none."""
-    packed = record[HEAD.size :]
+    if len(record) < HEAD.size + _LENGTH.size:
+        return b""
+    (length,) = _LENGTH.unpack_from(record, HEAD.size)
+    packed = record[HEAD.size + _LENGTH.size + length :]
     return zlib.decompressobj().decompress(packed, MAX_PACKED_BYTES) if packed else b""

@@ -28,6 +28,7 @@ from aragog.politeness.robots_parser.parse import (
     MAX_RULES,
     RobotsLines,
     Rule,
+    TimedRule,
     UsageRule,
     read_lines,
 )
@@ -35,6 +36,8 @@ from aragog.politeness.robots_parser.spelling import comparable_path, comparable
 
 # Of a file, so many bytes count (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
+# A shorter Visit-time counts as so many minutes.
+VISIT_AT_LEAST_MIN = 60
 # Sitemap lines kept per file.
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
@@ -98,6 +101,7 @@ class RobotsRules:
             "usage": {name: [r for group in gs for r in group] for name, gs in lines.usage.items()},
             "signals": lines.signals,
             "licenses": lines.licenses,
+            "timed": {name: lines.timed_rules(name) for name in lines.timed},
         }
         record |= {name: value for name, value in more.items() if value}
         return json.dumps(record, separators=(",", ":")).encode()
@@ -117,6 +121,10 @@ class RobotsRules:
             {name: [[UsageRule(*rule) for rule in rules]] for name, rules in usage.items()},
             [UsageRule(*rule) for rule in record.get("signals", ())],
             [(value, number) for value, number in record.get("licenses", ())],
+            {
+                name: [[TimedRule(*rule) for rule in rules]]
+                for name, rules in record.get("timed", {}).items()
+            },
         )
         return cls(lines, agent=record["agent"])
 
@@ -241,13 +249,57 @@ class RobotsRules:
                 return f"not for {said.purpose}: {said.where}"
         return None
 
-    def crawl_delay_s(self, user_agent: str) -> float | None:
+    def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:
         """
-        Return the Crawl-delay in seconds of the agent's own group, or else of `*`.
+        Return the seconds between two requests by Crawl-delay and Request-rate.
 
-        None without a Crawl-delay. The longest of several; the caller applies the cap.
+        Those of the agent's own group, or else of `*`; None without any. The longest of several;
+        the caller applies the cap.
+
+        Args:
+            user_agent: whose group counts.
+            at_s: seconds since the epoch, for Request-rate lines with times; None: all of them.
         """
-        return self._lines.delay_s(self._group(user_agent))
+        group = self._group(user_agent)
+        delay_s = self._lines.delay_s(group)
+        if not self._lines.timed:
+            return delay_s
+        rates = [
+            rule.delay_s
+            for rule in self._lines.timed_rules(group)
+            if not rule.is_visit and (at_s is None or rule.holds_at(_minute_of_day(at_s)))
+        ]
+        return max((s for s in (delay_s, *rates) if s is not None), default=None)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the file has Request-rate or Visit-time lines."""
+        return bool(self._lines.timed)
+
+    def opens_in_s(self, user_agent: str, at_s: float) -> float:
+        """
+        Return after how many seconds the Visit-time of the agent's group begins; 0.0: now.
+
+        A span of less than `VISIT_AT_LEAST_MIN` counts as so long, from its beginning: in a minute
+        a day no site can be fetched. Of several spans any counts.
+
+        Args:
+            user_agent: whose group counts.
+            at_s: now, in seconds since the epoch.
+        """
+        if not self._lines.timed:
+            return 0.0
+        spans = [r for r in self._lines.timed_rules(self._group(user_agent)) if r.is_visit]
+        if not spans:
+            return 0.0
+        minute = _minute_of_day(at_s)
+        if any(_long_enough(span).holds_at(minute) for span in spans):
+            return 0.0
+        return min((span.begin_min - minute) % 1440 for span in spans) * 60
+
+    def timed_lines(self, user_agent: str) -> list[str]:
+        """Return the Request-rate and Visit-time lines of the agent's group, for reports."""
+        return [_shown(rule) for rule in self._lines.timed_rules(self._group(user_agent))]
 
     def rules_for(self, user_agent: str) -> list[Rule]:
         """Return the rules for `user_agent`, in the order of the file."""
@@ -305,6 +357,31 @@ class _UsageRules:
         except TooCostly:
             return self._rules
         return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]
+
+
+def _minute_of_day(at_s: float) -> float:
+    return at_s % 86_400 / 60
+
+
+def _long_enough(span: TimedRule) -> TimedRule:
+    if (span.end_min - span.begin_min) % 1440 >= VISIT_AT_LEAST_MIN or span.begin_min == 0:
+        end_min = max(span.end_min, VISIT_AT_LEAST_MIN) if span.begin_min == 0 else span.end_min
+    else:
+        end_min = (span.begin_min + VISIT_AT_LEAST_MIN) % 1440
+    return span._replace(end_min=end_min)
+
+
+def _shown(rule: TimedRule) -> str:
+    last = (rule.end_min - 1) % 1440
+    times = f"{_clock(rule.begin_min)} to {_clock(last)} UTC"
+    where = f"robots.txt line {rule.line}"
+    if rule.is_visit:
+        return f"visits from {times} ({where}, Visit-time)"
+    return f"a request in {rule.delay_s:g} s from {times} ({where}, Request-rate)"
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def _spelled(pattern: str) -> tuple[str, bool]:

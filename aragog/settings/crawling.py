@@ -30,6 +30,8 @@ class PolitenessSettings:
     """A job that is later than this for its slot reserves a new one."""
     crawl_delay_cap_s: float = 30.0
     """The longest `Crawl-delay` that is applied."""
+    obey_visit_time: bool = True
+    """Fetch pages only at the times that `Visit-time` of robots.txt names."""
     max_latency_slowdown: float = 8.0
     """A domain whose responses take twice their usual time is asked half as often, and so on up to
     this factor; no interval is made longer than 10 s. 1: latency changes no rate."""

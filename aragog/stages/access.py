@@ -14,6 +14,7 @@ from aragog.pages.preferences import packed
 from aragog.pipeline.messages import UrlJob
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_records import RulesState
+from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.stages.polite_gate import GateRules, PoliteGate
 from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
@@ -44,6 +45,8 @@ class JobVerdicts:
     robots_first: list[UrlJob] = field(default_factory=list)
     """The rules of their origins are not known yet."""
     stale_origins: list[str] = field(default_factory=list)
+    not_yet: list[tuple[UrlJob, int]] = field(default_factory=list)
+    """Jobs that wait for the Visit-time of robots.txt, and for how many ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Access:
                     agent, preferences.purposes, preferences.drafts, *job.spellings
                 )
             if reason is None:
-                vetted.allowed.append((job, cached_rules.rules.crawl_delay_s(agent)))
+                self._at_its_time(vetted, job, cached_rules.rules)
             elif cached_rules.unreachable:
                 verdict = (
                     "no answer" if cached_rules.status is None else f"status {cached_rules.status}"
@@ -104,6 +107,20 @@ class Access:
             else:
                 vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))
         return vetted
+
+    def _at_its_time(self, vetted: JobVerdicts, job: UrlJob, rules: RobotsRules) -> None:
+        """An allowed job: now with its Crawl-delay, or later with its Visit-time."""
+        settings, at_s = self.rules.settings, None
+        agent = settings.fetch.user_agent
+        if rules.is_timed:
+            # By the limiter's clock: that of this machine may be wrong.
+            at_s = self.limiter.utc_s(job.next_url)
+            wait_s = rules.opens_in_s(agent, at_s) if settings.politeness.obey_visit_time else 0
+            if wait_s:
+                waiting = replace(job, slot_at_ms=None)
+                vetted.not_yet.append((waiting, int(wait_s * 1000)))
+                return
+        vetted.allowed.append((job, rules.crawl_delay_s(agent, at_s)))
 
     def statements(self, url: str) -> str:
         """What robots.txt says about the uses of a page that was just fetched."""

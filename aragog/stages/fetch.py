@@ -123,6 +123,7 @@ class _Run:
         vetted = self.stage.access.vet(selected.jobs)
         self.robots_first += vetted.robots_first
         self.stale_origins += vetted.stale_origins
+        self.wait_for(vetted.not_yet)
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
             self._note(denial.job, Answered(denial.outcome))

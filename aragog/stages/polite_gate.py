@@ -180,4 +180,8 @@ class PoliteGate(RobotsGate):
             agent, preferences.purposes, preferences.drafts, url, given
         ):
             return Deny(reason)
-        return self._with_slot(url, cached.rules.crawl_delay_s(agent))
+        at_s = self._limiter.utc_s(url) if cached.rules.is_timed else None
+        obeys = at_s is not None and self._rules.settings.politeness.obey_visit_time
+        if obeys and at_s is not None and cached.rules.opens_in_s(agent, at_s):
+            return Later(None, "the Visit-time of the redirect's target has not begun")
+        return self._with_slot(url, cached.rules.crawl_delay_s(agent, at_s))

@@ -32,7 +32,7 @@ from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.robots_records import RobotsResult, RulesState
+from aragog.politeness.robots_records import RobotsResult, RulesState, Validators
 from aragog.politeness.robots_rules import MAX_BYTES
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
@@ -67,7 +67,9 @@ class _Wait(NamedTuple):
 class RobotsFetcher(Protocol):
     """Fetches one robots.txt (`aragog.fetcher.fetcher.Fetcher`)."""
 
-    def fetch(self, url: str, *, gate: Gate) -> Outcome:
+    def fetch(
+        self, url: str, *, gate: Gate, etag: str | None = None, last_modified: str | None = None
+    ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
 
@@ -197,8 +199,12 @@ class _RobotsRun:
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch side by side, and keep the rules."""
+        validators = self._validators(near)
         with self.stage.pool.batch() as batch:
-            calls = {o: batch.submit(self._ask, o, slot) for o, slot in near.items()}
+            calls = {
+                o: batch.submit(self._ask, o, slot, validators.get(o, Validators()))
+                for o, slot in near.items()
+            }
         results = []
         for origin_url, call in calls.items():
             outcome = call.result()
@@ -211,11 +217,16 @@ class _RobotsRun:
             self.robots.put_many(results)
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
-    def _ask(self, origin_url: str, slot: Slot) -> Outcome:
+    def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
+        """What the requests for known rules send; nothing when somebody asked for a refresh."""
+        known = [o for o in origins if self.cached[o].rules and not self.batch.refresh]
+        return self.robots.validators(known) if known else {}
+
+    def _ask(self, origin_url: str, slot: Slot, validators: Validators) -> Outcome:
         stage, url = self.stage, origin_url + ROBOTS_PATH
         rest_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, rest_s, refusals=stage.refusals) as gate:
-            fetch = partial(stage.fetcher.fetch, url, gate=gate)
+            fetch = partial(stage.fetcher.fetch, url, gate=gate, **validators._asdict())
             return contained(fetch, url=url, next_url=url, clock=stage.clock)
 
     def _hold_claims(self) -> None:
@@ -241,7 +252,16 @@ def _background(batch: RobotsBatch) -> OutgoingMessage:
 def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
     """The outcome as a status for the cache: what that means is in RFC 9309, 2.3.1."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
-    return RobotsResult(origin_url, status_of(outcome), body, outcome.fetched_at_ms)
+    # Of a robots.txt behind a redirect they belong to another URL.
+    own = isinstance(outcome, Fetched) and not outcome.hops
+    validators = Validators(outcome.header("etag"), outcome.header("last-modified"))
+    return RobotsResult(
+        origin_url,
+        status_of(outcome),
+        body,
+        outcome.fetched_at_ms,
+        validators if own else Validators(),
+    )
 
 
 def status_of(outcome: Outcome) -> int | None:

@@ -13,7 +13,7 @@ from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.green_threads import GreenPool
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import SpoolState
-from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState
+from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState, Validators
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest
 from aragog.settings import FetchSettings, Settings
@@ -166,6 +166,11 @@ class MemoryLimiter:
     def wait_ms(self, key: str, at_ms: int) -> int:
         return max(0, at_ms - self.clock.now_ms())
 
+    def utc_s(self, url: str) -> float:
+        return self.clock.now_ms() / 1000
+
+    def note_latency(self, key: str, ms: float, address: str | None) -> None: ...
+
     def acquire_permit(self, slot: Slot) -> bool:
         return True
 
@@ -226,6 +231,7 @@ class MemoryRobots:
     def __init__(self) -> None:
         self.cached: dict[str, CachedRules] = {}
         self.statuses: dict[str, int | None] = {}
+        self.known_validators: dict[str, Validators] = {}
         self.refreshes = MemoryRefreshes()
 
     def know(
@@ -244,7 +250,10 @@ class MemoryRobots:
 
     def put_many(self, results: Iterable[RobotsResult]) -> None:
         for result in results:
-            self.put(*result)
+            self.put(*result[:4])
+
+    def validators(self, origins: Sequence[str]) -> dict[str, Validators]:
+        return {origin: self.known_validators.get(origin, Validators()) for origin in origins}
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         gone = [origin for origin in self.cached if refused({f"{origin}/"})]

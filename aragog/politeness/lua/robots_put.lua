@@ -22,6 +22,8 @@
 -- ARGV[12] after how long KEYS[4] expires (ms); no record expires later
 --
 -- Returns 1 if older good rules stay in use in place of the error, else 0.
+-- A record with the status 304 keeps the rules and the validators that are stored, and makes them as
+-- fresh as itself. Without stored rules it is dropped: they are then fetched in full.
 -- After it the records of the domain take at most ARGV[11], unless a single one takes more; the oldest
 -- ones are deleted. The claim is released. An older result never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
@@ -30,10 +32,16 @@ local used, version, status, fetched, tried_status, tried, failing =
   struct.unpack(HEAD, ARGV[1])
 local body, kept = string.sub(ARGV[1], SIZE + 1), 0
 local old = redis.call('GET', KEYS[1])
+if status == 304 and not old then return 0 end
 if old then
   local old_used, old_version, old_status, old_fetched, _, old_tried, old_failing =
     struct.unpack(HEAD, old)
   if old_tried > tried then return 0 end
+  if status == 304 then
+    if old_status < 200 or old_status >= 300 then return 0 end
+    used, version, status, tried_status = old_used, old_version, old_status, old_status
+    body = string.sub(old, SIZE + 1)
+  end
   if ARGV[2] == '1' then
     if old_failing > 0 then failing = old_failing end
     local good = old_status >= 200 and old_status < 500 and old_status ~= 429

@@ -27,7 +27,7 @@ ALL_AGENTS = "*"
 
 Field = Literal[
     "user-agent", "allow", "disallow", "sitemap", "crawl-delay", "content-usage", "content-signal",
-    "license", "",
+    "license", "request-rate", "visit-time", "",
 ]  # fmt: skip
 
 # Checked in this order, by prefix and ignoring case.
@@ -43,12 +43,22 @@ _WHOLE_NAMES: dict[bytes, Field] = {
     b"content-usage": "content-usage",
     b"content-signal": "content-signal",
     b"license": "license",
+    b"request-rate": "request-rate",
+    b"visit-time": "visit-time",
 }
 MAX_LICENSES = 20
+# Of one group.
+MAX_TIMED = 50
 _BOM = b"\xef\xbb\xbf"
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _TOKEN = re.compile(rb"[A-Za-z_-]*")
 _NAME_END = re.compile(rb"[/\s]")
+_RATE = re.compile(
+    rb"(?P<documents>[0-9]{1,6})\s*/\s*(?P<time>[0-9]{1,6})(?P<unit>[smh]?)"
+    rb"(?:\s+(?P<begin>[0-9]{4})\s*-\s*(?P<end>[0-9]{4}))?"
+)
+_VISIT = re.compile(rb"(?P<begin>[0-9]{4})\s*-\s*(?P<end>[0-9]{4})")
+_UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600}
 _SECONDS = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}")
 
 T = TypeVar("T")
@@ -82,6 +92,29 @@ class UsageRule(NamedTuple):
         return f"robots.txt line {self.line}, {name}: {f'{self.pattern} {self.value}'.strip()}"
 
 
+class TimedRule(NamedTuple):
+    """One Request-rate or Visit-time line: what holds at some minutes of the day."""
+
+    delay_s: float
+    """Request-rate: the time between two requests. Visit-time: 0."""
+    begin_min: int
+    """The first minute of the day, UTC, 0 to 1440."""
+    end_min: int
+    """The minute after the last one; before `begin_min` for a span over midnight."""
+    line: int
+
+    @property
+    def is_visit(self) -> bool:
+        """True for Visit-time."""
+        return self.delay_s == 0
+
+    def holds_at(self, minute: float) -> bool:
+        """Whether it holds at a minute of the day."""
+        if self.begin_min <= self.end_min:
+            return self.begin_min <= minute < self.end_min
+        return minute >= self.begin_min or minute < self.end_min
+
+
 @dataclass(slots=True)
 class RobotsLines:
     """
@@ -101,6 +134,12 @@ class RobotsLines:
     """Content-Signal lines before the first group: they are for all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
     """The value and the number of each License line; they belong to no group."""
+    timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
+    """The Request-rate and Visit-time lines of each group of each named agent."""
+
+    def timed_rules(self, agent: str) -> list[TimedRule]:
+        """Return the Request-rate and Visit-time lines of an agent."""
+        return [rule for group in self.timed.get(agent, ()) for rule in group]
 
     def usage_rules(self, agent: str) -> list[UsageRule]:
         """Return the preferences for an agent, in the order of the file."""
@@ -149,6 +188,7 @@ class _Reader:
         self._group: list[Rule] = []
         self._known: set[tuple[bool, str]] = set()
         self._usage: list[UsageRule] = []
+        self._timed: list[TimedRule] = []
         self._agents_of_group: list[str] = []
         self._group_wanted = self._group_over = False
 
@@ -171,6 +211,9 @@ class _Reader:
             seconds = _seconds(value) if self._delay_wanted else None
             if seconds is not None:
                 self._delay[:] = [max(seconds, *self._delay)] if self._delay else [seconds]
+        elif name in ("request-rate", "visit-time"):
+            self._delay_over = True
+            self._timed_rule(timed_rule(name == "visit-time", value, number))
         elif name in ("content-usage", "content-signal"):
             self._group_over = self._delay_over = True
             self._preference(name, value, number)
@@ -197,6 +240,14 @@ class _Reader:
                 for agent in self._agents_of_group:
                     _share(self.lines.usage, agent, self._usage)
             self._usage.append(rule)
+
+    def _timed_rule(self, rule: TimedRule | None) -> None:
+        if rule is None or not self._group_wanted or len(self._timed) >= MAX_TIMED:
+            return
+        if not self._timed:
+            for agent in self._agents_of_group:
+                _share(self.lines.timed, agent, self._timed)
+        self._timed.append(rule)
 
     def _user_agent(self, value: bytes) -> None:
         self._in_groups = True
@@ -288,6 +339,34 @@ def escaped(value: bytes) -> str:
 def _escape(match: re.Match[bytes]) -> bytes:
     text = match.group()
     return text.upper() if len(text) == 3 else b"%%%02X" % text[0]
+
+
+def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
+    """
+    Return the rule of a Request-rate or Visit-time line; None if it has no meaning.
+
+    "An Extended Standard for Robot Exclusion" (Sean Conner, 1996) defines both: `Request-rate:
+    1/10m 1300-1659` is one document in ten minutes (s, the default, m or h) between these times,
+    and `Visit-time: 0600-0845` the times at which robots may come. Times are UTC; both minutes
+    belong to the span.
+    """
+    match = (_VISIT if is_visit else _RATE).fullmatch(value.lower())
+    if match is None:
+        return None
+    begin, end = match["begin"], match["end"]
+    span = (0, 1440) if begin is None else (_minute(begin), _minute(end))
+    if span[0] is None or span[1] is None:
+        return None
+    end_min = span[1] if begin is None else min(1440, span[1] + 1)
+    if is_visit:
+        return TimedRule(0.0, span[0], end_min, line)
+    documents, seconds = int(match["documents"]), int(match["time"]) * _UNITS[match["unit"]]
+    return TimedRule(seconds / documents, span[0], end_min, line) if documents and seconds else None
+
+
+def _minute(text: bytes) -> int | None:
+    hours, minutes = int(text[:2]), int(text[2:])
+    return hours * 60 + minutes if hours < 24 and minutes < 60 else None
 
 
 def _seconds(value: bytes) -> float | None:

@@ -4,7 +4,12 @@ import redis
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
 from aragog.politeness.robots_cache import RobotsCache, RobotsMemory
-from aragog.politeness.robots_records import RobotsResult, RulesState
+from aragog.politeness.robots_records import (
+    PARSER_VERSION,
+    RobotsResult,
+    RulesState,
+    Validators,
+)
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis
@@ -372,3 +377,73 @@ def test_one_origin_whose_rules_change_often_takes_its_share_once(redis_url, red
     cached = cache.get_many(["https://a.site.example", "https://b.site.example"])
     assert all(of.state is RulesState.FRESH for of in cached.values())
     cache.close()
+
+
+VALIDATORS = Validators('"v1"', "Mon, 07 Jul 2026 00:00:00 GMT")
+
+
+def put(cache, status, body, at_ms, validators=VALIDATORS):
+    cache.put_many([RobotsResult(ORIGIN, status, body, at_ms, validators)])
+
+
+def test_an_unchanged_file_makes_its_rules_fresh_again(cache, new_cache, clock):
+    put(cache, 200, PRIVATE, clock.now_ms())
+    clock.advance_ms(2 * DAY_MS)
+    stale = cache.get(ORIGIN)
+    put(cache, 304, b"", clock.now_ms(), Validators())
+
+    # A new cache compares the test's clock with the server's anew, so only the first knows the time.
+    assert cache.get(ORIGIN).fetched_at_ms == pytest.approx(clock.now_ms(), abs=1000)
+    for each in (cache, new_cache()):
+        fresh = each.get(ORIGIN)
+        assert (fresh.state, fresh.status) == (RulesState.FRESH, 200)
+        assert not allows(fresh, "/private")
+        assert each.validators([ORIGIN]) == {ORIGIN: VALIDATORS}
+    assert stale.state is RulesState.STALE
+
+
+def test_an_unchanged_file_whose_rules_are_gone_allows_nothing_by_itself(cache, clock):
+    put(cache, 304, b"", clock.now_ms(), Validators())
+    assert cache.get(ORIGIN).state is RulesState.MISSING
+
+    put(cache, 404, b"", clock.now_ms())
+    put(cache, 304, b"", clock.now_ms() + 1, Validators())
+    assert cache.get(ORIGIN).status == 404
+
+
+def test_an_error_keeps_the_validators_with_the_rules(cache, clock):
+    put(cache, 200, PRIVATE, clock.now_ms())
+    put(cache, 503, b"", clock.now_ms() + 1, Validators())
+
+    assert cache.validators([ORIGIN]) == {ORIGIN: VALIDATORS}
+
+
+def test_a_text_older_than_a_week_is_fetched_in_full(cache, clock):
+    put(cache, 200, PRIVATE, clock.now_ms())
+    clock.advance_ms(5 * DAY_MS)
+    put(cache, 304, b"", clock.now_ms(), Validators())
+    clock.advance_ms(3 * DAY_MS)
+
+    assert cache.get(ORIGIN).rules is not None
+    assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
+
+
+def test_rules_that_an_older_parser_read_are_fetched_in_full(cache, clock, redis_client):
+    put(cache, 200, PRIVATE, clock.now_ms())
+    key, version = f"aragog:robots:{ORIGIN}", b"[%d, " % PARSER_VERSION
+    record = redis_client.get(key)
+    assert record.count(version) == 1
+    redis_client.set(key, record.replace(version, b"[%d, " % (PARSER_VERSION - 1)))
+
+    assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
+
+
+def test_validators_that_are_too_long_or_of_another_status_are_not_kept(cache, clock):
+    put(cache, 200, PRIVATE, clock.now_ms(), Validators('"' + "x" * 300 + '"', None))
+    assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
+
+    put(cache, 404, b"", clock.now_ms() + 1)
+    assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
+    assert cache.validators(["https://unknown.example"]) == {
+        "https://unknown.example": Validators()
+    }

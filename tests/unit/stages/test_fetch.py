@@ -334,3 +334,46 @@ def test_where_no_gate_holds_messages_back_a_closed_spool_is_waited_for(stage, p
 
     assert ports.clock.now_ms() >= NOW_MS + PATIENCE_S * 1000
     assert message.delay_ms == ROOM_AGAIN_MS
+
+
+NOW_S_OF_DAY = NOW_MS // 1000 % 86_400
+
+
+def around(minutes_from: int, minutes_to: int) -> str:
+    """A span of the day around now, as robots.txt spells it."""
+    first, last = (NOW_S_OF_DAY // 60 + m for m in (minutes_from, minutes_to))
+    return "-".join(f"{m // 60 % 24:02}{m % 60:02}" for m in (first, last))
+
+
+def test_a_page_waits_for_the_visit_time_of_its_site(stage, ports):
+    ports.robots.know(A[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
+
+    messages = run(stage, A, B)
+
+    assert ports.web.urls() == [B]
+    waiting = messages[Destination.FETCH]
+    assert [job.url for job in waiting.message.jobs] == [A]
+    assert waiting.message.jobs[0].attempt == 0
+    assert 119 * 60_000 <= waiting.delay_ms <= 120 * 60_000
+
+
+def test_a_page_is_fetched_in_the_visit_time_and_at_any_time_if_it_is_not_obeyed(stage, ports):
+    ports.robots.know(A[:-1], f"User-agent: *\nVisit-time: {around(-60, 60)}\n")
+    run(stage, A)
+    ports.robots.know(B[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
+    politeness = replace(ports.settings.politeness, obey_visit_time=False)
+    settings = replace(ports.settings, politeness=politeness)
+    rules = replace(stage.access.rules, settings=settings)
+    requester = replace(stage.requester, access=replace(stage.access, rules=rules))
+    run(replace(stage, requester=requester), B)
+
+    assert ports.web.urls() == [A, B]
+
+
+def test_a_request_rate_is_a_crawl_delay_at_its_times(stage, ports):
+    lines = f"Request-rate: 1/10m {around(-60, 60)}\nRequest-rate: 1/1h {around(120, 240)}"
+    ports.robots.know(A[:-1], f"User-agent: *\n{lines}\n")
+
+    vetted = stage.access.vet([UrlJob(url=A)])
+
+    assert [delay_s for _, delay_s in vetted.allowed] == [600]

@@ -5,6 +5,7 @@ import pytest
 from aragog.fetcher.outcome import (
     Blocked,
     Fetched,
+    NotModified,
     Redirected,
     Refused,
     TooLarge,
@@ -13,7 +14,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
-from aragog.politeness.robots_records import RulesState
+from aragog.politeness.robots_records import RulesState, Validators
 from aragog.stages.robots import ASK_AGAIN_MS, SLOT_WITHIN_MS, UNAVAILABLE, RobotsStage, status_of
 from tests.support.stores import NOW_MS
 
@@ -157,3 +158,30 @@ def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, por
             assert all(message.message.claimed for message in some)
 
     assert sizes == [25, 5]
+
+
+KNOWN = Validators('"v1"', "Mon, 07 Jul 2026 00:00:00 GMT")
+
+
+def test_rules_that_are_known_are_asked_for_only_if_they_changed(stage, ports):
+    ports.robots.know(ORIGIN, "User-agent: *\n", RulesState.STALE)
+    ports.robots.known_validators[ORIGIN] = KNOWN
+    ports.web.outcomes[f"{ORIGIN}/robots.txt"] = NotModified(
+        url=f"{ORIGIN}/robots.txt", status=304, fetched_at_ms=NOW_MS
+    )
+
+    stage.run(RobotsBatch((ORIGIN,), claimed=True))
+
+    (_, options), *_ = ports.web.requests
+    assert (options["etag"], options["last_modified"]) == KNOWN
+    assert ports.robots.statuses == {ORIGIN: 304}
+
+
+def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
+    ports.robots.know(ORIGIN, "User-agent: *\n")
+    ports.robots.known_validators[ORIGIN] = KNOWN
+
+    stage.run(RobotsBatch((ORIGIN,), refresh=True))
+
+    (_, options), *_ = ports.web.requests
+    assert (options["etag"], options["last_modified"]) == (None, None)
