@@ -75,6 +75,10 @@ RUN_BY = {
     ("docs/exports.md", "python"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
     ("docs/exports.md", "sh: aragog store export /data/crawl"): f"{EXPORTS}::test_the_page_exports_archives",
     ("docs/exports.md", "sh: aragog store export /data/urls"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
+    ("docs/mcp.md", "json"): (
+        "tests/integration/serving/test_mcp.py"
+        "::test_the_official_client_reads_searches_and_fetches_over_stdio"
+    ),
     ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog try"): (

@@ -54,6 +54,7 @@ def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
     thrift="PinLater.enqueue",
     scope=WRITE,
     pool=Pool.BROKER,
+    tool=False,
     repeatable=_never,
 )
 def enqueue_jobs(caller: Caller, request: EnqueueJobsRequest) -> list[EnqueuedJob]:
@@ -85,6 +86,7 @@ class DequeueJobsRequest:
     thrift="PinLater.dequeue",
     scope=WRITE,
     pool=Pool.BROKER,
+    tool=False,
     repeatable=_never,
     waits=True,
 )
@@ -116,6 +118,7 @@ class AckJobsRequest:
     thrift="PinLater.ack",
     scope=WRITE,
     pool=Pool.BROKER,
+    tool=False,
 )
 def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
     """Jobs that are done; False where the claim was no longer the caller's."""
@@ -144,6 +147,7 @@ class NackJobsRequest:
     thrift="PinLater.nack",
     scope=WRITE,
     pool=Pool.BROKER,
+    tool=False,
 )
 def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
     """Jobs to deliver again later, or FAILED; False where the claim was no longer the caller's."""
@@ -170,6 +174,7 @@ class ExtendJobsRequest:
     thrift="PinLater.extend",
     scope=WRITE,
     pool=Pool.BROKER,
+    tool=False,
 )
 def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
     """Keep claims for longer; False where one was lost."""

@@ -106,19 +106,26 @@ def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> Fetched
     )
 
 
-def request_of(kind: type, members: Mapping[str, Any], formats: FieldFormats = BUILT_IN) -> Any:
+def request_of(
+    kind: type,
+    members: Mapping[str, Any],
+    formats: FieldFormats = BUILT_IN,
+    *,
+    by_name: bool = False,
+) -> Any:
     """
-    The request of its members.
+    The request of its members, which have the names of HTTP, or with `by_name` those of the fields.
 
     Raises:
         BadInput: a member is missing, or has another type.
     """
     values = {}
     for field in option_fields(kind):
-        raw = members.get(field.http) if field.http else None
+        name = field.name if by_name else field.http
+        raw = members.get(name) if name else None
         if raw is None:
             if field.required:
-                raise BadInput(f"{field.http}: is required")
+                raise BadInput(f"{name}: is required")
             if field.option.http_default is not None:
                 values[field.name] = field.option.http_default
             continue
@@ -128,7 +135,7 @@ def request_of(kind: type, members: Mapping[str, Any], formats: FieldFormats = B
             if field.option.nulls is not None:
                 values[field.option.nulls] = tuple(raw.keys() - present.keys())
         else:
-            values[field.name] = _of_request(field.kind, raw, field.http)
+            values[field.name] = _of_request(field.kind, raw, name)
     return kind(**values)
 
 

@@ -228,6 +228,8 @@ class Operation(Generic[P, R]):
     http: HttpRoute | None
     thrift: tuple[str, str] | None
     """The service and the method in the Thrift contract; None when it has none."""
+    tool: bool
+    """Whether a language model may get it as a tool."""
     text: str
 
     @property
@@ -272,6 +274,7 @@ def operation(
     repeatable: Callable[[Q], bool] = _always,
     waits: bool = False,
     in_parts: str | None = None,
+    tool: bool = True,
 ) -> Defined[P, Q]:
     """
     Make a function of a caller and a request an operation of the table.
@@ -285,6 +288,7 @@ def operation(
         repeatable: whether a client may repeat a request.
         waits: the function is a generator of waits.
         in_parts: the list that may be longer than one request takes.
+        tool: whether a language model may get it as a tool; not the calls of workers.
     """
 
     def define(run: Callable[[Caller, Q], Any]) -> Operation[P, Any]:
@@ -301,6 +305,7 @@ def operation(
             in_parts=in_parts,
             http=http,
             thrift=(service, method) if thrift else None,
+            tool=tool,
             text=(run.__doc__ or "").strip(),
         )
 

@@ -142,6 +142,11 @@ COMMANDS = {
         "serve_command",
         "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
+    "mcp": LazyCommand(
+        "aragog.cli.mcp",
+        "mcp_command",
+        "Offer the store and the fetcher to language models, over the Model Context Protocol.",
+    ),
     "token": LazyCommand(
         "aragog.cli.serve",
         "token_command",

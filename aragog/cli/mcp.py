@@ -1,0 +1,108 @@
+"""`aragog mcp`: the operations as tools for language models."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aragog.api.tokens import READ, SCOPES
+from aragog.cli.data_folder import command_settings
+from aragog.client import Client, connect
+from aragog.errors import ConfigError
+from aragog.extras import require
+from aragog.hosts import is_loopback
+from aragog.settings import Settings
+from aragog.settings.extractor_names import prefix_of
+from aragog.terminal import note
+from aragog.urlstore.field_formats import FieldFormats
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+TOKEN = "ARAGOG_TOKEN"  # noqa: S105 - the name of a variable
+DEADLINE_S = 30.0
+_MOST_CLIENTS = 64
+_PORTS = click.IntRange(1, 65_535)
+
+
+@click.command("mcp")
+@click.option("--url", help="Address of `aragog serve`; default: that of the settings.")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
+    show_default=True, help="Which tools to offer; repeatable. The token must allow them, too.",
+)  # fmt: skip
+@click.option("--port", type=_PORTS, help="Serve HTTP on loopback, path /mcp, instead of stdio.")
+def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> None:
+    """
+    Offer the store and the fetcher to language models, over the Model Context Protocol.
+
+    A program with a language model starts this command and talks to it over standard input and
+    output. Its calls go to `aragog serve`, with the token in ARAGOG_TOKEN. With --port each request
+    brings its own token (Authorization).
+    """
+    require("mcp", "`aragog mcp`")
+    settings = command_settings()
+    address = url or _address(settings)
+    formats = _formats(settings)
+    if port is None:
+        with connect(
+            address, token=os.environ.get(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
+        ) as client:
+            asyncio.run(_over_stdio(_server(lambda _: client, formats, scopes)))
+        return
+    _over_http(address, formats, scopes, port)
+
+
+def _server(client_of: Any, formats: Mapping[str, str], scopes: tuple[str, ...]) -> Server[Any]:
+    from aragog.cli.mcp_tools import mcp_server  # noqa: PLC0415 - an extra
+
+    return mcp_server(client_of, FieldFormats(formats), scopes)
+
+
+async def _over_stdio(server: Server[Any]) -> None:
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
+
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def _over_http(
+    address: str, formats: Mapping[str, str], scopes: tuple[str, ...], port: int
+) -> None:
+    import uvicorn  # noqa: PLC0415 - 0.1 s
+
+    with ExitStack() as clients:
+
+        @lru_cache(maxsize=_MOST_CLIENTS)
+        def client_with(token: str | None) -> Client:
+            client = connect(address, token=token, deadline_s=DEADLINE_S, field_formats=formats)
+            return clients.enter_context(client)
+
+        def client_of(context: Any) -> Client:
+            header = context.request.headers.get("authorization", "")
+            kind, _, token = header.partition(" ")
+            return client_with(token.strip() or None if kind.lower() == "bearer" else None)
+
+        server = _server(client_of, formats, scopes)
+        app = server.streamable_http_app(stateless_http=True, json_response=True)
+        note(f"MCP on http://127.0.0.1:{port}/mcp")
+        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+
+
+def _address(settings: Settings) -> str:
+    serving = settings.serving
+    if not is_loopback(serving.host):
+        raise ConfigError(f"serving.host is {serving.host}: give the server's address, --url")
+    scheme = "https" if serving.tls_cert_file else "http"
+    return f"{scheme}://{serving.host}:{serving.http_port}"
+
+
+def _formats(settings: Settings) -> dict[str, str]:
+    extractors = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
+    return {**extractors, **settings.store.field_formats}

@@ -1,0 +1,217 @@
+"""`aragog mcp` with the official client: over standard input and output, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from aragog.api.http.services import Services
+from aragog.api.operations import OPERATIONS
+from aragog.api.tokens import READ, SCOPES, make
+from aragog.cli.mcp_tools import mcp_server, tools
+from aragog.client import connect
+from aragog.clock import ManualClock
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.settings import StoreSettings
+from aragog.urlstore.field_formats import FieldFormats
+from aragog.zen.tables.memory import MemoryTables
+from tests.integration.serving.test_client import Fetching
+from tests.support import api_server
+from tests.support.documented import blocks
+from tests.support.stores import NOW_MS, page, stand
+from tests.support.waiting import wait_until
+
+A = "http://a.example/lamp"
+
+
+def enqueue(urls, **options):
+    return [EnqueueResult(url, EnqueueStatus.ACCEPTED, url, None) for url in urls]
+
+
+@pytest.fixture(scope="module")
+def served():
+    """An API with a page, which needs tokens: the port, and a token that reads and one that writes."""
+    settings = StoreSettings(indexed=("product.brand",))
+    store = stand(MemoryTables(ManualClock(NOW_MS)), settings=settings).store
+    fields = {"page.title": b'"A lamp"', "product.price": b'"19.90"', "product.brand": b'"Lux"'}
+    store.write_pages([page(A, fields=fields)])
+    store.put_content(A, b"<p>Buy a lamp", {"content_type": "text/html"})
+    (reads, entry), (writes, other) = make("reads", ["read"]), make("writes", ["read", "write"])
+    services = Services(enqueue=enqueue, fetching=Fetching(store))
+    with api_server.running(store, services, tokens=(entry, other)) as server:
+        yield server.port, reads, writes
+
+
+def over_stdio(port, token):
+    """The official client of a real `aragog mcp`, as docs/mcp.md configures it."""
+    (block,) = blocks("docs/mcp.md", "json")
+    entry = json.loads(block)["mcpServers"]["aragog"]
+    assert entry["command"] == "aragog"
+    return Client(
+        StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "aragog.cli", *entry["args"], "--url", f"http://127.0.0.1:{port}"],
+            env={**os.environ, **dict.fromkeys(entry["env"], token)},
+        )
+    )
+
+
+@contextmanager
+def free_port_of_mcp(port):
+    """The address of a real `aragog mcp --port` over the API at a port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        own = server.getsockname()[1]
+    command = [sys.executable, "-m", "aragog.cli", "mcp", "--url", f"http://127.0.0.1:{port}",
+               "--port", str(own), "--scope", "write"]  # fmt: skip
+    with subprocess.Popen(command) as process:
+        try:
+            wait_until(lambda: listens(own) or process.poll() is not None)
+            yield f"http://127.0.0.1:{own}/mcp"
+        finally:
+            process.terminate()
+
+
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def in_process(port, token, scopes=SCOPES):
+    """The official client of a server of this process."""
+    client = connect(f"http://127.0.0.1:{port}", token=token)
+    return client, Client(mcp_server(lambda _: client, FieldFormats(), scopes))
+
+
+def answers(port, token, *calls, scopes=SCOPES):
+    """The results of calls, each a name and its arguments."""
+
+    async def ask(client):
+        async with client as session:
+            return [await session.call_tool(name, arguments) for name, arguments in calls]
+
+    http, client = in_process(port, token, scopes)
+    with http:
+        return asyncio.run(ask(client))
+
+
+def text_of(result):
+    (block,) = result.content
+    return block.text
+
+
+def test_the_official_client_reads_searches_and_fetches_over_stdio(served):
+    port, _, writes = served
+
+    async def ask():
+        async with over_stdio(port, writes) as client:
+            listed = (await client.list_tools()).tools
+            found = await client.call_tool("get", {"url": "HTTP://A.example:80/lamp#x"})
+            by_brand = await client.call_tool("lookup", {"name": "product.brand", "value": '"Lux"'})
+            changes = await client.call_tool("changes", {"limit": 1})
+            fetched = await client.call_tool("fetch", {"url": A, "max_wait_ms": 10})
+            queued = await client.call_tool("enqueue", {"urls": [A]})
+            return listed, found, by_brand, changes, fetched, queued
+
+    listed, found, by_brand, changes, fetched, queued = asyncio.run(ask())
+
+    assert {"get", "lookup", "changes", "fetch", "enqueue", "content_part"} <= {
+        t.name for t in listed
+    }
+    assert found.structured_content["fields"]["page.title"] == "A lamp"
+    assert json.loads(text_of(found)) == found.structured_content
+    assert by_brand.is_error is False, by_brand
+    assert changes.structured_content["changes"] == []
+    assert fetched.structured_content["state"] in ("fresh", "stale")
+    assert queued.structured_content["results"][0]["status"] == "accepted"
+
+
+def test_a_tool_has_the_options_of_its_operation(served):
+    async def ask(client):
+        async with client as session:
+            return (await session.list_tools()).tools
+
+    http, client = in_process(*served[:2])
+    with http:
+        listed = {tool.name: tool for tool in asyncio.run(ask(client))}
+
+    assert listed.keys() == tools(SCOPES).keys()
+    assert "dequeue_jobs" in OPERATIONS.keys() - listed.keys()
+    for name, tool in listed.items():
+        fields = OPERATIONS[name].fields
+        assert tool.input_schema["properties"].keys() == {field.name for field in fields}
+        assert tool.input_schema["required"] == [field.name for field in fields if field.required]
+        assert tool.description
+        assert tool.annotations.read_only_hint == (OPERATIONS[name].scope in (READ, ""))
+
+
+def test_scopes_decide_what_is_offered_and_tokens_what_is_done(served):
+    port, reads, _ = served
+
+    (hidden,) = answers(port, reads, ("fetch", {"url": A}), scopes=[READ])
+    (refused,) = answers(port, reads, ("fetch", {"url": A}))
+
+    assert "'fetch' is no tool" in text_of(hidden)
+    assert refused.is_error
+    assert text_of(refused).startswith("AccessDenied: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("get", {"url": "http://unknown.example/"}, "nothing is stored there"),
+        ("get", {"url": "mailto:x"}, "InvalidUrl: "),
+        ("get", {}, "BadInput: url: is required"),
+        ("get", {"url": A, "fieldz": []}, "BadInput: fieldz: get takes url, fields"),
+        ("get", {"url": A, "fields": "page.title"}, "BadInput: fields: must be a list"),
+        ("changes", {"limit": 0}, "BadInput: limit: "),
+        ("nothing", {}, "'nothing' is no tool"),
+    ],
+)
+def test_what_is_wrong_is_a_result_that_says_so(served, name, arguments, says):
+    (result,) = answers(*served[:2], (name, arguments))
+
+    assert result.is_error
+    assert text_of(result).startswith(says)
+
+
+def test_content_is_text_and_at_most_so_much_of_it(served):
+    whole, part = answers(
+        *served[:2],
+        ("content_part", {"url": A}),
+        ("content_part", {"url": A, "limit_bytes": 3}),
+    )
+
+    assert text_of(whole) == "<p>Buy a lamp"
+    assert text_of(part) == "<p>"
+    assert part.structured_content["total_bytes"] == 13
+
+
+def test_over_http_each_request_brings_its_token(served):
+    port, reads, writes = served
+
+    async def ask(address, token):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            return await client.call_tool("enqueue", {"urls": [A]})
+
+    with free_port_of_mcp(port) as address:
+        accepted, refused, unknown = (
+            asyncio.run(ask(address, token)) for token in (writes, reads, None)
+        )
+
+    assert not accepted.is_error, accepted
+    assert text_of(refused).startswith("AccessDenied: ")
+    assert text_of(unknown).startswith("AccessDenied: ")
