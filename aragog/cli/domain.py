@@ -71,6 +71,20 @@ def rate(name: str, qps: float | None, reason: str) -> None:
 
 @domain.command()
 @click.argument("name")
+@click.argument("hours", required=False)
+@REASON
+def quiet(name: str, hours: str | None, reason: str) -> None:
+    """
+    Send NAME nothing at HOURS of each day, such as "08:00-18:00 Europe/Berlin"; without HOURS,
+    remove its quiet hours.
+    """
+    who = _who()
+    key = change_domain(_components(), name, "quiet", who=who, reason=reason, hours=hours)
+    _changed(key, "quiet hours")
+
+
+@domain.command()
+@click.argument("name")
 @REASON
 def stop(name: str, reason: str) -> None:
     """Stop sending requests to NAME; its URLs wait until `resume`."""
@@ -86,7 +100,8 @@ def resume(name: str, reason: str) -> None:
 
 
 def _changed(key: str, what: str) -> None:
-    note(f"{key}: {what} applies in every process within five seconds")
+    applies = "apply" if what.endswith("s") else "applies"
+    note(f"{key}: {what} {applies} in every process within five seconds")
 
 
 @domain.command()

@@ -162,6 +162,9 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
         return facts.blocked
     if report.stopped:
         return "stopped by an operator"
+    if report.quiet_ms:
+        hours = facts.override.quiet_hours if facts.override else None
+        return f"its quiet hours, {hours or 'set by an operator'}, for {span(report.quiet_ms)} more"
     if robots.unreachable:
         again = f", again {moment(robots.retry_at_ms, now_ms)}" if robots.retry_at_ms else ""
         return f"robots.txt is unreachable{again}"
@@ -221,6 +224,8 @@ def _override_text(override: Override | None) -> str:
         parts.append(f"{override.max_concurrent} at a time")
     if override.crawl_delay_cap_s is not None:
         parts.append(f"Crawl-delay up to {override.crawl_delay_cap_s:g} s")
+    if override.quiet_hours is not None:
+        parts.append(f"quiet {override.quiet_hours}")
     if override.max_latency_slowdown is not None:
         parts.append(f"by latency up to {override.max_latency_slowdown:g} times slower")
     parts += [word for word in ("stopped", "blocked") if getattr(override, word)]

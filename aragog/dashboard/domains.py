@@ -21,6 +21,7 @@ from aragog.errors import BadInput, InvalidUrl
 from aragog.formatting import plain
 from aragog.hosts import and_parents
 from aragog.politeness.live_overrides import LiveOverrides
+from aragog.politeness.quiet_hours import quiet_hours
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain, reversed_host
 
@@ -146,12 +147,16 @@ def change_domain(
     who: str,
     reason: str,
     qps: float | None = None,
+    hours: str | None = None,
 ) -> str:
     """
-    Set the rate (`rate`; None: the usual one), `stop` or `resume`; returns the limiter key.
+    Change a domain; returns the limiter key.
+
+    `rate` sets `qps` (None: the usual rate), `quiet` sets quiet hours of the form `FORM` (None:
+    none), `stop` and `resume` need nothing else.
 
     Raises:
-        BadInput: the domain, the action or the rate is none.
+        BadInput: the domain, the action, the rate or the hours are none.
         BrokerUnavailable: Redis does not answer.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
@@ -161,8 +166,11 @@ def change_domain(
             live.set_stopped(key, action == "stop", who=who, reason=reason)
         case "rate":
             live.set_qps(key, qps, who=who, reason=reason)
+        case "quiet":
+            quiet = None if hours is None else quiet_hours(hours)
+            live.set_quiet_hours(key, quiet, who=who, reason=reason)
         case _:
-            raise BadInput(f"{action!r}: must be rate, stop or resume")
+            raise BadInput(f"{action!r}: must be rate, quiet, stop or resume")
     components.overrides().refresh()
     return key
 

@@ -170,6 +170,8 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     yield _rate(url, components, key, report)
     if report.stopped:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
+    if report.quiet_ms:
+        yield Line("quiet hours", f"for {span(report.quiet_ms)} more: its URLs wait until then")
     if report.paused_ms > LEAST_PAUSE_MS:
         yield Line("paused", f"for {span(report.paused_ms)} more: its server answered 429 or 503")
     if report.backoff_factor > 1:

@@ -108,7 +108,7 @@ class Limiter:
         Safe to repeat: an unused slot costs its domain one interval.
         """
         result: list[Slot | RateExceeded | None] = [None] * len(asks)
-        stopped = {key for key in {ask.key for ask in asks} if self.rates.stopped(key)}
+        stopped = {key for key in {ask.key for ask in asks} if self.closed(key)}
         for number, ask in enumerate(asks):
             if ask.key in stopped:
                 result[number] = self._not_now(ask.key)
@@ -121,8 +121,16 @@ class Limiter:
                 result[number] = slot
         return [slot for slot in result if slot is not None]
 
+    def closed(self, key: str) -> bool:
+        """
+        Report whether `key` gets no request now: an operator stopped it, or it has quiet hours.
+
+        Quiet hours are those of the node's clock. Only the first call needs a round trip.
+        """
+        return self.rates.closed(key, self._nodes.of(key).now_us)
+
     def _not_now(self, key: str) -> RateExceeded:
-        """No slot while an operator stops the domain; spread, so that not all ask at once."""
+        """No slot while the domain is closed; spread, so that not all ask at once."""
         wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
         return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
 
@@ -198,12 +206,12 @@ class Limiter:
         """
         Report whether the window of a slot is still open; if not, reserve again.
 
-        The slots of a domain that an operator stopped are not.
+        The slots of a domain that is closed are not; see `closed`.
 
         Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
         round trip.
         """
-        if key and self.rates.stopped(key):
+        if key and self.closed(key):
             return False
         node = self._nodes.of(key) if key else self._nodes.first()
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
@@ -368,6 +376,7 @@ class Backlogs:
                     errors_in_a_row=state.streak,
                     max_concurrent=self._rates.max_concurrent(key),
                     stopped=self._rates.stopped(key),
+                    quiet_ms=int(self._rates.quiet_s(key, node.now_us) * 1000),
                     waiting=in_line,
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),
                     latency_factor=factors[1],

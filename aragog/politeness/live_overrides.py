@@ -7,14 +7,17 @@ for each change. By the id of the last entry a process knows whether its copy is
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from aragog.errors import BadInput, BrokerUnavailable
+from aragog.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 
+log = logging.getLogger(__name__)
 MAX_QPS = 10_000
 
 
@@ -29,7 +32,7 @@ class OverrideChange:
     domain: str
     """The name that was changed, which may be a host."""
     what: str
-    """`qps = 2`, `qps removed`, `stopped` or `resumed`."""
+    """`qps = 2`, `qps removed`, `stopped`, `resumed`, `quiet hours = …` or `… removed`."""
     reason: str = ""
     """The reason that was given."""
 
@@ -62,7 +65,9 @@ class LiveOverrides:
 
     def changed_values(self) -> dict[str, dict[str, Any]] | None:
         """
-        The values by domain (`qps`, `stopped`); None if nothing changed since the last call.
+        The values by domain (`qps`, `stopped`, `quiet_hours`).
+
+        None if nothing changed since the last call.
 
         One round trip, two after a change.
         """
@@ -76,7 +81,7 @@ class LiveOverrides:
         overrides: dict[str, dict[str, Any]] = {}
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
-            overrides.setdefault(domain, {})[key] = True if key == "stopped" else float(value)
+            overrides.setdefault(domain, {})[key] = _value(key, value.decode())
         return overrides
 
     def set_qps(self, domain: str, qps: float | None, *, who: str, reason: str = "") -> None:
@@ -92,6 +97,14 @@ class LiveOverrides:
         self._change(
             f"qps:{domain}", None if qps is None else repr(qps), (who, domain, what, reason)
         )
+
+    def set_quiet_hours(
+        self, domain: str, hours: QuietHours | None, *, who: str, reason: str = ""
+    ) -> None:
+        """Set the hours in which a domain gets no request; None removes them."""
+        what = "quiet hours removed" if hours is None else f"quiet hours = {hours}"
+        value = None if hours is None else str(hours)
+        self._change(f"quiet_hours:{domain}", value, (who, domain, what, reason))
 
     def set_stopped(self, domain: str, stopped: bool, *, who: str, reason: str = "") -> None:
         """Stop all requests to a domain; its URLs wait until it is resumed."""
@@ -127,3 +140,16 @@ class LiveOverrides:
             for entry, texts in entries
         ]
         return [change for change in changes if domain in (None, change.domain)][:count]
+
+
+def _value(key: str, text: str) -> float | bool | QuietHours | None:
+    """A stored value; quiet hours in a zone that this machine does not know are none."""
+    if key == "stopped":
+        return True
+    if key != "quiet_hours":
+        return float(text)
+    try:
+        return quiet_hours(text)
+    except BadInput as error:
+        log.warning("%s", error)
+        return None

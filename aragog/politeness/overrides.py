@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import ConfigError, TransientError
+from aragog.errors import BadInput, ConfigError, TransientError
 from aragog.hosts import longest_match
 from aragog.politeness.blocked_hosts import BlockedHosts, WatchedFile
 from aragog.politeness.host_names import host_name
 from aragog.politeness.live_overrides import MAX_QPS, LiveOverrides
+from aragog.politeness.quiet_hours import QuietHours, quiet_hours
 
 log = logging.getLogger(__name__)
 # How often the file is checked, with one stat(2), and the live overrides, in one round trip;
@@ -53,6 +54,8 @@ class Override:
     """The longest Crawl-delay that is applied, in seconds; 0: ignore Crawl-delay."""
     max_latency_slowdown: float | None = None
     """How many times less often it is asked at most because it takes longer than usual; 1: not."""
+    quiet_hours: QuietHours | None = None
+    """When it gets no request; None: at no time of the day."""
     blocked: bool = False
     """True: its URLs are not fetched."""
     stopped: bool = False
@@ -226,6 +229,11 @@ def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
             f"{at}: is not a domain or host name; write it without scheme, port or path"
         )
     settings = {key: value for key, value in values.items() if key in names}
+    if "quiet_hours" in settings:
+        try:
+            settings["quiet_hours"] = quiet_hours(str(settings["quiet_hours"]))
+        except BadInput as error:
+            problems.append(f"{at}.quiet_hours: {error}")
     return Override(host or name, **cast("dict[str, Any]", settings))
 
 

@@ -98,9 +98,9 @@ class Permits:
         needs no round trip, others one or a few. A slot serves one request: a repeated request
         (after a closed connection) requests a new permit and waits an interval.
         """
-        if self._rates.stopped(slot.key):
-            return False
         node = self._nodes.of(slot.key)
+        if self._rates.closed(slot.key, node.now_us):
+            return False
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
@@ -113,7 +113,7 @@ class Permits:
                 return True
             self._feedback.flush()  # or the node would still treat it as the holder
         self._sleep_until(node, self._ask_at_us(slot))
-        while not self._rates.stopped(slot.key):
+        while not self._rates.closed(slot.key, node.now_us):
             decision = self.request(slot)
             if decision.verdict == "late":
                 _MISSED.add()

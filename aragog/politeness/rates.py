@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import host, registered_domain
@@ -45,3 +47,19 @@ class Rates:
     def stopped(self, key: str) -> bool:
         """Whether an operator stopped `key`."""
         return self._overrides.stopped(key)
+
+    def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
+        """
+        How many seconds the quiet hours of `key` still last; 0.0: it may be asked.
+
+        Args:
+            key: the limiter key.
+            now_us: reads a clock; called only for a key with quiet hours.
+        """
+        override = self._overrides.find(key)
+        hours = override.quiet_hours if override else None
+        return hours.left_s(now_us() / 1e6) if hours else 0.0
+
+    def closed(self, key: str, now_us: Callable[[], float]) -> bool:
+        """Whether `key` gets no request now: it is stopped, or has its quiet hours."""
+        return self.stopped(key) or self.quiet_s(key, now_us) > 0

@@ -113,6 +113,8 @@ class DomainReport:
     """The most requests at once; None when they are not limited."""
     stopped: bool = False
     """An operator stopped it: no request is sent until it is resumed."""
+    quiet_ms: int = 0
+    """How much longer its quiet hours last; 0: it has none now."""
     waiting: int = 0
     """How many requests are in its line."""
     paused_ms: int = 0

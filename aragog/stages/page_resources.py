@@ -64,7 +64,7 @@ class ResourceGate(PoliteGate):
         """None: send now. Later: the page's time is over, or an operator stopped the domain."""
         while not self._limiter.acquire_permit(self._slot):
             slot = self._slot
-            if self._left_ms() <= 0 or self._limiter.rates.stopped(slot.key):
+            if self._left_ms() <= 0 or self._limiter.closed(slot.key):
                 return Later(None, TOO_LATE)
             self._limiter.finished(slot)
             self._slot = self._limiter.ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
@@ -85,7 +85,7 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
     slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
     if isinstance(slot, Slot):
         return slot
-    if limiter.rates.stopped(request.key):
+    if limiter.closed(request.key):
         return None
     ahead = limiter.ahead(request)
     # A domain with intervals this short has slots alone, and no permits.

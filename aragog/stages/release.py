@@ -39,8 +39,8 @@ TRY_AGAIN_S = 1.0
 MOST_LINES = 200
 # A line is looked at again after this at the earliest; the slots of this time are given together.
 LOOK_AGAIN_MS = 500
-# The line of a stopped domain. A change of the overrides makes it looked at; this is for a change
-# that no process has seen.
+# The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
+# at; this is for a change that no process has seen, and for the end of quiet hours.
 STOPPED_LOOK_MS = 60_000
 # A message with URLs arrives this long before the slot of its first one.
 ARRIVES_AHEAD_MS = 500
@@ -126,7 +126,7 @@ class _Look:
 
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
-        if limiter.rates.stopped(key):
+        if limiter.closed(key):
             return 0
         fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
         return max(1, min(waiting, fits))

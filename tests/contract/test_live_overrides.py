@@ -1,5 +1,7 @@
 """What an operator changes while the system runs applies in every process, and is recorded."""
 
+import time
+
 import pytest
 
 from aragog.clock import ManualClock
@@ -7,6 +9,7 @@ from aragog.errors import BadInput
 from aragog.politeness.limiter import STOPPED_AGAIN_S, Limiter
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.overrides import CHECK_EVERY_S, Overrides
+from aragog.politeness.quiet_hours import QuietHours
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
@@ -148,3 +151,33 @@ def test_a_process_keeps_the_last_overrides_while_redis_does_not_answer(own_redi
     own_redis.kill()
     assert worker.later().limiter.interval_us("a.test") == 500_000
     worker.limiter.close()
+
+
+def around(minutes_from, minutes_to):
+    """Quiet hours around now."""
+    first, last = (int(time.time() / 60 + minutes) % 1440 for minutes in (minutes_from, minutes_to))
+    return QuietHours(first, last, "UTC")
+
+
+def test_a_domain_with_quiet_hours_gets_no_slot_and_no_permit_until_they_end(operator, worker):
+    (slot,) = worker.limiter.reserve([SlotRequest("a.test")])
+    operator.set_quiet_hours("a.test", around(-60, 60), who="ann")
+    operator.set_quiet_hours("b.test", around(60, 120), who="ann")
+    worker.overrides.refresh()
+
+    replies = worker.limiter.reserve([SlotRequest("a.test"), SlotRequest("b.test")])
+    assert [type(reply) for reply in replies] == [RateExceeded, Slot]
+    assert not worker.limiter.acquire_permit(slot)
+    assert 0 < worker.limiter.describe(["a.test"])["a.test"].quiet_ms <= 3_600_000
+
+    operator.set_quiet_hours("a.test", None, who="ann")
+    worker.overrides.refresh()
+    assert isinstance(worker.limiter.reserve([SlotRequest("a.test")])[0], Slot)
+    assert [change.what for change in operator.history(1)] == ["quiet hours removed"]
+
+
+def test_quiet_hours_in_a_zone_that_a_machine_does_not_know_are_none(operator, worker):
+    operator.set_quiet_hours("a.test", QuietHours(0, 1440, "Moon/Base"), who="ann")
+    worker.overrides.refresh()
+
+    assert isinstance(worker.limiter.reserve([SlotRequest("a.test")])[0], Slot)

@@ -8,6 +8,7 @@ from aragog.dashboard.domain_rows import DomainFacts, cause, domain_row
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.overrides import Override
+from aragog.politeness.quiet_hours import QuietHours
 from aragog.politeness.robots_cache import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import DomainReport
@@ -45,6 +46,7 @@ def test_each_cause_hides_the_weaker_ones():
         (lambda f: report(f, paused_ms=90_000), "its server asked for a rest of 1 min 30 s more (429 or 503)"),
         (lambda f: replace(f, outcomes=REFUSING), "refuses us: 12 answers since 2023-11-14 22:12:20 UTC were all 401, 402, 403, 429 or 451, the last at 2023-11-14 22:13:20 UTC"),
         (lambda f: replace(f, robots=UNREACHABLE), "robots.txt is unreachable, again 2023-11-14 22:14:20 UTC (in 1 min)"),
+        (lambda f: replace(report(f, quiet_ms=60_000), override=Override("shop.example", quiet_hours=QuietHours(0, 360, "UTC"))), "its quiet hours, 00:00-06:00 UTC, for 1 min more"),
         (lambda f: report(f, stopped=True), "stopped by an operator"),
         (lambda f: replace(f, blocked="politeness.blocked_hosts has example"), "politeness.blocked_hosts has example"),
         (lambda f: replace(f, taken_down=True), "taken down"),
@@ -66,6 +68,7 @@ def test_a_permit_that_is_granted_a_moment_ahead_is_no_pause():
         (Override("shop.example", qps=0.5, stopped=True), "0.5/s, stopped"),
         (Override("example", scope="host", max_concurrent=4), "each host of example, 4 at a time"),
         (Override("shop.example", crawl_delay_cap_s=0, blocked=True), "Crawl-delay up to 0 s, blocked"),
+        (Override("shop.example", quiet_hours=QuietHours(480, 1080, "UTC")), "quiet 08:00-18:00 UTC"),
         (Override("shop.example", max_latency_slowdown=2), "by latency up to 2 times slower"),
     ],
 )  # fmt: skip

@@ -85,6 +85,7 @@ def test_names_are_spelled_as_hosts_are(file):
         ('["a.com"]\nscope = "site"', 'must be "domain" or "host", got \'site\''),
         ('["a.com"]\nmax_concurrent = 1.5', "must be a whole number from 1"),
         ('["a.com"]\ncrawl_delay_cap_s = -1', "seconds from 0 to 86400, got -1"),
+        ('["a.com"]\nquiet_hours = "8-18"', "['a.com'].quiet_hours: quiet hours: must be"),
         ('["a.com"]\nmax_latency_slowdown = 0.5', "a number from 1 to 100, got 0.5"),
         ("[a.com]\nqps = 1", "quote a name with dots"),
         ("qps = 1", "must be a table"),

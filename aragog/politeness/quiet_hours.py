@@ -1,0 +1,81 @@
+"""The hours of a day in which an operator sends a domain no requests. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from aragog.errors import BadInput
+
+_FORM = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d) (\S{1,64})", re.ASCII)
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
+FORM = '"HH:MM-HH:MM ZONE", such as "08:00-18:00 Europe/Berlin" (ZONE: a name, UTC or +02:00)'
+
+
+class QuietHours(NamedTuple):
+    """A span of each day."""
+
+    begin_min: int
+    """The first minute of the day."""
+    end_min: int
+    """The minute after the last one; not above `begin_min` for a span over midnight."""
+    zone: str
+    """The time zone: a name of the tz database, `UTC`, or an offset such as `+02:00`."""
+
+    def __str__(self) -> str:
+        return f"{_clock(self.begin_min)}-{_clock(self.end_min)} {self.zone}"
+
+    def left_s(self, at_s: float) -> float:
+        """
+        Return how many seconds they still last; 0.0 outside of them.
+
+        On the day of a change to or from summer time, up to an hour more or less.
+        """
+        now = datetime.fromtimestamp(at_s, _zone(self.zone))
+        minute = now.hour * 60 + now.minute + now.second / 60
+        if self.begin_min < self.end_min:
+            within = self.begin_min <= minute < self.end_min
+        else:
+            within = minute >= self.begin_min or minute < self.end_min
+        return (self.end_min - minute) % 1440 * 60 if within else 0.0
+
+
+def quiet_hours(text: str) -> QuietHours:
+    """
+    Read quiet hours from `FORM`.
+
+    Raises:
+        BadInput: they have another form, are empty, or this machine does not know the zone.
+    """
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
+        raise BadInput(f"quiet hours: must be {FORM}, got {text[:100]!r}")
+    hours = [int(number) for number in match.groups()[:4]]
+    begin_min, end_min = hours[0] * 60 + hours[1], hours[2] * 60 + hours[3]
+    if hours[0] > 23 or hours[1] > 59 or hours[3] > 59 or end_min > 1440 or begin_min == end_min:
+        raise BadInput(f"quiet hours: are no span of a day: {text[:100]!r}; write {FORM}")
+    try:
+        _zone(match[5])
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(
+            f"quiet hours: {match[5]!r} is no time zone that this machine knows; install its "
+            "tzdata, or write UTC or an offset such as +02:00"
+        ) from error
+    return QuietHours(begin_min, end_min, match[5])
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    if match := _OFFSET.fullmatch(name):
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return timezone(-offset if match[1] == "-" else offset)
+    return ZoneInfo(name)
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
