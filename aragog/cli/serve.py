@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import logging
 import os
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import click
 import prometheus_client
@@ -32,9 +34,11 @@ from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
+from aragog.hosts import split_port
+from aragog.identity.published_files import Publication
 from aragog.logs import configure
 from aragog.pipeline.metric_totals import MetricShipper
-from aragog.settings import LogSettings, Settings
+from aragog.settings import LogSettings, ServingSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
@@ -70,7 +74,7 @@ def _configure_logs(settings: LogSettings) -> None:
 
 
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
-    store = url_store(settings)
+    store, serving = url_store(settings), _serving(settings)
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (
         contextlib.closing(store),
@@ -83,11 +87,12 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         services = Services(
             embedded=settings.store.is_embedded,
             explain=lambda url: explain_url(url, explained).as_dict(),
+            publication=Publication(settings) if settings.identity.serve else None,
             metrics=prometheus_client.generate_latest,
             **others.arguments(),
         )
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
-        api = Api(store, settings.serving, services, tokens)
+        api = Api(store, serving, services, tokens)
         beside = ThriftServices(settings, api.parts, thrift, tokens) if thrift else None
         if beside is not None:
             prometheus_client.REGISTRY.register(beside.metrics)
@@ -95,11 +100,20 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         gc.collect()
         gc.freeze()
         return_large_blocks()
-        run(api, settings.serving, sock, beside)
+        run(api, serving, sock, beside)
         if api.running_calls or (beside and beside.running_calls):
             # Python would wait for the threads of abandoned calls for as long as the store hangs.
             sys.stderr.flush()
             os._exit(0)
+
+
+def _serving(settings: Settings) -> ServingSettings:
+    """The settings of the servers; the host of `identity.agent` is theirs if they publish it."""
+    serving = settings.serving
+    if not settings.identity.serve:
+        return serving
+    host = split_port(urlsplit(settings.identity.agent).netloc)[0]
+    return dataclasses.replace(serving, allowed_hosts=(*serving.allowed_hosts, host))
 
 
 @contextlib.contextmanager

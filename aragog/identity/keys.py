@@ -76,7 +76,7 @@ def new_key(from_s: int) -> SigningKey:
     Raises:
         ConfigError: the extra `identity` is not installed.
     """
-    return SigningKey.of(_ed25519().Ed25519PrivateKey.generate(), from_s)
+    return SigningKey.of(ed25519().Ed25519PrivateKey.generate(), from_s)
 
 
 def thumbprint_of(x: str) -> str:
@@ -186,7 +186,7 @@ def check_key_file(path: Path, now_s: float) -> SigningKey:
 def _key_of(entry: dict[str, Any]) -> SigningKey:
     if (entry["kty"], entry["crv"]) != ("OKP", "Ed25519"):
         raise ValueError("not an Ed25519 key")
-    private = _ed25519().Ed25519PrivateKey.from_private_bytes(decoded(entry["d"]))
+    private = ed25519().Ed25519PrivateKey.from_private_bytes(decoded(entry["d"]))
     from_s, until_s = entry.get("nbf", 0), entry.get("exp")
     if not isinstance(from_s, int) or not isinstance(until_s, int | None):
         raise TypeError("nbf and exp must be seconds")
@@ -281,9 +281,14 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> Non
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _ed25519() -> Any:
-    """Return the module of the library, which is imported only where requests are signed."""
-    require(EXTRA, SETTING)
-    from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415 - an extra
+def ed25519() -> Any:
+    """
+    Return the module of the library, which is imported only where requests are signed.
 
-    return ed25519
+    Raises:
+        ConfigError: the extra `identity` is not installed.
+    """
+    require(EXTRA, SETTING)
+    from cryptography.hazmat.primitives.asymmetric import ed25519 as module  # noqa: PLC0415
+
+    return module

@@ -15,12 +15,14 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import orjson
 
+from aragog.clock import Clock, SystemClock
 from aragog.identity.bot_page import bot_page
-from aragog.identity.keys import SigningKey, published_keys
+from aragog.identity.keys import KeyFile, SigningKey, published_keys
 from aragog.identity.request_signer import signature_fields
 from aragog.identity.signature_base import Component, SignedMessage
 from aragog.settings import Settings
@@ -33,6 +35,7 @@ MAX_AGE_S = 86_400
 """Copies are used for a day at most, half of the usual overlap of a rotation."""
 SIGNATURE_S = 30 * MAX_AGE_S
 """A signature of the directory is valid for this time: lists that are made from it last as long."""
+MADE_AGAIN_S = 3600
 PAGE, ADDRESSES = "/bot.html", "/addresses.json"
 
 
@@ -145,3 +148,38 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
 def _quoted(text: str) -> str:
     """Return a string of nginx; the values here have neither apostrophes nor dollars."""
     return f"'{text}'"
+
+
+class Publication:
+    """
+    The published files, made again when a key changes, and every hour. Thread-safe.
+
+    Args:
+        settings: with a key and an agent.
+        clock: dates the signatures.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._file = KeyFile(settings.identity.key or Path(), self._clock)
+        self._made: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
+        addresses = (ADDRESSES,) if settings.identity.networks else ()
+        self.paths = (urlsplit(settings.identity.agent).path, PAGE, *addresses)
+        """The paths of all files."""
+
+    def files(self) -> dict[str, PublishedFile]:
+        """
+        Return the files by path. Reads the key file at most every 30 s.
+
+        Raises:
+            ConfigError: the key file could not be read yet.
+        """
+        now_s = self._clock.now_ms() // 1000
+        keys = published_keys(self._file.keys(), now_s)
+        thumbprints = tuple(key.thumbprint for key in keys)
+        made_of, made_at_s, files = self._made
+        if thumbprints != made_of or not 0 <= now_s - made_at_s < MADE_AGAIN_S:
+            files = {file.path: file for file in published_files(self._settings, keys, now_s)}
+            self._made = (thumbprints, now_s, files)
+        return files

@@ -137,6 +137,8 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
             f"got {identity.agent!r}"
         )
     if identity.key is None:
+        if identity.serve:
+            yield "identity.serve: needs identity.key"
         return
     if not identity.agent:
         yield "identity.agent: is required when identity.key is set"

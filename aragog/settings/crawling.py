@@ -191,6 +191,10 @@ class IdentitySettings:
     networks: tuple[str, ...] = ()
     """Networks that requests come from, such as `203.0.113.0/28`, for the address list
     (draft-illyes-webbotauth-jafar). Empty: none is published."""
+    serve: bool = False
+    """`aragog serve` publishes the key directory, the page and the address list to everybody, at
+    the path of `identity.agent`, /bot.html and /addresses.json; a proxy of that host passes these
+    paths on."""
 
 
 @dataclass(frozen=True, slots=True)

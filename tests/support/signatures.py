@@ -34,6 +34,7 @@ def identity(folder: Path, **changes: Any) -> IdentitySettings:
     """Settings with a new key of this folder."""
     path = folder / "identity.jwks"
     if not path.exists():
+        folder.mkdir(exist_ok=True)
         write_keys(path, [new_key(from_s=0)], replaces=False)
     return replace(IdentitySettings(key=path, agent=AGENT), **changes)
 

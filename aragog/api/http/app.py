@@ -21,6 +21,7 @@ from aragog.api.http.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
 from aragog.api.http.routes.lookup import Lookup
 from aragog.api.http.routes.operations import OperationRoutes
+from aragog.api.http.routes.published import PublishedRoutes
 from aragog.api.http.routes.status import Status
 from aragog.api.http.services import Services
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
@@ -28,6 +29,7 @@ from aragog.api.operation import Parts
 from aragog.api.operations import choices
 from aragog.api.problems import Problem
 from aragog.api.tokens import READ, WRITE, Tokens
+from aragog.identity.published_files import Publication
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 
@@ -148,10 +150,20 @@ class Api:
                 self._route("/openapi.json", {"GET": status.openapi}, open_to_all=True),
                 self._route("/healthz", {"GET": status.health}, open_to_all=True),
                 self._route("/readyz", {"GET": status.ready}, open_to_all=True),
+                *self._published(services.publication),
             ],
             redirect_slashes=False,
             default=_no_such_path,
         )
+
+    def _published(self, publication: Publication | None) -> list[Route]:
+        """Return the routes of what is published about the crawler, which are open to all."""
+        if publication is None:
+            return []
+        routes = PublishedRoutes(publication)
+        return [
+            self._route(path, {"GET": routes.answer}, open_to_all=True) for path in routes.paths
+        ]
 
     def _route(
         self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aragog.api.operation import OtherParts
+from aragog.identity.published_files import Publication
 
 Explain = Callable[[str], dict[str, Any]]
 """Explains a URL: `sections` with `title`, `problem` and `lines` of `name`, `text` and `note`."""
@@ -20,5 +21,7 @@ class Services(OtherParts):
     """Explains a URL on the look-up page; without it the page shows what is stored."""
     embedded: bool = True
     """The store answers without waiting for a network."""
+    publication: Publication | None = None
+    """What is published about the crawler; without it nothing is."""
     metrics: Callable[[], bytes] = bytes
     """Returns the text of /metrics."""

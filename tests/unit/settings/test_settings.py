@@ -108,6 +108,7 @@ def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
     ("text", "problem"),
     [
         ('key = "k"', "identity.agent: is required"),
+        ("serve = true", "identity.serve: needs identity.key"),
         ('agent = "http://bot.test/keys"', "identity.agent: must be an https:// URL"),
         ('agent = "https://bot.test"', "identity.agent: must be an https:// URL"),
         ('agent = "https://a@bot.test/keys"', "identity.agent: must be an https:// URL"),
