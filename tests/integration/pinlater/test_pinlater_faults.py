@@ -176,7 +176,7 @@ def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
     own_place.app.send_task("say", ("connects",), countdown=3600)
     own_place.server.stop()
     # A PostgreSQL takes longer to start than Celery repeats a message by default.
-    patient = {"max_retries": 1000, "interval_max": 0.1}
+    patient = {"max_retries": 1000, "interval_start": 0.1, "interval_step": 0.1}
     publish = threading.Thread(
         target=own_place.app.send_task,
         args=("say", ("late",)),
