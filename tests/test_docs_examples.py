@@ -22,6 +22,7 @@ SHELL = "tests/integration/test_docs_shell.py"
 DEMO = "tests/system/test_demo_crawl.py"
 PRODUCERS = "tests/system/test_cli_docs.py"
 EXPORTS = "tests/integration/urlstore/test_exports_page.py"
+PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 OWN_FIELDS = "tests/system/test_own_fields.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
@@ -67,6 +68,9 @@ RUN_BY = {
     ("docs/deployment.md", "sh: pip install 'dist/aragog"): (
         "tests/system/test_wheel.py::test_pip_installs_it_as_the_documentation_says"
     ),
+    ("docs/deployment.md", "sh: install -m 0644 deploy/systemd"): (
+        "tests/unit/deploy/test_files.py::test_the_commands_of_the_page_make_what_the_units_expect"
+    ),
     ("docs/deployment.md", "sh"): (
         "tests/integration/urlstore/test_backup.py"
         "::test_a_copy_of_a_running_system_replaces_a_lost_one"
@@ -79,6 +83,10 @@ RUN_BY = {
         "tests/integration/serving/test_mcp.py"
         "::test_the_official_client_reads_searches_and_fetches_over_stdio"
     ),
+    ("docs/prices.md", "python"): PRICES,
+    ("docs/prices.md", "sh"): PRICES,
+    ("docs/prices.md", "text"): PRICES,
+    ("docs/prices.md", "toml"): PRICES,
     ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog try"): (

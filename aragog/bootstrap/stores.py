@@ -74,6 +74,17 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     return f"the schema {settings.store.postgres_schema} has version {version}"
 
 
+def current_files(settings: Settings) -> list[Path]:
+    """The files of the embedded store that are in use; none of another engine."""
+    if settings.store.engine != "sqlite":
+        return []
+    from aragog.zen.tables.sqlite.health import Health, first_files  # noqa: PLC0415 - see above
+
+    folder = settings.data_dir.absolute() / "store"
+    health = Health(folder, first_files(folder))
+    return [health.path(number) for number in range(first_files(folder))]
+
+
 def replaced_files(settings: Settings) -> list[Path]:
     """The damaged files of the embedded store that a repair has replaced and kept."""
     if settings.store.engine != "sqlite":

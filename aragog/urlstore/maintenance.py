@@ -49,12 +49,14 @@ class Maintenance:
         *,
         report: Callable[[str], None] = lambda _: None,
         grace_s: float = GRACE_S,
+        wait: bool = True,
     ) -> RepairReport:
         """
         Walk everything and make indexes, aliases, content, counts and due rows agree with nodes.
 
         May run while workers run: rows younger than `grace_s` are left to their writers. Content
-        that nothing points to is removed after another `grace_s`. `report` gets a line before each
+        that nothing points to is removed after another `grace_s`, or with `wait` False left to a
+        later repair. `report` gets a line before each
         step that takes long without rows to count.
         """
         repair = Repair(
@@ -64,6 +66,7 @@ class Maintenance:
             self.compactor,
             self.clock.clock,
             grace_s=grace_s,
+            wait=wait,
         )
         done = repair.run(progress, report)
         self.clock.deleted_at(self.clock.now_ms())

@@ -36,8 +36,11 @@ from aragog.zen.properties import Row, Salvaged, newest_ms
 GRACE_S = 600.0
 _TELL_EVERY = 256
 
-Progress = Callable[[str, int], None]
-"""Called with the name of what is being walked and its number of rows done so far."""
+Progress = Callable[[str, int, float | None], None]
+"""
+Called with the name of what is being walked, its number of rows done so far, and the share of it
+that is done, 0 to 1; None: not known.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Repair:
     clock: Clock
     _: KW_ONLY
     grace_s: float = GRACE_S
+    wait: bool = True
+    """False: content that nothing points to is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -92,7 +97,7 @@ class Repair:
         self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
         for key, row in self.zen.nodes.walk():
             self._node(key, row)
-            self._step("n", progress)
+            self._step("n", progress, int.from_bytes(key[:4]) / 2**32)
         for entry in self.zen.due_times.walk():
             self._due_row(entry)
             self._step("d", progress)
@@ -106,10 +111,11 @@ class Repair:
         self._lists(progress)
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
-    def _step(self, name: str, progress: Progress | None) -> None:
+    def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
+        """Count a row; `share` is how much of its table lies before it, as keys are hashes."""
         self._walked[name] += 1
         if progress and self._walked[name] % _TELL_EVERY == 0:
-            progress(name, self._walked[name])
+            progress(name, self._walked[name], share)
 
     def _node(self, key: bytes, row: Row) -> None:
         url = text(row, nodes.URL)
@@ -226,9 +232,15 @@ class Repair:
     def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> None:
         suspects = []
         for key in self.content.keys(""):
-            self._step("content", progress)
+            self._step("content", progress, int(key[:8], 16) / 2**32)
             if not self._points_to(key):
                 suspects.append(key)
+        if suspects and not self.wait:
+            report(
+                f"{len(suspects):,} contents have no page that points to them: a repair without "
+                "--no-wait deletes them"
+            )
+            return
         if suspects:
             # Data is written before its pointer: allow the writer time to set it.
             report(

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -10,6 +11,7 @@ import pytest
 import redis
 from click.testing import CliRunner
 
+from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.cli.doctor.configuration import check_one_machine, is_this_machine
 from aragog.cli.doctor.finding import CheckedSystem
@@ -247,6 +249,24 @@ def test_a_rabbitmq_broker_answers_or_is_found_without_its_password(examine, rab
     assert "does not answer" in refused["broker.url"]
     assert "does not answer" in dead["broker.url"]
     assert "hunter2" not in str(refused) + str(dead)
+
+
+def test_damage_that_nobody_has_read_yet_is_found(examine, tmp_path):
+    with closing(url_store(Settings(data_dir=tmp_path / "var"))) as store:
+        for number in range(40):
+            store.put(f"http://a.example/{number}", {"text": b"x" * 20_000})
+    folder = tmp_path / "var" / "store"
+    assert examine() == {}
+
+    file = folder / "05.db"
+    data = bytearray(file.read_bytes())
+    data[8192:12288] = b"\xaa" * 4096  # the third page, which no start reads
+    file.write_bytes(data)
+
+    ((part, text),) = examine().items()
+    assert part == "store"
+    assert f"{file} is damaged" in text
+    assert "aragog store repair" in text
 
 
 def test_a_broken_sqlite_file_is_named(examine, tmp_path):

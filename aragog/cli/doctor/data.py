@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import random
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from aragog.bootstrap.store_claims import store_conflict
-from aragog.bootstrap.stores import tables
+from aragog.bootstrap.stores import current_files, tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable, TransientError
 from aragog.pipeline.crawl_log import log_files
@@ -19,6 +21,11 @@ from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
 
+READ_FILES_WITHIN_S = 5.0
+"""How long the check of the store reads SQLite files; those that it does not reach are named."""
+_STEPS = 10_000
+"""Instructions of SQLite between two looks at the clock."""
+_REPAIR = "run `aragog store repair` to save its rows into a new file"
 LEAST_FREE_BYTES = 1_000_000_000
 # A key that no URL has: reading it shows that the server answers and accepts the credentials.
 ABSENT_KEY = "0" * 64
@@ -75,14 +82,47 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
     folder = settings.data_dir.absolute() / "store"
     files = sorted(folder.glob("[0-9a-f][0-9a-f].db"))
     broken = [problem for file in files if (problem := _unreadable(file))]
+    left: list[str] = []
     if files and not broken:
         with closing(tables(settings)) as engine:
             broken = engine.check()
+    if files and not broken:
+        broken, left = _damaged(current_files(settings))
     for problem in broken:
         yield Finding("store", ok=False, text=problem)
     if not broken:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
+        if left:
+            text += (
+                f"; {len(left)} were not read to their end in {READ_FILES_WITHIN_S:g} s: "
+                "`aragog store repair` reads all"
+            )
         yield Finding("store", ok=True, text=text)
+
+
+def _damaged(files: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """
+    What is wrong inside files that nobody may have read yet, and the names of files not read.
+
+    Files come in another order in each call, so that repeated calls read large stores, too.
+    """
+    until_s = time.monotonic() + READ_FILES_WITHIN_S
+    broken, left = [], []
+    for file in random.sample(files, len(files)):
+        try:
+            with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)) as db:
+                db.set_progress_handler(lambda: time.monotonic() > until_s, _STEPS)
+                ((found,),) = db.execute("PRAGMA quick_check(1)").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                raise
+            left.append(file.name)
+        except sqlite3.DatabaseError as error:
+            broken.append(f"{file} is damaged ({error}); {_REPAIR}")
+        else:
+            if found != "ok":
+                broken.append(f"{file} is damaged ({' '.join(found.split()):.200}); {_REPAIR}")
+    return broken, left
 
 
 def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:

@@ -21,6 +21,11 @@ from aragog.terminal import echo, note, one_line
 from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import open_content
 
+WALKED = {
+    "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
+    "content": "contents", "l": "lists of inlinks",
+}  # fmt: skip
+"""What repair walks, by its names of tables."""
 LEFT_OUT = 3
 """Exit code when some objects could not be copied; the others were."""
 
@@ -57,19 +62,28 @@ def upgrade() -> None:
 
 
 @click.command()
-def repair() -> None:
+@click.option(
+    "--no-wait", is_flag=True, help="Leave content without a page, which takes ten minutes."
+)
+def repair(*, no_wait: bool) -> None:
     """
     Save the rows of damaged files, then check all tables and repair inconsistencies.
 
-    Prints what it repaired, and what it waits for on standard error. The system may run meanwhile.
+    Shows how far it is: the share of the pages and of their content, and the rows of the other
+    tables. Prints what it repaired, and what it waits for on standard error. The system may run
+    meanwhile.
     """
     with closing(url_store(command_settings())) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with progress_display(*columns) as progress:
             task = progress.add_task("checking", total=None)
+
+            def shown(name: str, rows: int, share: float | None) -> None:
+                part = "" if share is None else f", {share:.1%}"
+                progress.update(task, description=f"{WALKED.get(name, name)}: {rows:,}{part}")
+
             report = opened.maintenance.repair(
-                lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows"),
-                report=lambda step: note(step, err=True),
+                shown, report=lambda step: note(step, err=True), wait=not no_wait
             )
     for file in report.salvaged:
         echo(
@@ -77,7 +91,7 @@ def repair() -> None:
             f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
         )
     for name, rows in report.walked.items():
-        note(f"{rows:>12,} {name} checked")
+        note(f"{rows:>12,} {WALKED.get(name, name)} checked")
     for name, count in report.repaired.items():
         echo(f"{count:>12,} repaired: {name}")
     if not report.repaired and not report.salvaged:

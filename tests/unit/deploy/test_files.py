@@ -14,7 +14,9 @@ import yaml
 from aragog.hosts import is_allowed_host
 from aragog.settings import load_settings
 from aragog.workers.roles import ROLES
+from tests.support.documented import blocks
 from tests.support.missing_parts import KUBECTL, SYSTEMD, unless
+from tests.support.missing_parts import ROOT as AS_ROOT
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
@@ -94,7 +96,7 @@ def test_the_variant_with_postgres_differs_in_its_settings_alone(tmp_path):
 
 @unless(shutil.which("systemd-analyze"), SYSTEMD)
 def test_the_units_pass_systemd_analyze(tmp_path):
-    for unit in (DEPLOY / "systemd").iterdir():
+    for unit in (DEPLOY / "systemd").glob("aragog*"):
         text = re.sub(r"/opt/aragog/bin/\w+", sys.executable, unit.read_text())
         (tmp_path / unit.name).write_text(text)
     units = [path for path in tmp_path.iterdir() if "@" not in path.name]
@@ -108,6 +110,36 @@ def test_the_units_pass_systemd_analyze(tmp_path):
     )  # fmt: skip
 
     assert [line for line in done.stderr.splitlines() if "aragog" in line] == []
+
+
+@unless(os.geteuid() == 0, AS_ROOT)
+@unless(shutil.which("systemd-sysusers"), SYSTEMD)
+def test_the_commands_of_the_page_make_what_the_units_expect(tmp_path):
+    (block,) = blocks("docs/deployment.md", "sh", "install -m 0644 deploy/systemd")
+    for folder in ("etc/systemd/system", "opt"):
+        (tmp_path / folder).mkdir(parents=True)
+    commands = re.sub(
+        r"^systemd-(\w+)", rf"systemd-\1 --root={tmp_path}", block, flags=re.MULTILINE
+    )
+    commands = commands.replace(" /etc/", f" {tmp_path}/etc/")
+
+    done = subprocess.run(
+        ["sh", "-ec", commands], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    for unit in (tmp_path / "etc/systemd/system").glob("*.service"):
+        expected = dict(
+            re.findall(r"^(User|Group|EnvironmentFile)=-?(.+)$", unit.read_text(), re.MULTILINE)
+        )
+        (settings,) = re.findall(r"ARAGOG_SETTINGS=(\S+)", unit.read_text())
+        (folder,) = re.findall(r"ExecStart=(/opt/aragog)/", unit.read_text())
+        assert f"{expected['User']}:x:" in (tmp_path / "etc/passwd").read_text()
+        assert f"{expected['Group']}:x:" in (tmp_path / "etc/group").read_text()
+        assert (tmp_path / settings[1:]).exists()
+        assert (tmp_path / folder[1:]).is_dir()
+        secrets = (tmp_path / expected["EnvironmentFile"][1:]).stat()
+        assert (secrets.st_mode & 0o777, secrets.st_uid) == (0o600, 0)
 
 
 def environment_of(service, store="hbase"):

@@ -114,6 +114,36 @@ def test_content_that_is_wrong_is_not_served_and_its_page_is_due(a_stand, damage
     assert a_stand.store.get(PAGE).due_at_ms <= a_stand.clock.now_ms()
 
 
+def test_without_waiting_content_of_no_page_is_left_to_a_later_repair(a_stand):
+    leave_content(a_stand)
+    said = []
+    before_ms = a_stand.clock.now_ms()
+
+    report = a_stand.store.maintenance.repair(wait=False, report=said.append)
+
+    assert report.repaired == {}
+    assert a_stand.clock.now_ms() == before_ms
+    assert "1 contents have no page" in said[0]
+    assert a_stand.store.maintenance.repair(grace_s=1).repaired == {
+        "content that nothing points to": 1
+    }
+
+
+def test_the_progress_of_pages_and_contents_is_a_share(a_stand):
+    for number in range(600):
+        a_stand.store.put_content(f"http://many.example/{number}", b"x", {})
+    shares = {}
+
+    a_stand.store.maintenance.repair(
+        lambda name, rows, share: shares.setdefault(name, []).append(share), wait=False
+    )
+
+    for name in ("n", "content"):
+        assert shares[name] == sorted(shares[name])
+        assert 0 < shares[name][0] < shares[name][-1] < 1
+    assert shares["h"] == [None, None]
+
+
 def test_what_is_young_is_left_to_its_writer(a_stand):
     leave_an_alias_edge(a_stand)
     leave_a_host_row(a_stand)
