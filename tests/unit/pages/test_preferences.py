@@ -69,6 +69,28 @@ def test_headers_say_so_each_in_its_syntax(headers, expected):
     assert said(p.of_headers(headers, DRAFTS)) == expected
 
 
+POLICY = "https://provider.com/policies/policy.json"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([("tdm-reservation", "1")], [(IN, "n"), (T, "n")]),
+        (
+            [("tdm-reservation", "1"), ("tdm-policy", POLICY)],
+            [(IN, "n"), (T, "n"), ("tdm-policy", POLICY)],
+        ),
+    ],
+)
+def test_the_examples_of_the_tdm_reservation_protocol(values, expected):
+    """Of its text in w3c/tdm-reservation-protocol, 1a547b54 of December 2025."""
+    date = ("Date", "Wed, 14 Jul 2021 12:07:48 GMT")
+    headers = [date, ("Content-type", "text/html"), *values]
+
+    assert sorted(said(p.of_headers(headers, ()))) == sorted(expected)
+    assert sorted(said(p.of_metas(values))) == sorted(expected)
+
+
 def test_a_draft_that_is_not_named_is_not_read():
     headers = [("Content-Usage", "train-ai=n"), ("Content-Signal", "search=no")]
 
