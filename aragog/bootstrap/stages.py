@@ -341,6 +341,7 @@ def _reextract_stage(parts: _StageParts) -> ReextractStage:
         limits=parts.settings.pipeline,
         agent=named_agent(parts.settings.fetch),
         rules=parts.settings.extract,
+        purposes=parts.settings.preferences.purposes,
     )
 
 

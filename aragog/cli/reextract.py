@@ -109,6 +109,7 @@ def _read_here(urls: tuple[str, ...]) -> Counter[str]:
         agent=named_agent(settings.fetch),
         limits=settings.pipeline,
         rules=settings.extract,
+        purposes=settings.preferences.purposes,
     )
 
 

@@ -26,7 +26,7 @@ from aragog.pipeline.messages import VERSION
 from aragog.settings import PipelineSettings
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, text_fields
 from aragog.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
-from aragog.urlstore.records import Content
+from aragog.urlstore.records import Content, is_allowed
 from aragog.urlstore.store import UrlStore
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
@@ -130,6 +130,8 @@ class ReextractStage:
     """The name by which pages address this crawler."""
     rules: Rules = field(default_factory=dict)
     """Rules for the fields of single sites."""
+    purposes: tuple[str, ...] = ()
+    """What the crawl is for; pages that their sites refuse for one of them keep their fields."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         """Extract the batch's pages again; see `reextract_batch`."""
@@ -140,6 +142,7 @@ class ReextractStage:
             limits=self.limits,
             marks=self.marks,
             rules=self.rules,
+            purposes=self.purposes,
         )
 
 
@@ -151,11 +154,13 @@ def reextract_batch(
     limits: PipelineSettings | None = None,
     marks: RunMarks | None = None,
     rules: Rules | None = None,
+    purposes: Sequence[str] = (),
 ) -> Counter[str]:
     """
     Extract the fields of each page again, and count the outcomes.
 
-    The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content) and
+    The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content),
+    `reserved` (its site refuses it for one of `purposes`; the next fetch deletes it) and
     `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has already killed
     two processes. Pages that are given up keep their fields. `agent` is the name by which pages
     address this crawler, `rules` are those of `extract` in the settings.
@@ -167,7 +172,7 @@ def reextract_batch(
     for url in batch.urls:
         with suppress(TakenDown):
             run = partial(
-                _reextracted, url, store, limits or PipelineSettings(), agent, rules or {}
+                _reextracted, url, store, limits or PipelineSettings(), agent, rules or {}, purposes
             )
             counts[run() if marks is None else _marked(url, marks, run)] += 1
     return counts
@@ -181,7 +186,12 @@ def _marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
 
 
 def _reextracted(
-    url: str, store: UrlStore, limits: PipelineSettings, agent: str, rules: Rules
+    url: str,
+    store: UrlStore,
+    limits: PipelineSettings,
+    agent: str,
+    rules: Rules,
+    purposes: Sequence[str],
 ) -> str:
     try:
         content = store.content(url)
@@ -189,6 +199,8 @@ def _reextracted(
         content = None
     if content is None:
         return "content"
+    if not all(is_allowed(content.facts, purpose) for purpose in purposes):
+        return "reserved"
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             result = _fields(content, limits, agent, rules)

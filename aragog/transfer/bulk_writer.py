@@ -159,8 +159,9 @@ class BulkWriter:
             cells[field_column(name)] = value
             cells[from_column(name)] = record.provenance.get(name, "").encode()
             cells |= self._remembered(canonical, rows, name, value, at_ms)
+        sentinel = nodes.kept_sentinel(rows[canonical])
         for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
-            cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
+            cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: sentinel}
         state = {nodes.VERSION: os.urandom(8).hex().encode()}
         if record.due_at_ms is not None:
             state[nodes.DUE] = due_cell(record.due_at_ms)

@@ -30,7 +30,7 @@ from aragog.urlstore.nodes import (
     text,
 )
 from aragog.urlstore.record_reader import record_of
-from aragog.urlstore.records import OutLink, is_allowed
+from aragog.urlstore.records import OutLink, is_allowed, is_expired
 from aragog.urlstore.store import UrlStore
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
@@ -191,7 +191,8 @@ def export_urls(
 
     `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
     from, at most 6,000 a page. `texts_of` adds the main text of each page with content. With
-    `purpose`, pages whose sites refuse this use are left out.
+    `purpose`, pages whose sites refuse this use are left out, and so are in any case those whose
+    `unavailable_after` has passed.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -205,6 +206,7 @@ def export_urls(
             links_of=links_of,
             texts_of=texts_of,
             purpose=purpose,
+            now_ms=zen.clock.now_ms,
         )
         for batch in _of_bounded_size(records):
             sink.write(_without_taken_down(batch, nodes))
@@ -220,10 +222,13 @@ def _records(
     links_of: UrlStore | None,
     texts_of: TextsOf | None,
     purpose: str | None,
+    now_ms: Callable[[], int],
 ) -> Iterator[UrlRecord]:
     for row in selected:
         record = _record(row, fields, aliases=aliases)
-        if record is not None and is_allowed(record.facts, purpose):
+        if record is None or is_expired(record.facts, now_ms()):
+            continue
+        if is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
                 record = replace(record, fields={**record.fields, **texts_of(record.url)})

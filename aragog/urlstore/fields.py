@@ -114,7 +114,7 @@ class Fields:
         provenance: Mapping[str, str],
         at_ms: int,
     ) -> list[Mutation]:
-        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
+        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: nodes.kept_sentinel(row)}
         for name, value in fields.items():
             cells[nodes.field_column(name)] = value
             cells[from_column(name)] = provenance.get(name, "").encode()

@@ -28,7 +28,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import orjson
@@ -41,6 +41,8 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
 
 SENTINEL = b"m:_"
+"""Marks a node with a record. `PRESENT`, or the instant (ms) from which its page is not shown."""
+PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
 PROVISIONAL = b"s:provisional"
@@ -154,6 +156,18 @@ def check_url(row: Row, url: str) -> None:
     cell = row.get(URL)
     if cell and cell.value != url.encode():
         raise CorruptRow("n", node_id(url).hex(), f"holds {cell.value!r}, not {url!r}")
+
+
+def sentinel_of(facts: Mapping[str, object]) -> bytes:
+    """The sentinel of a page with these facts; see `SENTINEL`."""
+    expires_ms = facts.get("unavailable_after_ms")
+    return b"%d" % expires_ms if isinstance(expires_ms, int) and expires_ms > 1 else PRESENT
+
+
+def kept_sentinel(row: Row) -> bytes:
+    """The sentinel of a node whose page stays as it is."""
+    cell = row.get(SENTINEL)
+    return PRESENT if cell is None else cell.value
 
 
 class Nodes:

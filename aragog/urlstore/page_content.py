@@ -105,7 +105,7 @@ class PageContent:
         packed, key = compress(body), content_key(canonical)
         cells = {
             nodes.URL: canonical.encode(),
-            nodes.SENTINEL: b"1",
+            nodes.SENTINEL: nodes.kept_sentinel(row),
             nodes.CONTENT_KEY: key.encode(),
             nodes.CONTENT_HASH: content_hash(packed).encode(),
             nodes.CONTENT_LENGTH: b"%d" % len(body),

@@ -56,11 +56,21 @@ class Pages:
         row = self._properties.get(node_id(normalized), columns)
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == normalized.encode():
-            return record_of(normalized, normalized, row, fields, info=info)
+            return record_of(
+                normalized, normalized, row, fields, info=info, now_ms=self._zen.clock.now_ms
+            )
         canonical, canonical_row = self._nodes.follow([normalized], columns, {normalized: row})[
             normalized
         ]
-        return record_of(normalized, canonical, canonical_row, fields, info=info, alias=row)
+        return record_of(
+            normalized,
+            canonical,
+            canonical_row,
+            fields,
+            info=info,
+            alias=row,
+            now_ms=self._zen.clock.now_ms,
+        )
 
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
@@ -70,7 +80,7 @@ class Pages:
         columns = columns_of(fields, info=info)
         rows = self._nodes.follow(normalized, columns)
         return [
-            record_of(url, canonical, row, fields, info=info)
+            record_of(url, canonical, row, fields, info=info, now_ms=self._zen.clock.now_ms)
             for url in normalized
             for canonical, row in [rows[url]]
         ]
@@ -86,7 +96,7 @@ class Pages:
         """
         ids = list(map(node_id, urls))
         rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
-        end = BEFORE_VALUES + len(fields)
+        end, present = BEFORE_VALUES + len(fields), nodes.PRESENT
         records: list[FieldValues | None] = []
         for url, key in zip(urls, ids, strict=True):
             row = rows(key)
@@ -95,8 +105,8 @@ class Pages:
                 continue
             sentinel, stored, canonical, version = row[:BEFORE_VALUES]
             own = url.encode()
-            if (canonical is None or canonical == own) and sentinel and stored == own:
-                # Nearly all: not an alias, and not removed.
+            if (canonical is None or canonical == own) and sentinel == present and stored == own:
+                # Nearly all: not an alias, not removed, and without an end.
                 head = (url, url, version or b"", row[BEFORE_VALUES:end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
                 records.append(_new(FieldValues, head + (row[end:] if facts else _NO_FACTS)))

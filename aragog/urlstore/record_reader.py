@@ -8,7 +8,7 @@ exports need them after a 304 or a failure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import orjson
@@ -51,6 +51,10 @@ def newest_report(row: Row) -> Cell | None:
     return max((row[c] for c in REPORTS if c in row), key=lambda cell: cell.at_ms, default=None)
 
 
+_WITHOUT_PAGE = frozenset(
+    {nodes.OWN, nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.VERSION, nodes.DUE}
+)
+"""What a record shows of a page that is not to be shown any more."""
 BASE = (
     nodes.OWN,
     nodes.SENTINEL,
@@ -118,11 +122,22 @@ def record_of(
     *,
     info: bool,
     alias: Row | None = None,
+    now_ms: Callable[[], int] | None = None,
 ) -> Record | None:
-    """The record in a node; None if the node has no data to show."""
-    if nodes.SENTINEL not in row:
+    """
+    The record in a node; None if the node has no data to show.
+
+    With a clock, a page whose `unavailable_after` has passed has facts only, as if it had been
+    deleted already.
+    """
+    sentinel = row.get(nodes.SENTINEL)
+    if sentinel is None:
         return None
     nodes.check_url(row, canonical)
+    over = sentinel.value != nodes.PRESENT and now_ms and int(sentinel.value) <= now_ms()
+    if over:
+        row = {c: cell for c, cell in row.items() if c in _WITHOUT_PAGE}
+        fields = ()
     if fields is None:
         result = {
             column[2:].decode(): cell.value

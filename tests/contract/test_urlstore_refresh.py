@@ -6,6 +6,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
+from aragog.transfer.import_export import export_urls
 from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
@@ -220,6 +221,16 @@ def test_storing_a_refresh_twice_plans_and_tells_it_once(a_stand):
     assert len(reported(a_stand)) == 1
 
 
+class Exported:
+    """Keeps what an export writes."""
+
+    def __init__(self):
+        self.records = []
+
+    def write(self, batch):
+        self.records += batch
+
+
 def test_a_page_with_an_end_is_due_then_and_not_served_afterwards(a_stand):
     end_ms = NOW_MS + 3_600_000
     facts = {"outcome": "Fetched", "status": 200, "unavailable_after_ms": end_ms}
@@ -236,9 +247,33 @@ def test_a_page_with_an_end_is_due_then_and_not_served_afterwards(a_stand):
     a_stand.store.write_pages([replace(unchanged, seen=seen)])
     assert a_stand.store.get(A).due_at_ms == end_ms
 
+    a_stand.store.put(A, {"own": b"2"})
+    assert a_stand.store.pages.values([A], ("t", "own"))[0].values == (b"1", b"2")
+
     a_stand.clock.advance_ms(3_600_001)
 
     assert a_stand.store.content(A) is None
+    exported = Exported()
+    assert export_urls(a_stand.store.zen, exported).records == 0
+    assert exported.records == []
+    record = a_stand.store.get(A)
+    assert (record.fields, record.content_key) == ({}, None)
+    assert record.facts["unavailable_after_ms"] == end_ms
+    assert [one.fields for one in a_stand.store.get_many([A], ["t"])] == [{}]
+    assert a_stand.store.pages.values([A], ("t", "own"))[0].values == (None, None)
+    assert a_stand.store.pages.values([A], ("t",), facts=True)[0].values == (None,)
+
+
+def test_a_page_whose_end_was_taken_back_is_shown_again(a_stand):
+    end_ms = NOW_MS + 60_000
+    facts = {"outcome": "Fetched", "status": 200}
+    ending = page(A, fields={"t": b"1"}, facts={**facts, "unavailable_after_ms": end_ms})
+    a_stand.store.write_pages([ending])
+    a_stand.clock.advance_ms(120_000)
+    a_stand.store.write_pages([page(A, NOW_MS + 120_000, fields={"t": b"1"}, facts=facts)])
+
+    assert a_stand.store.get(A).fields == {"t": b"1"}
+    assert a_stand.store.pages.values([A], ("t",))[0].values == (b"1",)
 
 
 def test_a_page_that_gave_itself_up_leaves_nothing_and_may_come_back(a_stand):

@@ -256,7 +256,7 @@ class AliasMerger:
         ]
         if moved:
             last_ms = max(cell.at_ms for cell in moved.values())
-            cells = {nodes.SENTINEL: b"1", nodes.URL: canonical.encode()}
+            cells = {nodes.SENTINEL: nodes.kept_sentinel(own), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
             self._zen.mutate([host_put(canonical, now_ms)])
         if nodes.PROVENANCE in own:

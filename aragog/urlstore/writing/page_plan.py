@@ -244,8 +244,9 @@ def fill_page(plan: PageWritePlan) -> None:
     if failed and plan.canonical != page.url:
         return
     cells[nodes.URL] = plan.canonical.encode()
-    cells[nodes.SENTINEL] = b"1"
-    cells[nodes.FACTS] = _facts_cell(plan, failed=failed)
+    facts = _facts(plan, failed=failed)
+    cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
+    cells[nodes.FACTS] = orjson.dumps(facts)
     if plan.canonical in (page.url, page.final_url):
         if not failed:
             # The URL itself was fetched, so it stands for itself, whatever was assumed before.
@@ -260,7 +261,7 @@ def fill_page(plan: PageWritePlan) -> None:
             cells[nodes.PROVENANCE] = cell
 
 
-def _facts_cell(plan: PageWritePlan, *, failed: bool) -> bytes:
+def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:
     """A failed fetch keeps the facts of the page, and replaces those of the attempt before it."""
     page = plan.page
     facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
@@ -270,7 +271,7 @@ def _facts_cell(plan: PageWritePlan, *, failed: bool) -> bytes:
     else:
         complete = int(plan.complete)
         facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": complete}
-    return orjson.dumps(facts)
+    return facts
 
 
 def _fill_fields(plan: PageWritePlan) -> None:

@@ -1,5 +1,7 @@
 """The reextract stage over a store in memory: fields follow the extractor, pages that fail keep theirs."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -42,6 +44,17 @@ def test_fields_are_those_of_the_current_extractor_and_a_second_run_changes_noth
     assert orjson.loads(fields["page.extractor_version"]) == EXTRACTOR_VERSION
     assert counts == [{"changed": 1, "content": 1}, {"read": 1, "content": 1}]
     assert ports.marks.begun == {}
+
+
+def test_a_page_that_its_site_refuses_for_a_purpose_keeps_its_fields(ports, stage, stored):
+    said = "ai-train=n (Content-Usage)"
+    facts = {"fetched_at_ms": NOW_MS, "final_url": URL, "page_preferences": said}
+    ports.store.write_pages([page(URL, facts=facts, links=None)])
+    trains = replace(stage, purposes=("search", "ai-train"))
+
+    assert trains.run(ReextractBatch((URL,))) == {"reserved": 1}
+    assert ports.store.get(URL).fields["page.title"] == b'"Old title"'
+    assert replace(stage, purposes=("search",)).run(ReextractBatch((URL,))) == {"changed": 1}
 
 
 def test_a_page_that_has_killed_two_processes_keeps_its_fields(ports, stage, stored):
