@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 
 from aragog.errors import BrowserUnavailable, ConfigError
 from aragog.extras import require
 from aragog.fetcher.user_agent import user_agent
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
-from aragog.settings import FetchSettings, Settings
+from aragog.settings import Settings
 from aragog.stages.render import PageRenderer
 from aragog.stages.rendering_rule import RenderingRule
 
@@ -83,18 +82,3 @@ def start_browser(settings: Settings) -> str:
     from aragog.rendering.browser import version  # noqa: PLC0415 - an extra
 
     return version(settings.rendering)
-
-
-def for_resources(settings: Settings) -> FetchSettings:
-    """Settings to fetch what pages ask for: any type, within a page's limits, no credentials."""
-    rendering = settings.rendering
-    return dataclasses.replace(
-        settings.fetch,
-        content_types=("*/*",),
-        deadline_s=min(settings.fetch.deadline_s, rendering.deadline_s),
-        max_wire_bytes=min(settings.fetch.max_wire_bytes, rendering.max_bytes),
-        max_body_bytes=rendering.max_bytes,
-        origin_headers={},
-        basic_auth={},
-        cookies=False,
-    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import partial
 
 import redis
 
+from aragog.bootstrap.fetch_limits import for_resources, for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
     fetches_open,
     limiter,
@@ -17,7 +17,7 @@ from aragog.bootstrap.redis_services import (
     server_ms,
     waiting_jobs,
 )
-from aragog.bootstrap.rendering import RendererOnDemand, for_resources
+from aragog.bootstrap.rendering import RendererOnDemand
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock
@@ -26,7 +26,7 @@ from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.green_threads import GreenClock, GreenPool
 from aragog.identity.request_signer import RequestSigner, request_signer
-from aragog.pages import extractors, sitemaps
+from aragog.pages import extractors
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
 from aragog.pipeline.followed_urls import FollowedUrls
@@ -42,7 +42,7 @@ from aragog.pipeline.takedown import SiteBlocks
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
-from aragog.settings import FetchSettings, Settings
+from aragog.settings import Settings
 from aragog.stages.access import Access
 from aragog.stages.canonicalize import CanonicalizeStage
 from aragog.stages.discovery import Discovery
@@ -67,12 +67,6 @@ from aragog.stages.store import StoreStage
 from aragog.stages.waiting_line import WaitingLine
 from aragog.stages.webhooks import WebhookStage
 from aragog.urlstore.store import UrlStore
-
-# RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
-ROBOTS_REDIRECTS = 5
-ROBOTS_BYTES = 512_000
-# A longer one is cut off after `ROBOTS_BYTES`; what announces more than this is refused as a whole.
-ROBOTS_WIRE_BYTES = 1 << 30
 
 
 def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Pipeline:
@@ -380,24 +374,3 @@ def page_ready_task(settings: Settings) -> OwnTask | None:
     if not pipeline.page_ready_task:
         return None
     return OwnTask(pipeline.page_ready_task, pipeline.page_ready_queue)
-
-
-def for_robots(fetch: FetchSettings) -> FetchSettings:
-    """Settings to fetch robots.txt: any content type, first 500 KiB, at most five redirects."""
-    return dataclasses.replace(
-        fetch,
-        content_types=("*/*",),
-        max_redirects=ROBOTS_REDIRECTS,
-        max_body_bytes=ROBOTS_BYTES,
-        max_wire_bytes=ROBOTS_WIRE_BYTES,
-    )
-
-
-def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
-    """Settings to fetch sitemaps: any content type, up to the 50 MB that sitemaps.org allows."""
-    return dataclasses.replace(
-        fetch,
-        content_types=("*/*",),
-        max_body_bytes=sitemaps.MAX_BYTES,
-        max_wire_bytes=sitemaps.MAX_BYTES,
-    )

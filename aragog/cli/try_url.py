@@ -19,7 +19,7 @@ import orjson
 from rich.table import Table
 from rich.text import Text
 
-from aragog.bootstrap.stages import for_robots
+from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings

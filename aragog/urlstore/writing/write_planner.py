@@ -63,6 +63,26 @@ class WritePlanner:
         Raises:
             StoreUnavailable: write the batch again.
         """
+        rows = self._read(pages)
+        plans = []
+        later = []
+        touched: set[str] = set()
+        for page in sorted(pages, key=lambda page: page.fetched_at_ms):
+            canonical = page_plan.canonical_of(page, rows)
+            page_urls = {canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
+            waits = not touched.isdisjoint(page_urls)
+            touched |= page_urls  # those of a waiting page too: who shares one comes after it
+            if waits or self._detach(page, canonical, rows, now_ms):
+                later.append(page)
+            else:
+                plans.append(self._plan_of(page, canonical, rows))
+        for plan in plans:
+            self._point(plan, rows)
+        self._look_for_gone(plans)
+        return plans, rows, later
+
+    def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
+        """The nodes of all URLs of the pages, and of the canonical URLs that they lead to."""
         for page in pages:
             if not self._fields.issuperset(page.fields):
                 self._know(page.fields)
@@ -70,35 +90,18 @@ class WritePlanner:
         rows = self._nodes.read(urls, self._columns)
         while missing := page_plan.targets_of(rows):
             rows |= self._nodes.read(missing, self._columns)
-        plans = []
-        later = []
-        touched: set[str] = set()
-        for page in sorted(pages, key=lambda page: page.fetched_at_ms):
-            canonical = page_plan.canonical_of(page, rows)
-            page_urls = {
-                canonical,
-                *page.urls,
-                *page_plan.canonicals_of(page, rows),
-            }
-            waits = not touched.isdisjoint(page_urls)
-            touched |= (
-                page_urls  # also for a waiting page: pages that share a URL with it come after it
-            )
-            if waits or self._detach(page, canonical, rows, now_ms):
-                later.append(page)
-                continue
-            row = rows.get(canonical, {})
-            nodes.check_url(row, canonical)
-            before = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
-            refused = any(
-                page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
-            ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
-            stale, copy = page.fetched_at_ms < before, page_plan.is_copy(page, canonical, row)
-            plans.append(PageWritePlan(page, canonical, row, stale, refused, copy))
-        for plan in plans:
-            self._point(plan, rows)
-        self._look_for_gone(plans)
-        return plans, rows, later
+        return rows
+
+    def _plan_of(self, page: PageWrite, canonical: str, rows: dict[str, Row]) -> PageWritePlan:
+        """The plan of one page: whether it is stale, refused, or a copy of what is stored."""
+        row = rows.get(canonical, {})
+        nodes.check_url(row, canonical)
+        before_ms = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
+        refused = any(
+            page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
+        ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
+        is_stale, is_copy = page.fetched_at_ms < before_ms, page_plan.is_copy(page, canonical, row)
+        return PageWritePlan(page, canonical, row, is_stale, refused, is_copy)
 
     def _detach(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
         """

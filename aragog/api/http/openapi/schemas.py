@@ -150,12 +150,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        schema = dict(schema_of(next(part for part in parts if part is not type(None))))
-        if "$ref" in schema:
-            return {"anyOf": [schema, {"type": "null"}]}
-        if isinstance(schema.get("type"), str):
-            schema["type"] = [schema["type"], "null"]
-        return schema
+        return _or_null(schema_of(next(part for part in parts if part is not type(None))))
     if origin in _PLAIN:
         return _PLAIN[origin]
     if origin in NAMED:
@@ -167,22 +162,35 @@ def schema_of(kind: Any) -> dict[str, Any]:
         properties = {"url": _PLAIN[str], "text": _PLAIN[str], "rel": rel}
         return {"type": "object", "required": ["url"], "properties": properties}
     if dataclasses.is_dataclass(origin):
-        fields = option_fields(origin)  # type: ignore[arg-type] # classes are hashable
-        if any(field.option.text for field in fields):
-            return object_schema(fields)
-        hints = typing.get_type_hints(origin)
-        properties = {
-            field.http: _OPEN if field.option.by_format else schema_of(hints[field.name])
-            for field in fields
-            if field.http
-        }
-        required = [field.http for field in fields if field.required and field.http]
-        return {"type": "object", "required": required, "properties": properties}
+        return _schema_of_members(typing.cast("type", origin))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": schema_of(parts[1])}
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return {"type": "array", "items": schema_of(parts[0])}
     return {}
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a value that may be missing."""
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    kind = schema.get("type")
+    return {**schema, "type": [kind, "null"]} if isinstance(kind, str) else dict(schema)
+
+
+def _schema_of_members(kind: type) -> dict[str, Any]:
+    """The JSON schema of a dataclass, by its options or its types."""
+    fields = option_fields(kind)
+    if any(field.option.text for field in fields):
+        return object_schema(fields)
+    hints = typing.get_type_hints(kind)
+    properties = {
+        field.http: _OPEN if field.option.by_format else schema_of(hints[field.name])
+        for field in fields
+        if field.http
+    }
+    required = [field.http for field in fields if field.required and field.http]
+    return {"type": "object", "required": required, "properties": properties}
 
 
 _TEXT: dict[str, Any] = {"type": "string"}

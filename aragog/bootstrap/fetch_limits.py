@@ -1,0 +1,50 @@
+"""The settings of fetches that are not of pages: robots.txt, sitemaps, resources of pages."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from aragog.pages import sitemaps
+from aragog.settings import FetchSettings, Settings
+
+# RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
+ROBOTS_REDIRECTS = 5
+ROBOTS_BYTES = 512_000
+# A longer one is cut off after `ROBOTS_BYTES`; what announces more than this is refused as a whole.
+ROBOTS_WIRE_BYTES = 1 << 30
+
+
+def for_robots(fetch: FetchSettings) -> FetchSettings:
+    """Settings to fetch robots.txt: any content type, first 500 KiB, at most five redirects."""
+    return dataclasses.replace(
+        fetch,
+        content_types=("*/*",),
+        max_redirects=ROBOTS_REDIRECTS,
+        max_body_bytes=ROBOTS_BYTES,
+        max_wire_bytes=ROBOTS_WIRE_BYTES,
+    )
+
+
+def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
+    """Settings to fetch sitemaps: any content type, up to the 50 MB that sitemaps.org allows."""
+    return dataclasses.replace(
+        fetch,
+        content_types=("*/*",),
+        max_body_bytes=sitemaps.MAX_BYTES,
+        max_wire_bytes=sitemaps.MAX_BYTES,
+    )
+
+
+def for_resources(settings: Settings) -> FetchSettings:
+    """Settings to fetch what pages ask for: any type, within a page's limits, no credentials."""
+    rendering = settings.rendering
+    return dataclasses.replace(
+        settings.fetch,
+        content_types=("*/*",),
+        deadline_s=min(settings.fetch.deadline_s, rendering.deadline_s),
+        max_wire_bytes=min(settings.fetch.max_wire_bytes, rendering.max_bytes),
+        max_body_bytes=rendering.max_bytes,
+        origin_headers={},
+        basic_auth={},
+        cookies=False,
+    )
