@@ -170,7 +170,8 @@ COMMANDS = {
     "plan": LazyCommand(
         "aragog.cli.plan",
         "plan",
-        "Compute what a crawl needs (machines, Redis, HBase, S3) and its first bottleneck.",
+        "Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first "
+        "bottleneck.",
     ),
     "robots": LazyCommand(
         "aragog.cli.robots", "robots", "Test URLs against robots.txt, and fetch it again."
