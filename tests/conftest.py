@@ -21,6 +21,7 @@ settings.register_profile("deep", settings.get_profile("house"), max_examples=3_
 settings.load_profile("house")
 
 pytest_plugins = [
+    "tests.support.collecting",
     "tests.support.scheduling",
     "tests.support.missing_parts",
     "tests.support.hbase_server",

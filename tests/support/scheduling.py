@@ -49,7 +49,8 @@ def rank(nodeid: str) -> int:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a worker: the longest first. Without workers the order stays that of the files."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: rank(item.nodeid))
+        # Workers collect in different orders, and must agree on one.
+        items.sort(key=lambda item: (rank(item.nodeid), item.path))
 
 
 @pytest.hookimpl(optionalhook=True)
