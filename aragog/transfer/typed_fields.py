@@ -113,7 +113,10 @@ class TypedFields:
             return value.decode(), True
         else:
             cell = _cell(orjson.loads(value), its_type)
-        return cell, self.from_column(name, cell) == value
+        try:
+            return cell, self.from_column(name, cell) == value
+        except TypeError as error:  # such as an integer of more than 64 bits
+            raise ValueError(str(error)) from error
 
     def from_column(self, name: str, value: Any) -> bytes:
         """
