@@ -29,7 +29,8 @@ def test_the_http_page_has_every_path_and_no_other():
     documented = {
         path for path in DOCUMENT["paths"] if path.startswith(("/v1", "/health", "/ready"))
     }
-    assert listed - {"/metrics"} == documented
+    published = {"/bot.html", "/addresses.json"}  # about the crawler, for owners of sites
+    assert listed - {"/metrics"} - published == documented
 
 
 def test_the_progress_on_the_http_page_has_the_members_of_its_schemas():
