@@ -143,7 +143,9 @@ class AliasMerger:
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
         if present:
-            self._properties.delete(node_id(alias), present, at_ms=now_ms)
+            # The clock of the worker that fetched it may be ahead of this one.
+            at_ms = max(now_ms, *(own[column].at_ms for column in present))
+            self._properties.delete(node_id(alias), present, at_ms=at_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
         return {column: cell for column, cell in own.items() if column not in columns}
 
