@@ -130,15 +130,16 @@ def test_a_home_that_was_fetched_itself_keeps_its_page():
 
 def test_a_page_from_a_worker_whose_clock_is_ahead_leaves_no_pointer_to_lost_content():
     a_stand = stand(MemoryTables())
-    a_stand.store.write_pages([page(A, content=body("a"))])
-    a_stand.store.write_pages([page(B, NOW_MS + 1000, content=body("b"))])
-    a_stand.store.write_pages(
-        [page(B, NOW_MS + 2000, canonical_url=A, provisional=True, content=body("b again"))]
-    )
+    for url, ahead_ms, home in ((A, 0, A), (B, 1000, B), (B, 2000, A), (A, 10_000, C)):
+        fetched = page(
+            url,
+            NOW_MS + ahead_ms,
+            canonical_url=home,
+            provisional=home != url,
+            content=body(f"{url} after {ahead_ms}"),
+            facts={"status": 200},
+        )
+        a_stand.store.write_pages([fetched])
 
-    a_stand.store.write_pages(
-        [page(A, NOW_MS + 10_000, canonical_url=C, provisional=True, content=body("a again"))]
-    )
-
-    assert a_stand.store.get(B).canonical_url == B
+    assert a_stand.store.get(B).content_hash is None
     assert a_stand.store.content(B) is None
