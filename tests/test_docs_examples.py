@@ -78,6 +78,9 @@ RUN_BY = {
     ("docs/exports.md", "json"): f"{EXPORTS}::test_a_line_is_as_the_page_shows_it",
     ("docs/exports.md", "python"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
     ("docs/exports.md", "sh: aragog store export /data/crawl"): f"{EXPORTS}::test_the_page_exports_archives",
+    ("docs/exports.md", "sh: aragog store export-parts"): (
+        f"{EXPORTS}::test_a_day_has_a_folder_with_the_pages_of_its_fetches"
+    ),
     ("docs/exports.md", "sh: aragog store export /data/urls"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
     ("docs/mcp.md", "json"): (
         "tests/integration/serving/test_mcp.py"

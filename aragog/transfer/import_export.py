@@ -106,6 +106,9 @@ BATCH_BYTES = 4 << 20
 """Size of field values; a batch of large ones ends sooner."""
 MAX_LINKS = 6000
 
+SpanMs = tuple[int, int]
+"""From an instant, up to before another; ms since the epoch."""
+
 TextsOf = Callable[[str], Mapping[str, bytes]]
 """Returns the main texts of the page of a URL, as fields that replace those of its record."""
 
@@ -181,6 +184,7 @@ def export_urls(
     links_of: UrlStore | None = None,
     texts_of: TextsOf | None = None,
     purpose: str | None = None,
+    fetched: SpanMs | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
@@ -192,7 +196,8 @@ def export_urls(
     `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
     from, at most 6,000 a page. `texts_of` adds the main text of each page with content. With
     `purpose`, pages whose sites refuse this use are left out, and so are in any case those whose
-    `unavailable_after` has passed.
+    `unavailable_after` has passed. With `fetched`, only pages whose last successful fetch was in
+    that span are included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -207,6 +212,7 @@ def export_urls(
             texts_of=texts_of,
             purpose=purpose,
             now_ms=zen.clock.now_ms,
+            fetched=fetched,
         )
         for batch in _of_bounded_size(records):
             sink.write(_without_taken_down(batch, nodes))
@@ -222,17 +228,25 @@ def _records(
     links_of: UrlStore | None,
     texts_of: TextsOf | None,
     purpose: str | None,
+    fetched: SpanMs | None,
     now_ms: Callable[[], int],
 ) -> Iterator[UrlRecord]:
     for row in selected:
         record = _record(row, fields, aliases=aliases)
         if record is None or is_expired(record.facts, now_ms()):
             continue
+        if fetched is not None and not _was_fetched(record, fetched):
+            continue
         if is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
                 record = replace(record, fields={**record.fields, **texts_of(record.url)})
             yield _with_links(record, links_of) if links_of else record
+
+
+def _was_fetched(record: UrlRecord, within: SpanMs) -> bool:
+    at_ms = record.facts.get("fetched_at_ms")
+    return isinstance(at_ms, int) and within[0] <= at_ms < within[1]
 
 
 def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:

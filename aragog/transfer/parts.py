@@ -18,7 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aragog.errors import BadInput, ConfigError
-from aragog.transfer.import_export import NodeSelection, NodeSource, Sink, TextsOf, export_urls
+from aragog.transfer.import_export import (
+    NodeSelection,
+    NodeSource,
+    Sink,
+    SpanMs,
+    TextsOf,
+    export_urls,
+)
 from aragog.transfer.json_lines import JsonLinesSink, open_to_write
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.typed_fields import TypedFields
@@ -92,6 +99,8 @@ class PartOptions:
     """The types of fields."""
     texts_of: TextsOf | None = None
     """Finds the main texts that `fields` names."""
+    fetched: SpanMs | None = None
+    """Only pages whose last successful fetch was in this span; not for `warc`."""
     purpose: str | None = None
     """Only pages whose sites do not refuse this use."""
 
@@ -210,6 +219,7 @@ def _write(
             links_of=store if options.links else None,
             texts_of=options.texts_of,
             purpose=options.purpose,
+            fetched=options.fetched,
         ).records
 
 

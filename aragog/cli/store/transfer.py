@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from aragog.settings import Settings
 from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.bulk_writer import BulkWriter
-from aragog.transfer.import_export import NodeSelection, TextsOf
+from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
 from aragog.transfer.parquet import ParquetSink, read_parquet
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
@@ -174,6 +175,12 @@ def _sink(
     "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
 )
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
+@click.option(
+    "--date",
+    "day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Only pages last fetched on this day (UTC), into FOLDER/dt=DATE.",
+)
 @PURPOSE
 def export_parts(
     folder: Path,
@@ -181,6 +188,7 @@ def export_parts(
     numbers: tuple[int, ...],
     kind: str,
     fields: tuple[str, ...] | None,
+    day: datetime | None,
     purpose: str | None,
     *,
     links: bool,
@@ -195,6 +203,8 @@ def export_parts(
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
     if wrong := [number for number in numbers if number >= parts]:
         raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
+    fetched = None if day is None else _span_of(day, kind)
+    folder = folder if day is None else folder / f"dt={day:%Y-%m-%d}"
     settings = command_settings()
     prepare_folder(folder, parts, kind)
     chosen = [Part(number, parts) for number in numbers or range(parts)]
@@ -217,6 +227,7 @@ def export_parts(
             links=links,
             types=_types(store, settings),
             texts_of=texts_of,
+            fetched=fetched,
             purpose=purpose,
         )
         content = open_content(settings.content, settings.data_dir)
@@ -237,6 +248,17 @@ def export_parts(
         f"{records:,} records in {written:,} parts"
         + (f"; {existing:,} were there" if existing else "")
     )
+
+
+def _span_of(day: datetime, kind: str) -> SpanMs:
+    """A day as instants. Raises UsageError for a day that is not over, as its pages may change."""
+    if kind == "warc":
+        raise click.UsageError("--date is for jsonl and parquet; warc has all pages")
+    begin = day.replace(tzinfo=UTC)
+    end = begin + timedelta(days=1)
+    if end > datetime.now(UTC):
+        raise click.UsageError(f"--date {day:%Y-%m-%d} is not over (UTC): export it after midnight")
+    return int(begin.timestamp() * 1000), int(end.timestamp() * 1000)
 
 
 @click.command("import")

@@ -7,18 +7,22 @@ import io
 import json
 import shlex
 from contextlib import closing
+from datetime import UTC, datetime
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
+from aragog.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.json_lines import BadRecord, read_json_lines
 from tests.support.documented import blocks
 from tests.support.stores import body, page
 
 PAGE = "docs/exports.md"
+DAY_MS = 86_400_000
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def data(tmp_path, monkeypatch):
                 for name, price in [("desk", "89.90"), ("floor", "210"), ("wall", "19.90")]
             ]
         )
-    for block in blocks(PAGE, "sh", "aragog store export"):
+    for block in blocks(PAGE, "sh", "aragog store export "):
         for line in block.replace("/data", str(tmp_path)).splitlines():
             ran = CliRunner().invoke(main, shlex.split(line)[1:], catch_exceptions=False)
             assert ran.exit_code == 0, ran.output
@@ -59,6 +63,31 @@ def test_duckdb_and_pandas_read_exports(data):
         "[(210.0,)]",
         "{'min': 19.9, 'max': 210.0}",
     ]
+
+
+def test_a_day_has_a_folder_with_the_pages_of_its_fetches(data):
+    (block,) = blocks(PAGE, "sh", "aragog store export-parts")
+    command = shlex.split(block.replace("/data", str(data)))[1:]
+    day_ms = 1_795_305_600_000  # 2026-11-22
+    with closing(url_store(load_settings(), ManualClock(day_ms + 2 * DAY_MS))) as store:
+        for name, at_ms in [("x", day_ms), ("y", day_ms + DAY_MS - 1), ("z", day_ms + DAY_MS)]:
+            url = f"http://day.example/{name}"
+            facts = {"outcome": "Fetched", "fetched_at_ms": at_ms}
+            store.write_pages([page(url, at_ms, fields={"page.title": b'"T"'}, facts=facts)])
+
+    ran = CliRunner().invoke(main, command)
+    again = CliRunner().invoke(main, command)
+    today = CliRunner().invoke(main, [*command[:-1], f"{datetime.now(UTC):%Y-%m-%d}"])
+
+    assert ran.exit_code == again.exit_code == 0, ran.output + again.output
+    table = duckdb.sql(
+        f"SELECT url, dt::TEXT FROM read_parquet('{data}/days/*/*.parquet', hive_partitioning=true)"
+    )
+    assert sorted(table.fetchall()) == [
+        (f"http://day.example/{name}", "2026-11-22") for name in "xy"
+    ]
+    assert "2 were there" in again.output
+    assert "is not over" in today.output
 
 
 def test_the_page_exports_archives(data):
