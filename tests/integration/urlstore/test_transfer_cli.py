@@ -53,7 +53,9 @@ def test_warc_files_of_the_rest_of_an_export_have_the_next_numbers(store, tmp_pa
     run("export", stem, "--cursor", cursor)
 
     names = sorted(path.name for path in tmp_path.glob("x.warc*"))
-    assert names == ["x.warc-00000.warc.gz", "x.warc-00001.warc.gz"]
+    assert names == [
+        "x.warc-00000.cdxj", "x.warc-00000.warc.gz", "x.warc-00001.cdxj", "x.warc-00001.warc.gz"
+    ]  # fmt: skip
 
 
 def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
