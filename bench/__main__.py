@@ -1,7 +1,8 @@
 """
 Run every measurement that the documentation names, in its short form: `python -m bench`.
 
-Exits with 1 if one fails. Arguments select some: `python -m bench pages urls`.
+Exits with 1 if one fails. Arguments select some: `python -m bench pages urls`. Two run at a time, because
+this only shows that they run: most wait for their servers as long as they compute.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 COMMANDS = (
     "backpressure", "crawl", "enqueue", "extraction", "fetcher", "growth",
-    "growth --engine hbase --content s3", "hedging", "limiter", "messages", "page_text", "pages", "pinlater",
+    "growth --engine hbase --content s3", "hedging", "latency", "limiter", "messages", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "refresh", "rendering", "robots", "serving",
     "serving_thrift", "shards", "signing", "ssrf", "startup", "urgency backlog", "urgency domain",
@@ -23,13 +25,13 @@ COMMANDS = (
 )  # fmt: skip
 LAST_CHARS = 3000
 LIMIT_S = 300  # each takes at most 20 s on an idle machine
+AT_A_TIME = 2
 
 
 def failure(command: str) -> str:
     """Run one; what it printed if it failed, else empty."""
     argv = [sys.executable, "-m", *f"bench.{command}".split(), "--quick"]
     began_s = time.monotonic()
-    print(f"bench.{command} --quick …", end=" ", flush=True)
     # A session of its own: some end their whole group of processes.
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -40,14 +42,16 @@ def failure(command: str) -> str:
     output, _ = process.communicate()
     limit.cancel()
     took_s = time.monotonic() - began_s
-    print(f"{took_s:.0f} s, exit {process.returncode}", flush=True)
+    print(f"bench.{command} --quick … {took_s:.0f} s, exit {process.returncode}", flush=True)
     return (output[-LAST_CHARS:] or "no output") if process.returncode else ""
 
 
 def main(selected: list[str]) -> int:
     """Run those whose module is selected, or all; the exit status."""
     commands = [c for c in COMMANDS if not selected or c.split()[0] in selected]
-    failures = {command: failed for command in commands if (failed := failure(command))}
+    with ThreadPoolExecutor(AT_A_TIME) as runs:
+        printed = zip(commands, runs.map(failure, commands), strict=True)
+        failures = {command: text for command, text in printed if text}
     for command, output in failures.items():
         print(f"\n== bench.{command}\n{output}")
     return 1 if failures else 0

@@ -37,6 +37,7 @@ SHORT = {
     "dist": "make dist",
     "pinlater-dist": "make pinlater-dist",
     "bench": "make bench ARGS=--quick",
+    "archives": "make archives ARGS='--pages 20'",
     "chaos": "cp docs/reliability.md $FOLDER/chaos.md && "
     'make chaos ARGS="--report $FOLDER/chaos.md --urls 500 --domains 20 redis-killed"',
     "screenshots": "make screenshots IMAGES=$FOLDER/images",

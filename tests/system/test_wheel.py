@@ -85,7 +85,9 @@ def test_all_extras_together_install_without_a_compiler(wheel, tmp_path):
         "thrift",
         "flower",
         "parquet",
+        "mcp",
         "text",
+        "identity",
     ]
 
 

@@ -140,6 +140,14 @@ def test_a_check_whose_response_is_lost_is_not_repeated(postgres_dsn):
     tables.close()
 
 
+def is_empty(tables):
+    """False also while the server still counts a connection that has been closed."""
+    try:
+        return tables["u"].get(b"row") == {}
+    except StoreUnavailable:
+        return False
+
+
 def test_a_server_without_connections_left_is_named(postgres_server, postgres_dsn):
     tables = opened(postgres_dsn)
     with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
@@ -150,7 +158,7 @@ def test_a_server_without_connections_left_is_named(postgres_server, postgres_ds
         pytest.raises(StoreUnavailable, match="no connection left"),
     ):
         few["u"].get(b"row")
-    assert wait_until(lambda: few["u"].get(b"row") == {})
+    assert wait_until(lambda: is_empty(few))
     few.close()
     tables.close()
     with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
