@@ -57,6 +57,14 @@ def test_what_is_no_key_set_is_named(keys, body):
     assert problems(file, keys) == ["it is no JSON Web Key Set"]
 
 
+def test_a_signature_with_the_tag_of_requests_does_not_count(keys, monkeypatch):
+    monkeypatch.setattr("aragog.identity.published_files.DIRECTORY_TAG", "web-bot-auth")
+
+    assert problems(key_directory(AGENT, keys, NOW_S), keys) == [
+        f"it has no valid signature by its key {key.thumbprint}" for key in keys
+    ]
+
+
 def test_a_wrong_type_is_named(keys):
     file = key_directory(AGENT, keys, NOW_S)
 
