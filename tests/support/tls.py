@@ -17,8 +17,9 @@ def authority() -> trustme.CA:
 
 
 def client_context() -> ssl.SSLContext:
-    """Trusts `authority` and nobody else."""
+    """Trusts `authority` and nobody else; takes the versions that `tls_context` takes."""
     context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     authority().configure_trust(context)
     return context
 

@@ -48,6 +48,7 @@ def tls_context(*, verify: bool = True) -> ssl.SSLContext:
     Loading the roots takes about 30 ms, so each process has one context.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to OpenSSL
     context.set_alpn_protocols(["http/1.1"])
     if verify:
         context.load_verify_locations(certifi.where())

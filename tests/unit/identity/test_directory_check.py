@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
 from aragog.identity.directory_check import directory_problems
 from aragog.identity.keys import new_key, rotated
-from aragog.identity.published_files import SIGNATURE_S, key_directory
+from aragog.identity.published_files import (
+    DIRECTORY_COMPONENTS,
+    DIRECTORY_TAG,
+    SIGNATURE_S,
+    key_directory,
+)
+from aragog.identity.request_signer import signature_fields
+from aragog.identity.signature_base import SignedMessage
 from tests.support.signatures import AGENT
 
 DAY_S = 86_400
@@ -57,11 +65,25 @@ def test_what_is_no_key_set_is_named(keys, body):
     assert problems(file, keys) == ["it is no JSON Web Key Set"]
 
 
-def test_a_signature_with_the_tag_of_requests_does_not_count(keys, monkeypatch):
-    monkeypatch.setattr("aragog.identity.published_files.DIRECTORY_TAG", "web-bot-auth")
+def test_a_signature_with_the_tag_of_requests_does_not_count():
+    key = new_key(0)
+    file, url = key_directory(AGENT, [key], NOW_S), urlsplit(AGENT)
+    response = SignedMessage(
+        status=200,
+        fields={"content-digest": file.headers["Content-Digest"]},
+        request=SignedMessage(method="GET", authority=url.netloc, path=url.path),
+    )
 
-    assert problems(key_directory(AGENT, keys, NOW_S), keys) == [
-        f"it has no valid signature by its key {key.thumbprint}" for key in keys
+    def problems_with(tag):
+        parameters = {
+            "created": NOW_S, "expires": NOW_S + SIGNATURE_S, "keyid": key.thumbprint, "tag": tag
+        }  # fmt: skip
+        fields = signature_fields(key, response, DIRECTORY_COMPONENTS, parameters, "sig1")
+        return problems(replace(file, headers={**file.headers, **fields}), [key])
+
+    assert problems_with(DIRECTORY_TAG) == []
+    assert problems_with("web-bot-auth") == [
+        f"it has no valid signature by its key {key.thumbprint}"
     ]
 
 
