@@ -1,9 +1,6 @@
 """A replica: reads with its lag respected, the failover to it, and doctor's word on it as primary."""
 
 import dataclasses
-import subprocess
-import tempfile
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,11 +9,11 @@ from aragog.bootstrap.api import hedged_reads
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.secret import SecretUrl
 from aragog.settings import ServingSettings, Settings, StoreSettings
-from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.postgres import PostgresTables
 from tests.support.postgres_server import store_settings
+from tests.support.postgres_variants import primary_and_replica
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.postgres
@@ -27,23 +24,8 @@ URL = "http://hedged.example/"
 @pytest.fixture(scope="module")
 def pair():
     """A primary and its streaming replica."""
-    with (
-        tempfile.TemporaryDirectory(prefix="ar") as one,
-        tempfile.TemporaryDirectory(prefix="ar") as two,
-    ):
-        primary = PostgresServer(Path(one), options=THROWAWAY).start()
-        replica = PostgresServer(Path(two), options=THROWAWAY)
-        subprocess.run(
-            primary._as_user(
-                "pg_basebackup", "-h", str(primary.socket_folder), "-U", "aragog",
-                "-D", str(replica.data), "-R", "-c", "fast",
-            ),
-            check=True, capture_output=True,
-        )  # fmt: skip
-        replica.start()
-        yield primary, replica
-        for server in (replica, primary):
-            server.stop()
+    with primary_and_replica() as servers:
+        yield servers
 
 
 def shown(dsn, query):
