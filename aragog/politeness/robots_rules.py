@@ -28,16 +28,14 @@ from aragog.politeness.robots_parser.parse import (
     MAX_RULES,
     RobotsLines,
     Rule,
-    TimedRule,
     UsageRule,
     read_lines,
 )
 from aragog.politeness.robots_parser.spelling import comparable_path, comparable_pattern
+from aragog.politeness.robots_parser.timed_rules import TimedRule, minute_of_day
 
 # Of a file, so many bytes count (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
-# A shorter Visit-time counts as so many minutes.
-VISIT_AT_LEAST_MIN = 60
 # Sitemap lines kept per file.
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
@@ -267,7 +265,7 @@ class RobotsRules:
         rates = [
             rule.delay_s
             for rule in self._lines.timed_rules(group)
-            if not rule.is_visit and (at_s is None or rule.holds_at(_minute_of_day(at_s)))
+            if not rule.is_visit and (at_s is None or rule.holds_at(minute_of_day(at_s)))
         ]
         return max((s for s in (delay_s, *rates) if s is not None), default=None)
 
@@ -292,14 +290,14 @@ class RobotsRules:
         spans = [r for r in self._lines.timed_rules(self._group(user_agent)) if r.is_visit]
         if not spans:
             return 0.0
-        minute = _minute_of_day(at_s)
-        if any(_long_enough(span).holds_at(minute) for span in spans):
+        minute = minute_of_day(at_s)
+        if any(span.long_enough().holds_at(minute) for span in spans):
             return 0.0
         return min((span.begin_min - minute) % 1440 for span in spans) * 60
 
     def timed_lines(self, user_agent: str) -> list[str]:
         """Return the Request-rate and Visit-time lines of the agent's group, for reports."""
-        return [_shown(rule) for rule in self._lines.timed_rules(self._group(user_agent))]
+        return [str(rule) for rule in self._lines.timed_rules(self._group(user_agent))]
 
     def rules_for(self, user_agent: str) -> list[Rule]:
         """Return the rules for `user_agent`, in the order of the file."""
@@ -357,31 +355,6 @@ class _UsageRules:
         except TooCostly:
             return self._rules
         return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]
-
-
-def _minute_of_day(at_s: float) -> float:
-    return at_s % 86_400 / 60
-
-
-def _long_enough(span: TimedRule) -> TimedRule:
-    if (span.end_min - span.begin_min) % 1440 >= VISIT_AT_LEAST_MIN or span.begin_min == 0:
-        end_min = max(span.end_min, VISIT_AT_LEAST_MIN) if span.begin_min == 0 else span.end_min
-    else:
-        end_min = (span.begin_min + VISIT_AT_LEAST_MIN) % 1440
-    return span._replace(end_min=end_min)
-
-
-def _shown(rule: TimedRule) -> str:
-    last = (rule.end_min - 1) % 1440
-    times = f"{_clock(rule.begin_min)} to {_clock(last)} UTC"
-    where = f"robots.txt line {rule.line}"
-    if rule.is_visit:
-        return f"visits from {times} ({where}, Visit-time)"
-    return f"a request in {rule.delay_s:g} s from {times} ({where}, Request-rate)"
-
-
-def _clock(minute: int) -> str:
-    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def _spelled(pattern: str) -> tuple[str, bool]:

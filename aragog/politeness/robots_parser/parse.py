@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeVar
 
+from aragog.politeness.robots_parser.timed_rules import TimedRule
+
 # RFC 9309 section 2.5 requires at least 500 KiB. Google uses the same limit.
 MAX_BYTES = 500 * 1024
 
@@ -90,29 +92,6 @@ class UsageRule(NamedTuple):
     def __str__(self) -> str:
         name = "Content-Usage" if self.syntax == "content-usage" else "Content-Signal"
         return f"robots.txt line {self.line}, {name}: {f'{self.pattern} {self.value}'.strip()}"
-
-
-class TimedRule(NamedTuple):
-    """One Request-rate or Visit-time line: what holds at some minutes of the day."""
-
-    delay_s: float
-    """Request-rate: the time between two requests. Visit-time: 0."""
-    begin_min: int
-    """The first minute of the day, UTC, 0 to 1440."""
-    end_min: int
-    """The minute after the last one; before `begin_min` for a span over midnight."""
-    line: int
-
-    @property
-    def is_visit(self) -> bool:
-        """True for Visit-time."""
-        return self.delay_s == 0
-
-    def holds_at(self, minute: float) -> bool:
-        """Whether it holds at a minute of the day."""
-        if self.begin_min <= self.end_min:
-            return self.begin_min <= minute < self.end_min
-        return minute >= self.begin_min or minute < self.end_min
 
 
 @dataclass(slots=True)

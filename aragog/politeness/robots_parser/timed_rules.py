@@ -1,0 +1,56 @@
+"""Rules of robots.txt that hold at some minutes of the day: Request-rate and Visit-time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+VISIT_AT_LEAST_MIN = 60
+"""A shorter Visit-time counts as so many minutes."""
+_DAY_MIN = 1440
+
+
+class TimedRule(NamedTuple):
+    """One Request-rate or Visit-time line: what holds at some minutes of the day."""
+
+    delay_s: float
+    """Request-rate: the time between two requests. Visit-time: 0."""
+    begin_min: int
+    """The first minute of the day, UTC, 0 to 1440."""
+    end_min: int
+    """The minute after the last one; before `begin_min` for a span over midnight."""
+    line: int
+
+    @property
+    def is_visit(self) -> bool:
+        """True for Visit-time."""
+        return self.delay_s == 0
+
+    def holds_at(self, minute: float) -> bool:
+        """Whether it holds at a minute of the day."""
+        if self.begin_min <= self.end_min:
+            return self.begin_min <= minute < self.end_min
+        return minute >= self.begin_min or minute < self.end_min
+
+    def long_enough(self) -> TimedRule:
+        """Return the span, or one of `VISIT_AT_LEAST_MIN` from its beginning if it is shorter."""
+        if (self.end_min - self.begin_min) % _DAY_MIN >= VISIT_AT_LEAST_MIN:
+            return self
+        if self.begin_min == 0:
+            return self._replace(end_min=max(self.end_min, VISIT_AT_LEAST_MIN))
+        return self._replace(end_min=(self.begin_min + VISIT_AT_LEAST_MIN) % _DAY_MIN)
+
+    def __str__(self) -> str:
+        times = f"{_clock(self.begin_min)} to {_clock((self.end_min - 1) % _DAY_MIN)} UTC"
+        where = f"robots.txt line {self.line}"
+        if self.is_visit:
+            return f"visits from {times} ({where}, Visit-time)"
+        return f"a request in {self.delay_s:g} s from {times} ({where}, Request-rate)"
+
+
+def minute_of_day(at_s: float) -> float:
+    """Return the minute of the day (UTC) of an instant in seconds since the epoch."""
+    return at_s % 86_400 / 60
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
