@@ -117,8 +117,10 @@ def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
 def alias_of(row: Row, url: str) -> str | None:
     """The URL that stands for `url`, by its node; None when it stands for itself."""
     cell = row.get(CANONICAL)
-    target = cell.value.decode() if cell else ""
-    return target if target and target != url else None
+    if cell is None or not cell.value:
+        return None
+    target = cell.value.decode()
+    return None if target == url else target
 
 
 def leads_to(row: Row, url: str) -> str | None:
@@ -198,12 +200,16 @@ class Nodes:
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)
+        aliases = _aliases_of(rows)
+        if not aliases:  # as in most batches
+            return {url: (url, rows[url]) for url in urls}
         for _ in range(MAX_HOPS):
-            targets = {leads_to(row, url) for url, row in rows.items()}
-            missing = [t for t in targets if t is not None and t not in rows]
+            missing = {target for target in aliases.values() if target not in rows}
             if not missing:
                 break
-            rows |= self.read(missing, columns)
+            found = self.read(missing, columns)
+            rows |= found
+            aliases |= _aliases_of(found)
         return {url: (canonical := end_of(url, rows), rows.get(canonical, {})) for url in urls}
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
@@ -213,6 +219,11 @@ class Nodes:
     def pointed(self, url: str) -> str:
         """`resolve` by the pointers alone, also of an alias that was taken down."""
         return self.follow([url], [URL, CANONICAL])[url][0]
+
+
+def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
+    """Where each URL leads that stands not for itself, by its node."""
+    return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
 def end_of(url: str, rows: dict[str, Row]) -> str:

@@ -134,8 +134,7 @@ def record_of(
     if sentinel is None:
         return None
     nodes.check_url(row, canonical)
-    over = sentinel.value != nodes.PRESENT and now_ms and int(sentinel.value) <= now_ms()
-    if over:
+    if sentinel.value != nodes.PRESENT and now_ms and int(sentinel.value) <= now_ms():
         row = {c: cell for c, cell in row.items() if c in _WITHOUT_PAGE}
         fields = ()
     if fields is None:
