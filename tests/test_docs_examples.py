@@ -82,6 +82,9 @@ RUN_BY = {
         f"{EXPORTS}::test_a_day_has_a_folder_with_the_pages_of_its_fetches"
     ),
     ("docs/exports.md", "sh: aragog store export /data/urls"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
+    ("docs/from-nutch.md", "sh"): (
+        "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
+    ),
     ("docs/mcp.md", "json"): (
         "tests/integration/serving/test_mcp.py"
         "::test_the_official_client_reads_searches_and_fetches_over_stdio"

@@ -18,7 +18,7 @@ from aragog.api.values import MOST_ITEMS
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, main, show
 from aragog.cli.capacity import read_costs
-from aragog.cli.store import transfer
+from aragog.cli.store import importing
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
@@ -83,7 +83,7 @@ FIGURES = {
         ),
     ],
     "cli.md": [
-        f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
+        f"| {importing.BAD_LINES} | `enqueue`: some lines were not URLs",
         f"| {show.NOTHING} | `show`, `content`: the URL has no record",
     ],
     "client.md": [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from aragog.cli.store.importing import import_
 from aragog.cli.store.listing import list_
 from aragog.cli.store.tables import adopt, copy, create_tables, repair, upgrade
 from aragog.cli.store.takedowns import lift_takedown, takedown, takedowns
-from aragog.cli.store.transfer import export, export_parts, import_
+from aragog.cli.store.transfer import export, export_parts
 
 
 @click.group()

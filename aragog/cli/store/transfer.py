@@ -1,9 +1,8 @@
-"""`aragog store export`, `export-parts`, `import`: URLs in files."""
+"""`aragog store export`, `export-parts`: URLs in files."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -25,18 +24,14 @@ from aragog.pages.selectors import rule_types
 from aragog.settings import Settings
 from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
-from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
-from aragog.transfer.parquet import ParquetSink, read_parquet
+from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
-
-BAD_LINES = 3
-"""Exit code when some lines could not be imported; the others were."""
 
 
 def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
@@ -107,7 +102,7 @@ def export(
             )
             count, left = done.records, done.cursor
         else:
-            types = _types(opened, settings)
+            types = types_of(opened, settings)
             with closing(_sink(file, kind, types, fields, append=bool(cursor))) as sink:
                 report = import_export.export_urls(
                     opened.zen,
@@ -146,7 +141,8 @@ def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -
     return found
 
 
-def _types(store: UrlStore, settings: Settings) -> TypedFields:
+def types_of(store: UrlStore, settings: Settings) -> TypedFields:
+    """The types of the fields in files, with those of the settings' rules."""
     return TypedFields(store.formats, rule_types(settings.extract))
 
 
@@ -225,7 +221,7 @@ def export_parts(
             format=kind,
             fields=fields,
             links=links,
-            types=_types(store, settings),
+            types=types_of(store, settings),
             texts_of=texts_of,
             fetched=fetched,
             purpose=purpose,
@@ -259,36 +255,6 @@ def _span_of(day: datetime, kind: str) -> SpanMs:
     if end > datetime.now(UTC):
         raise click.UsageError(f"--date {day:%Y-%m-%d} is not over (UTC): export it after midnight")
     return int(begin.timestamp() * 1000), int(end.timestamp() * 1000)
-
-
-@click.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines to skip.")
-def import_(file: Path, after: int) -> None:
-    """
-    Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
-
-    Bad lines are reported with their number; the others are imported. The exit code is 3.
-    """
-    settings = command_settings()
-    with closing(url_store(settings)) as opened, counting("lines") as counted:
-        types = _types(opened, settings)
-        source = (
-            read_parquet(file, types, after=after)
-            if _kind(file) == "parquet"
-            else json_lines.read_json_lines(json_lines.open_to_read(file), types, after=after)
-        )
-        report = import_export.import_urls(
-            source,
-            BulkWriter(opened, opened.zen, settings.store),
-            on_problem=lambda number, reason: echo(
-                one_line(f"{file}:{number}: {reason}"), err=True
-            ),
-            on_progress=counted,
-        )
-    note(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
-    if report.problems:
-        sys.exit(BAD_LINES)
 
 
 def _kind(file: Path) -> str:

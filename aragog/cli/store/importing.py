@@ -1,0 +1,135 @@
+"""`aragog store import`: URLs and pages from files of aragog, Nutch and web archives."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.cli.data_folder import command_settings
+from aragog.cli.progress_display import counting
+from aragog.cli.store.transfer import types_of
+from aragog.clock import SystemClock
+from aragog.errors import BadInput
+from aragog.settings import Settings
+from aragog.stages.archive_import import import_archive
+from aragog.terminal import echo, note, one_line
+from aragog.transfer import import_export, json_lines
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.captures import read_captures
+from aragog.transfer.json_lines import Read, UrlRecord
+from aragog.transfer.nutch import read_nutch
+from aragog.transfer.parquet import read_parquet
+from aragog.transfer.warc_pages import read_warc
+from aragog.urlstore.store import UrlStore
+
+BAD_LINES = 3
+"""Exit code when some lines could not be imported; the others were."""
+KINDS = {
+    ".jsonl": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".warc": "warc", ".cdx": "cdx",
+    ".cdxj": "cdx",
+}  # fmt: skip
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["jsonl", "parquet", "warc", "cdx", "nutch"]),
+    help="Default: by the name of FILE.",
+)
+@click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines or records to skip.")
+@click.option("--due", is_flag=True, help="Have the URLs fetched again soon (not for warc).")
+def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
+    """
+    Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet, as `export` writes them, the pages of a
+    WARC file, the captures of an index (CDX, CDXJ), or a dump of Nutch's crawldb.
+
+    Bad lines are reported with their number; the others are imported. The exit code is 3.
+    """
+    kind = kind or _kind(file)
+    if due and kind == "warc":
+        raise click.UsageError("--due is not for warc: import its index (.cdxj) with --due")
+    settings = command_settings()
+    with closing(url_store(settings)) as opened:
+        run = _archive if kind == "warc" else partial(_records, kind=kind, due=due)
+        problems = run(file, opened, settings, after=after)
+    if problems:
+        sys.exit(BAD_LINES)
+
+
+def _records(
+    file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
+) -> int:
+    """Import records; returns how many were bad."""
+    with counting("lines") as counted:
+        source = _source(file, kind, store, settings, after)
+        report = import_export.import_urls(
+            _due_now(source) if due else source,
+            BulkWriter(store, store.zen, settings.store),
+            on_problem=_reporter(file),
+            on_progress=counted,
+        )
+    note(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
+    return report.problems
+
+
+def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
+    """Import the pages of a WARC file; returns how many were bad."""
+    with file.open("rb") as stream, counting("records") as counted:
+        pages = read_warc(stream, max_body_bytes=settings.fetch.max_body_bytes, after=after)
+        report = import_archive(
+            pages, store, settings, on_problem=_reporter(file), on_progress=counted
+        )
+    note(
+        f"{report.written:,} written, {report.stale:,} stored from a later fetch, "
+        f"{report.problems:,} bad, up to {report.last_number:,}"
+    )
+    return report.problems
+
+
+def _source(
+    file: Path, kind: str, store: UrlStore, settings: Settings, after: int
+) -> Iterator[Read]:
+    if kind == "parquet":
+        return iter(read_parquet(file, types_of(store, settings), after=after))
+    stream = json_lines.open_to_read(file)
+    if kind == "cdx":
+        return read_captures(stream, after=after)
+    if kind == "nutch":
+        return read_nutch(stream, after=after)
+    types = types_of(store, settings)
+    return iter(json_lines.read_json_lines(stream, types, after=after))
+
+
+def _due_now(source: Iterator[Read]) -> Iterator[Read]:
+    now_ms = SystemClock().now_ms()
+    for number, record in source:
+        if isinstance(record, UrlRecord):
+            yield number, replace(record, due_at_ms=now_ms)
+        else:
+            yield number, record
+
+
+def _reporter(file: Path) -> Callable[[int, str], None]:
+    def report(number: int, reason: str) -> None:
+        echo(one_line(f"{file}:{number}: {reason}"), err=True)
+
+    return report
+
+
+def _kind(file: Path) -> str:
+    for suffix in reversed(file.suffixes):
+        if suffix in KINDS:
+            return KINDS[suffix]
+    raise BadInput(
+        f"{file}: name it .jsonl (.gz, .zst), .parquet, .warc, .cdx or .cdxj, or give --format"
+    )

@@ -1,0 +1,89 @@
+"""
+Read indexes of web archives: CDX with its line of letters or without, and CDXJ.
+
+Each capture of a page becomes a record with the fields `archive.captured_at`, `archive.mime` and
+`archive.digest`, true since the time of the capture: of several captures of a URL the latest stays,
+in whatever order they come. Captures of errors and redirects are left out.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+import orjson
+
+from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+
+# The letters of the columns, where a file does not name them: the two forms that are in use.
+_COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
+_NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
+_TIMESTAMP = re.compile(r"\d{4,14}")
+MAX_LINE_CHARS = 1 << 20
+
+
+def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
+    """
+    Yield the captures of an index with the numbers of their lines.
+
+    Args:
+        stream: the index.
+        after: lines to skip.
+    """
+    columns: str | None = None
+    lines = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape")
+    for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE_CHARS), ""), 1):
+        parts = line.split()
+        if parts[:1] == ["CDX"]:
+            columns = "".join(parts[1:])
+        elif number > after and parts and not line.startswith("!"):
+            try:
+                if (record := _record(_capture(line, parts, columns))) is not None:
+                    yield number, record
+            except BadRecord as problem:
+                yield number, problem
+
+
+def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[str, str]:
+    if len(parts) > 2 and parts[2].startswith("{"):
+        try:
+            values = orjson.loads(line.split(maxsplit=2)[2])
+        except orjson.JSONDecodeError as error:
+            raise BadRecord(f"is no CDXJ: {error}") from None
+        return {**{name: str(value) for name, value in values.items()}, "timestamp": parts[1]}
+    letters = columns or _COLUMNS.get(len(parts), "")
+    if len(letters) != len(parts):
+        raise BadRecord(f"has {len(parts)} columns: is no CDX with 9 or 11 of them, and no CDXJ")
+    named = zip(letters, parts, strict=True)
+    return {_NAMES[letter]: part for letter, part in named if letter in _NAMES}
+
+
+def _record(capture: Mapping[str, str]) -> UrlRecord | None:
+    """The record; None for a capture that is left out."""
+    try:
+        url, at_ms = capture["url"], _instant_ms(capture["timestamp"])
+    except KeyError as missing:
+        raise BadRecord(f"names no {missing}") from None
+    status, mime = capture.get("status", "-"), capture.get("mime", "-")
+    is_page = status.startswith("2") or (status == "-" and mime == "warc/revisit")
+    if not is_page:
+        return None
+    captured_at = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    values = {"captured_at": captured_at, "mime": mime, "digest": capture.get("digest", "-")}
+    fields = {f"archive.{n}": orjson.dumps(value) for n, value in values.items() if value != "-"}
+    return UrlRecord(url=url, fields=fields, at_ms=dict.fromkeys(fields, at_ms))
+
+
+def _instant_ms(timestamp: str) -> int:
+    """The ms of `20150101120000`, or of its beginning."""
+    if not _TIMESTAMP.fullmatch(timestamp):
+        raise BadRecord(f"has no time: {timestamp!r:.40}")
+    full = timestamp + "00000101000000"[len(timestamp) :]
+    try:
+        parsed = datetime.strptime(full, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise BadRecord(f"has no time: {timestamp!r:.40}") from None
+    return max(0, int(parsed.timestamp() * 1000))

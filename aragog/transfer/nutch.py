@@ -1,0 +1,109 @@
+"""
+Read a dump of Nutch's crawldb: `nutch readdb crawldb -dump FOLDER`, with or without `-format csv`.
+
+Each URL becomes a record with its next fetch (`due_at_ms`) and the fields `nutch.status` and
+`nutch.score`. URLs that Nutch has given up (gone), or knows to be another one (redirects,
+duplicates), are left out: aragog finds out by itself. Memory is bounded by one entry.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import BinaryIO
+
+import orjson
+
+from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+
+STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
+"""Of the URLs that are imported."""
+_CSV_HEAD = "Url,Status code,Status name,Fetch Time"
+_ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
+_STATUS = re.compile(r"\d+ \((\w+)\)")
+_DATE = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (?:[A-Z][\w:+-]* )?(\d{4})")
+MAX_LINE_CHARS = 1 << 20
+
+
+def is_csv(first_line: str) -> bool:
+    """Whether a dump that begins with this line is in the format csv."""
+    return first_line.startswith(_CSV_HEAD)
+
+
+def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
+    """
+    Yield the URLs of a dump with the number of the line at which each begins.
+
+    Args:
+        stream: the dump.
+        after: entries up to this line are skipped.
+    """
+    # Java writes CSV in Latin-1; an escaped URL is ASCII in both.
+    lines = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n")
+    first = lines.readline(MAX_LINE_CHARS)
+    entries = _of_csv(lines) if is_csv(first) else _of_text(itertools.chain([first], lines))
+    for number, url, values in entries:
+        if number > after and (record := _record(url, values)) is not None:
+            yield number, record
+
+
+def _of_csv(lines: Iterable[str]) -> Iterator[tuple[int, str, Mapping[str, str]]]:
+    names = ("url", "code", "status", "fetch time")
+    for number, line in enumerate(lines, 2):
+        row = next(csv.reader([line]), [])
+        if len(row) < 9:
+            yield number, "", {"problem": f"has {len(row)} columns, not 11"}
+        else:
+            yield number, row[0], {**dict(zip(names, row, strict=False)), "score": row[8]}
+
+
+def _of_text(lines: Iterable[str]) -> Iterator[tuple[int, str, Mapping[str, str]]]:
+    began, url, values = 0, "", dict[str, str]()
+    for number, line in enumerate(lines, 1):
+        if match := _ENTRY.match(line):
+            if began:
+                yield began, url, values
+            began, url, values = number, match[1], {}
+        elif began:
+            name, colon, value = line.partition(": ")
+            if colon and not line[:1].isspace():
+                values.setdefault(name.lower(), value.strip())
+        elif line.strip():
+            yield number, "", {"problem": "is no dump of a crawldb"}
+            return
+    if began:
+        yield began, url, values
+
+
+def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
+    """The record; None for a URL that is left out."""
+    if problem := values.get("problem"):
+        return BadRecord(problem)
+    named = values.get("status", "")
+    status = match[1] if (match := _STATUS.match(named)) else named
+    if status not in STATUSES:
+        return None if status.startswith("db_") else BadRecord(f"has no status: {named!r:.100}")
+    try:
+        due_at_ms = _instant_ms(values.get("fetch time", ""))
+        score = float(values.get("score", "nan"))
+    except ValueError as error:
+        return BadRecord(str(error))
+    fields = {"nutch.status": orjson.dumps(status), "nutch.score": orjson.dumps(score)}
+    return UrlRecord(url=url, fields=fields, due_at_ms=due_at_ms)
+
+
+def _instant_ms(text: str) -> int:
+    """
+    Return the ms of `Thu Jan 01 00:00:00 UTC 2015`, as Java's Date writes it.
+
+    The abbreviation of a zone has no single meaning and is taken for UTC.
+    """
+    match = _DATE.fullmatch(text)
+    if not match:
+        raise ValueError(f"has no fetch time: {text!r:.100}")
+    parsed = datetime.strptime(f"{match[1]} {match[2]} +0000", "%a %b %d %H:%M:%S %Y %z")
+    return max(0, int(parsed.timestamp() * 1000))
