@@ -21,6 +21,7 @@ MODULE_OF = {
     "render": "playwright",
     "text": "trafilatura",
     "identity": "cryptography",
+    "scrapy": "scrapy",
     "reppy": "reppy",
 }
 """The module that shows whether an extra is installed."""

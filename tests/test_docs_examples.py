@@ -22,6 +22,7 @@ SHELL = "tests/integration/test_docs_shell.py"
 DEMO = "tests/system/test_demo_crawl.py"
 PRODUCERS = "tests/system/test_cli_docs.py"
 EXPORTS = "tests/integration/urlstore/test_exports_page.py"
+SPIDERS = "tests/system/test_scrapy_spiders.py"
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 OWN_FIELDS = "tests/system/test_own_fields.py"
 
@@ -82,6 +83,7 @@ RUN_BY = {
         f"{EXPORTS}::test_a_day_has_a_folder_with_the_pages_of_its_fetches"
     ),
     ("docs/exports.md", "sh: aragog store export /data/urls"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
+    ("docs/from-scrapy.md", "python"): f"{SPIDERS}::test_two_spiders_on_three_processes_share_pages_and_the_rate",
     ("docs/from-nutch.md", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
     ),
@@ -213,6 +215,9 @@ NOT_RUN = {
     ("README.md", "text"): "a drawing without names of the code",
     ("docs/deployment.md", "sh: pip install cython"): (
         "downloads and compiles reppy; scripts/setup does the same for the environment of the tests"
+    ),
+    ("docs/from-scrapy.md", "sh"): (
+        "downloads aragog; tests/system/test_scrapy_spiders.py runs spiders in several processes"
     ),
     ("docs/hbase.md", "sh: make hbase"): (
         "starts a second HBase (9 s, 1 GB); the tests run the same server, deploy/hbase/server.py"

@@ -14,7 +14,7 @@ claimed in the meantime is refused by its stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -50,8 +50,9 @@ class SiteBlocks:
         self._redis = client
         self._key = f"{prefix}taken_down"
 
-    def refused(self, urls: Sequence[str]) -> set[str]:
+    def refused(self, urls: Iterable[str]) -> set[str]:
         """The normalized URLs that were taken down, or their site; usually one round trip."""
+        urls = list(urls)
         with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
                 return set()

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -25,14 +25,24 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Type: text/html\r\n\r
 
 
 class PunctualOrigin:
-    """Runs it; `arrivals` lists what came so far."""
+    """
+    Runs it; `arrivals` lists what came so far.
 
-    def __init__(self) -> None:
+    Args:
+        pages: the body of each path; the others answer with the same few bytes.
+    """
+
+    def __init__(self, pages: Mapping[str, str] | None = None) -> None:
         self._seen: list[tuple[float, str, str]] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.punctual_origin"], stdout=subprocess.PIPE
+            [sys.executable, "-m", "tests.support.punctual_origin"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
+        assert self.process.stdin is not None
         assert self.process.stdout is not None
+        with self.process.stdin as pipe:
+            pipe.write(json.dumps(dict(pages or {})).encode())
         self.port = int(self.process.stdout.readline())
 
     def arrivals(self) -> list[tuple[float, str, str]]:
@@ -45,7 +55,8 @@ class PunctualOrigin:
 
     def stop(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 @pytest.fixture
@@ -57,6 +68,7 @@ def punctual_origin() -> Iterator[PunctualOrigin]:
 
 
 def serve() -> None:
+    answers = {path: answer(body) for path, body in json.load(sys.stdin).items()}
     with contextlib.suppress(OSError):
         os.nice(-10)  # only root may
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
@@ -90,9 +102,17 @@ def serve() -> None:
                 poll.unregister(number)
                 open_.pop(number).close()
                 continue
+            host, path = host_and_path(request)
             with contextlib.suppress(OSError):
-                connection.sendall(ANSWER)
-            seen.append((stamped_ms(stamps), *host_and_path(request)))
+                connection.sendall(answers.get(path, ANSWER))
+            seen.append((stamped_ms(stamps), host, path))
+
+
+def answer(body: str) -> bytes:
+    data = body.encode()
+    kind = "text/html" if body.startswith("<") else "text/plain"
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(data)}\r\nContent-Type: {kind}\r\n\r\n"
+    return head.encode() + data
 
 
 def stamped_ms(stamps: list[tuple[int, int, bytes]]) -> float:

@@ -1,0 +1,83 @@
+"""Connect polite fetches of single URLs, for programs that are no workers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+from aragog.bootstrap.fetch_limits import for_robots
+from aragog.bootstrap.redis_services import limiter, lines_of, overrides_of, robots_cache
+from aragog.fetcher.fetcher import Fetcher
+from aragog.fetcher.ssrf import SsrfFilter
+from aragog.green_threads import GreenClock, GreenPool
+from aragog.identity.request_signer import request_signer
+from aragog.pipeline.shared_state import SharedState
+from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.settings import FetchSettings, Settings
+from aragog.stages.access import Access
+from aragog.stages.polite_gate import GateRules
+from aragog.stages.robots import RobotsStage
+from aragog.stages.single_fetch import SingleFetch
+from aragog.stages.waiting_line import WaitingLine
+
+
+class SingleFetches(NamedTuple):
+    """What fetches, and what ends it."""
+
+    fetch: SingleFetch
+    close: Callable[[], None]
+
+
+def single_fetches(settings: Settings) -> SingleFetches:
+    """
+    Connect to the limiter, the robots cache and the takedowns of the settings' Redis.
+
+    Raises:
+        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
+    """
+    settings = settings.resolved()
+    take_up_site_rules(settings)
+    shared, clock, overrides = SharedState.of(settings), GreenClock(), overrides_of(settings)
+    limits = limiter(settings, overrides, clock)
+    rules = GateRules(
+        limiter=limits,
+        robots=robots_cache(settings, clock),
+        overrides=overrides,
+        takedowns=shared.blocks,
+        settings=settings,
+    )
+    access = Access(
+        rules=rules,
+        ssrf_filter=SsrfFilter(settings.fetch),
+        line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
+    )
+    signer = request_signer(settings.identity, clock)
+    pages = Fetcher(_single(settings.fetch), access.ssrf_filter, clock=clock, signer=signer)
+    robots = RobotsStage(
+        robots=rules.robots,
+        limiter=limits,
+        fetcher=Fetcher(
+            for_robots(settings.fetch),
+            access.ssrf_filter,
+            clock=clock,
+            signer=signer,
+            sharing=pages,
+        ),
+        pool=GreenPool(settings.fetch.concurrency),
+        counters=shared.counters,
+        clock=clock,
+        settings=settings,
+        refusals=rules.refusals,
+    )
+
+    def close() -> None:
+        pages.close()
+        limits.close()
+
+    return SingleFetches(SingleFetch(access, pages, robots, clock), close)
+
+
+def _single(fetch: FetchSettings) -> FetchSettings:
+    """Settings for one request at a time, of any content type."""
+    return dataclasses.replace(fetch, content_types=("*/*",), max_redirects=0)

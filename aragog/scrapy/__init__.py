@@ -1,0 +1,22 @@
+"""
+Components for Scrapy: spiders whose processes share their requests and this cluster's politeness.
+
+It needs the extra `scrapy`; nothing else of aragog imports it. docs/from-scrapy.md is the guide.
+
+    addon.py             one line in a project's settings puts all the others in place
+    scheduler.py         `SCHEDULER`: requests are jobs of pinlater; a job ends with its callback
+    dupefilter.py        `DUPEFILTER_CLASS`: shared by all processes of a crawl
+    download_handler.py  `DOWNLOAD_HANDLERS`: robots.txt, slot, permit, SSRF filter, byte caps
+    item_pipeline.py     `ITEM_PIPELINES`: items as fields of the page of their URL
+
+The parts:
+
+    crawl.py             what the components of one crawler share
+    crawl_state.py       what its processes share in Redis; the scripts are in lua/
+    request_codec.py     requests as JSON
+    request_queue.py     jobs and claims
+    slot_lines.py        claimed requests that wait for a slot of their domain
+    feeder.py            the thread that claims requests and finds their slots
+    responses.py         an outcome as a response or an exception of Scrapy
+    engine.py            what is used of Scrapy's engine beyond its public interface
+"""

@@ -1,0 +1,240 @@
+"""
+Polite fetches of single URLs, for a program that is no worker and waits for each of them.
+
+Each passes the checks of every fetch: takedowns, blocked hosts, the SSRF filter, robots.txt, a slot
+of its domain, and a permit right before the request is written. What prevents a request is an
+outcome, as what the origin does is. robots.txt is fetched here where its rules are not known; no
+worker has to run.
+
+Safe to run twice: nothing is stored but robots.txt rules and the state of the limiter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from aragog.clock import Clock
+from aragog.fetcher.gate import Gate
+from aragog.fetcher.outcome import (
+    Blocked,
+    Fetched,
+    NotModified,
+    Outcome,
+    OutcomeKind,
+    Redirected,
+    Refused,
+    Unreachable,
+    UnreachableKind,
+)
+from aragog.pipeline.messages import RobotsBatch, UrlJob
+from aragog.pipeline.routing import OutgoingMessage
+from aragog.pipeline.site_rules import other_spelling
+from aragog.politeness.slots import Slot, SlotRequest
+from aragog.stages.access import HEAD_START_MS, Access, Denial
+from aragog.stages.polite_gate import PoliteGate
+from aragog.stages.requester import answered_well, contained
+from aragog.urls import normalize
+from aragog.urls.domain import origin
+
+# While another process fetches the rules of an origin, and while a domain has no slot.
+ASK_AGAIN_S = 0.25
+NO_SLOT = "its domain had no free slot in time; see politeness.qps"
+NO_RULES = "its robots.txt was not known in time"
+
+
+class RulesFetcher(Protocol):
+    """Fetches robots.txt (`aragog.stages.robots.RobotsStage`)."""
+
+    def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
+        """The batches that must run later."""
+
+
+class HeaderFetcher(Protocol):
+    """Fetches one URL with headers of its own (`aragog.fetcher.fetcher.Fetcher`)."""
+
+    def fetch(self, url: str, *, gate: Gate, headers: Mapping[str, str]) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class SlotSearch(NamedTuple):
+    """What the limiter said about a URL."""
+
+    slot: Slot | None
+    """The slot; None: there is none soon, or the URL needs none yet."""
+    wait_ms: int
+    """When to ask again; 0: now, because what comes next needs no slot (a refusal, robots.txt)."""
+    interval_s: float = 0.0
+    """The time between two requests to the domain."""
+    rules_first: bool = False
+    """Its robots.txt is not known: one `fetch` is enough to learn it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleFetch:
+    """Fetches URLs one by one. Thread-safe."""
+
+    access: Access
+    fetcher: HeaderFetcher
+    """Follows no redirects: each is a URL of its own to the caller."""
+    robots: RulesFetcher
+    clock: Clock
+
+    def slots(self, given: Sequence[str]) -> list[SlotSearch]:
+        """
+        Look for a slot of each URL within a second; one round trip for each limiter node.
+
+        A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
+        none and no wait: `fetch` decides about it.
+
+        Raises:
+            InvalidUrl: one of them is no http(s) URL.
+            LimiterUnavailable, RobotsUnavailable: Redis did not answer.
+        """
+        # One URL may be in the list twice: the request ids tell its jobs apart.
+        jobs = [replace(_job(url), request_id=str(place)) for place, url in enumerate(given)]
+        vetted = self.access.vet(jobs)
+        found = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
+        found |= {
+            job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
+        }
+        requests = [self._request(job, delay_s) for job, delay_s in vetted.allowed]
+        replies = self.access.limiter.reserve(requests)
+        for (job, delay_s), reply in zip(vetted.allowed, replies, strict=True):
+            interval_s = self.access.limiter.interval_us(reply.key, delay_s) / 1e6
+            found[job.request_id] = (
+                SlotSearch(reply, 0, interval_s)
+                if isinstance(reply, Slot)
+                else SlotSearch(None, self._until_near(reply.key, reply.free_at_ms), interval_s)
+            )
+        return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
+
+    def unused(self, slot: Slot) -> None:
+        """Release a slot for which no request is sent."""
+        self.access.limiter.finished(slot)
+
+    def fetch(
+        self, given: str, *, headers: Mapping[str, str], until_s: float, slot: Slot | None = None
+    ) -> Outcome:
+        """
+        The outcome of a GET, or why there was no request.
+
+        Args:
+            given: the URL in any spelling; robots.txt is asked about this one and the normalized.
+            headers: sent besides the fetcher's own, or instead of them.
+            until_s: by the stopwatch; a request that has no rules or no slot by then is not sent.
+            slot: from `slots`.
+
+        Raises:
+            InvalidUrl: it is no http(s) URL.
+            AragogError: our own infrastructure failed.
+        """
+        job = _job(given)
+        if reason := self.access.rules.refusals([job.url]).get(job.url):
+            return Refused(url=job.url, final_url=job.url, reason=reason)
+        while True:
+            allowed = self._allowed(job, until_s)
+            if not isinstance(allowed, SlotRequest):
+                if slot is not None:
+                    self.unused(slot)
+                return allowed
+            slot = slot or self._slot(allowed, until_s)
+            if slot is None:
+                return _late(job, NO_SLOT)
+            outcome = self._sent(job, slot, headers)
+            if not isinstance(outcome, Redirected):
+                return outcome
+            # No request was sent: the slot had passed, and the next one was far.
+            slot = None
+
+    def _request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
+        within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+        return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
+
+    def _until_near(self, key: str, free_at_ms: int) -> int:
+        """How long until a slot is near enough to be reserved."""
+        wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
+        near_ms = self.access.rules.settings.politeness.wait_inline_ms
+        return max(int(ASK_AGAIN_S * 100), wait_ms - near_ms)
+
+    def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | Outcome:
+        """What to ask the limiter, or why the URL gets no request."""
+        learned = False
+        while True:
+            vetted = self.access.vet([job])
+            if vetted.denied:
+                return _denied(vetted.denied[0])
+            if mine := self.access.claim_refresh(vetted.stale_origins):
+                self._learn(RobotsBatch(tuple(mine), claimed=True), until_s)
+            if vetted.allowed:
+                return self._request(*vetted.allowed[0])
+            if self.clock.monotonic_s() >= until_s:
+                return _late(job, NO_RULES)
+            if vetted.not_yet:
+                self.clock.sleep_s(min(vetted.not_yet[0][1] / 1000, self._left_s(until_s)))
+                continue
+            if learned:  # another process fetches the rules
+                self.clock.sleep_s(ASK_AGAIN_S)
+            self._learn(RobotsBatch((origin(job.url),)), until_s)
+            learned = True
+
+    def _learn(self, batch: RobotsBatch, until_s: float) -> None:
+        """Fetch robots.txt, unless another process does, at its slot."""
+        later = self.robots.run(batch)
+        while later and self._left_s(until_s) > 0:
+            first = later.pop(0)
+            self.clock.sleep_s(min((first.delay_ms or 0) / 1000, self._left_s(until_s)))
+            if isinstance(first.message, RobotsBatch):
+                later += self.robots.run(first.message)
+
+    def _slot(self, request: SlotRequest, until_s: float) -> Slot | None:
+        """A slot, once there is one; None: the time is over first."""
+        while True:
+            reply = self.access.limiter.reserve([request])[0]
+            if isinstance(reply, Slot):
+                return reply
+            wait_s = self._until_near(reply.key, reply.free_at_ms) / 1000
+            if wait_s >= self._left_s(until_s):
+                return None
+            self.clock.sleep_s(wait_s)
+
+    def _left_s(self, until_s: float) -> float:
+        return until_s - self.clock.monotonic_s()
+
+    def _sent(self, job: UrlJob, slot: Slot, headers: Mapping[str, str]) -> Outcome:
+        limiter = self.access.limiter
+        self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
+        with self.access.gate(slot) as gate:
+            fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
+            outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
+            self._report(gate, outcome)
+        return outcome
+
+    def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
+        limiter = self.access.limiter
+        if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
+            limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
+        if (ok := answered_well(outcome)) is not None:
+            limiter.report(gate.key, ok)
+
+
+def _job(given: str) -> UrlJob:
+    url = normalize(given)
+    return UrlJob(url=url, given=other_spelling(given, url))
+
+
+def _denied(denial: Denial) -> Outcome:
+    url, reason = denial.job.url, denial.reason
+    match denial.outcome:
+        case OutcomeKind.REFUSED:
+            return Refused(url=url, final_url=url, reason=reason)
+        case OutcomeKind.BLOCKED:
+            return Blocked(url=url, final_url=url, reason=reason)
+        case _:
+            return Unreachable(url=url, final_url=url, kind=UnreachableKind.STATUS, reason=reason)
+
+
+def _late(job: UrlJob, reason: str) -> Outcome:
+    return Unreachable(url=job.url, final_url=job.url, kind=UnreachableKind.TIMEOUT, reason=reason)

@@ -1,0 +1,146 @@
+"""The download handler for Scrapy, over a real Redis and a loopback origin."""
+
+import asyncio
+from contextlib import asynccontextmanager, closing
+from itertools import pairwise
+
+import pytest
+from scrapy import Request
+from scrapy import exceptions as scrapy_errors
+from scrapy.http import HtmlResponse
+
+from aragog.bootstrap.redis_services import limiter, overrides_of
+from aragog.pipeline.shared_state import SharedState
+from aragog.scrapy.crawl import crawl_of
+from aragog.scrapy.download_handler import PoliteDownloadHandler
+from aragog.settings import load_settings
+from tests.integration.scrapy.test_scheduler import Crawler
+from tests.support.cli import AGENT
+from tests.support.origin import Origin, answer, page, redirect
+
+pytestmark = pytest.mark.redis
+ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /\n"
+
+
+@pytest.fixture
+def site():
+    with Origin(
+        {
+            "/": page(b"<title>hello</title>"),
+            "/json": answer(200, b"{}", content_type="application/json"),
+            "/robots.txt": answer(200, ROBOTS, content_type="text/plain"),
+            "/moved": redirect("/"),
+            "/missing": answer(404, b"not here"),
+        }
+    ) as origin:
+        yield origin
+
+
+@pytest.fixture
+def run(cli_environ, monkeypatch, site):
+    """Runs a coroutine with a handler; requests to `*.test` go to the site."""
+    monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", f"*.test={site.address}")
+    monkeypatch.setenv("ARAGOG_POLITENESS__QPS", "50")
+
+    def run(*requests, **settings):
+        async def main():
+            async with opened(**settings) as handler:
+                return [await outcome(handler, request) for request in requests]
+
+        return asyncio.run(main())
+
+    return run
+
+
+@asynccontextmanager
+async def opened(**settings):
+    crawler = Crawler(**settings)
+    handler = PoliteDownloadHandler.from_crawler(crawler)
+    try:
+        yield handler
+    finally:
+        await handler.close()
+        crawl_of(crawler).fetches.close()
+
+
+async def outcome(handler, request):
+    try:
+        return await handler.download_request(request)
+    except Exception as error:
+        return error
+
+
+def test_a_page_is_fetched_as_aragog_after_robots_txt(run, site):
+    request = Request("http://a.test/", headers={"User-Agent": "other", "X-Own": "yes"})
+
+    (response,) = run(request)
+
+    assert isinstance(response, HtmlResponse)
+    assert response.css("title::text").get() == "hello"
+    assert [seen.path for seen in site.seen] == ["/robots.txt", "/"]
+    assert {seen.header("User-Agent") for seen in site.seen} == {AGENT}
+    assert site.seen[-1].header("X-Own") == "yes"
+    assert "download_latency" in request.meta
+
+
+def test_robots_txt_and_private_addresses_are_obeyed(run, site):
+    refused, blocked = run(Request("http://a.test/private/x"), Request("http://127.0.0.1:1/"))
+
+    assert isinstance(refused, scrapy_errors.IgnoreRequest)
+    assert "robots.txt" in str(refused)
+    assert isinstance(blocked, scrapy_errors.IgnoreRequest)
+    assert [seen.path for seen in site.seen] == ["/robots.txt"]
+
+
+def test_what_was_taken_down_is_not_requested(run, site):
+    settings = load_settings()
+    SharedState.of(settings).blocks.replace([("host", "a.test")])
+
+    (refused,) = run(Request("http://a.test/"))
+
+    assert isinstance(refused, scrapy_errors.IgnoreRequest)
+    assert site.seen == []
+
+
+def test_redirects_and_errors_are_responses(run, site):
+    moved, missing, plain = run(
+        Request("http://a.test/moved"),
+        Request("http://a.test/missing"),
+        Request("http://a.test/json"),
+    )
+
+    assert (moved.status, moved.headers["Location"]) == (302, b"/")
+    assert (missing.status, missing.body) == (404, b"")
+    assert plain.json() == {}
+    assert "/" not in [seen.path for seen in site.seen]
+
+
+def test_requests_keep_the_interval_of_the_domain(run, punctual_origin, monkeypatch):
+    monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", f"*.test=127.0.0.1:{punctual_origin.port}")
+
+    run(*[Request(f"http://www{n % 2}.a.test/?{n}") for n in range(10)])
+
+    arrived = [at for at, _, _ in punctual_origin.arrivals()]
+    assert len(arrived) == 10 + 2  # with each host's robots.txt
+    assert min(b - a for a, b in pairwise(arrived)) >= 1000 / 50 - 2
+
+
+@pytest.mark.parametrize(
+    "request_", [Request("http://a.test/", method="POST"), Request("http://a.test/", body=b"x")]
+)
+def test_only_get_is_sent(run, site, request_):
+    (error,) = run(request_)
+
+    assert isinstance(error, scrapy_errors.NotSupported)
+    assert site.seen == []
+
+
+def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
+    settings = load_settings().resolved()
+    with closing(limiter(settings, overrides_of(settings))) as limits:
+        limits.pause("a.test", 60)
+
+    (error,) = run(Request("http://a.test/"), DOWNLOAD_TIMEOUT=0.5)
+
+    assert isinstance(error, scrapy_errors.DownloadTimeoutError)
+    assert site.seen == []

@@ -1,0 +1,108 @@
+"""The requests of a crawl as jobs of pinlater."""
+
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.models import JobState, NewJob
+from aragog.scrapy.request_queue import RequestQueue
+from aragog.settings import load_settings
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def settings(cli_environ):
+    return load_settings()
+
+
+@pytest.fixture
+def queue(settings):
+    queue = RequestQueue(settings, "quotes")
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def admin(settings):
+    return Admin.connect(settings.broker.url)
+
+
+def take(queue, count=1):
+    taken = []
+
+    def enough():
+        queue.wait(0.1, room=count)
+        taken.extend(queue.take(count))
+        return len(taken) == count
+
+    wait_until(enough)
+    return taken
+
+
+def states(admin):
+    sizes = admin.status("scrapy.quotes").sizes
+    return sizes.pending, sizes.running, sizes.succeeded, sizes.failed
+
+
+def test_a_request_succeeds_when_it_is_done(queue, admin):
+    assert queue.put(NewJob(b"one", unique_key="k"))
+    assert not queue.put(NewJob(b"one again", unique_key="k"))
+    (claimed,) = take(queue)
+    assert (claimed.body, states(admin)) == (b"one", (0, 1, 0, 0))
+    assert queue.unfinished() == 1
+
+    queue.done(claimed.tag)
+    queue.flush()
+
+    assert (states(admin), queue.unfinished()) == ((0, 0, 1, 0), 0)
+
+
+def test_a_request_that_was_not_begun_returns_without_an_attempt(queue, admin):
+    queue.put(NewJob(b"one"))
+
+    queue.put_back(take(queue)[0].tag, 0)
+    queue.flush()
+    queue.put_back(take(queue)[0].tag, 60_000)
+    queue.flush()
+
+    (job,) = admin.jobs("scrapy.quotes", JobState.PENDING, limit=9)
+    assert (job.attempts, states(admin)) == (0, (1, 0, 0, 0))
+
+
+def test_a_request_that_runs_again_counts_the_attempt_and_waits(queue, admin):
+    queue.put(NewJob(b"one"))
+
+    queue.again(take(queue)[0].tag, "the store does not answer")
+    queue.flush()
+
+    (job,) = admin.jobs("scrapy.quotes", JobState.PENDING, limit=9)
+    assert (job.attempts, job.problem) == (1, "the store does not answer")
+
+
+def test_a_request_that_no_process_can_run_is_kept_as_failed(queue, admin):
+    queue.put(NewJob(b"one"))
+
+    queue.fail(take(queue)[0].tag, "no such callback")
+    queue.flush()
+
+    (job,) = admin.jobs("scrapy.quotes", JobState.FAILED, limit=9)
+    assert (job.problem, queue.unfinished()) == ("no such callback", 0)
+
+
+def test_waiting_ends_with_a_new_request(queue, settings):
+    other = RequestQueue(settings, "quotes")
+    try:
+        assert queue.take(1) == []
+        other.put(NewJob(b"one"))
+        assert [claimed.body for claimed in take(queue)] == [b"one"]
+    finally:
+        other.close()
+
+
+def test_another_broker_is_refused(settings, monkeypatch):
+    monkeypatch.setenv("ARAGOG_BROKER__URL", "redis://127.0.0.1:1/0")
+
+    with pytest.raises(ConfigError, match="needs pinlater://"):
+        RequestQueue(load_settings(), "quotes")

@@ -1,0 +1,246 @@
+"""The scheduler for Scrapy, driven as Scrapy's engine drives it."""
+
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+import scrapy
+from scrapy import Request
+from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.request import RequestFingerprinter
+
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.models import NewJob
+from aragog.scrapy.addon import AragogAddon
+from aragog.scrapy.crawl import crawl_of
+from aragog.scrapy.scheduler import SpiderScheduler
+from aragog.stages.single_fetch import SlotSearch
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+URL = "http://a.test/"
+
+
+class QuoteSpider(scrapy.Spider):
+    name = "quotes"
+
+    def parse_quote(self, response):
+        """A callback."""
+
+
+class Crawler(SimpleNamespace):
+    """What the components use of Scrapy's crawler."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self, **settings):
+        given = Settings(settings)
+        AragogAddon().update_settings(given)
+        slot = SimpleNamespace(
+            inprogress=set(), closing=None, nextcall=SimpleNamespace(schedule=lambda: None)
+        )
+        super().__init__(
+            settings=given,
+            spidercls=QuoteSpider,
+            request_fingerprinter=RequestFingerprinter(),
+            engine=SimpleNamespace(_slot=slot),
+        )
+        self.stats = MemoryStatsCollector(SimpleNamespace(settings=given))
+        self.spider = QuoteSpider()
+        self.spider.crawler = self
+
+    @property
+    def under_way(self):
+        return self.engine._slot.inprogress
+
+
+@asynccontextmanager
+async def opened(**settings):
+    """A scheduler of its own process; domains always have a slot."""
+    crawler = Crawler(**settings)
+    fetch = SimpleNamespace(
+        slots=lambda urls: [SlotSearch(None, 0)] * len(urls),
+        access=SimpleNamespace(limiter=SimpleNamespace(key_for=lambda url: "a.test")),
+    )
+    crawl_of(crawler).fetches = SimpleNamespace(fetch=fetch, close=lambda: None)
+    scheduler = SpiderScheduler.from_crawler(crawler)
+    scheduler.open(crawler.spider)
+    try:
+        yield scheduler, crawler
+    finally:
+        crawler.under_way.clear()
+        scheduler.close("finished")
+
+
+async def next_of(*processes):
+    """The next request, and the crawler of the process that got it."""
+    got = []
+
+    def ask():
+        for scheduler, crawler in processes:
+            if not got and (request := scheduler.next_request()):
+                crawler.under_way.add(request)
+                got.append((request, crawler))
+        return got
+
+    await asyncio.to_thread(wait_until, ask)
+    return got[0]
+
+
+async def assert_idle_in_the_end(*schedulers):
+    """Engines ask again and again."""
+
+    def idle():
+        return sum(scheduler.has_pending_requests() for scheduler in schedulers) == 0
+
+    await asyncio.to_thread(wait_until, idle)
+
+
+class Refusing:
+    """A queue that accepts nothing."""
+
+    def __init__(self, queue):
+        self._queue = queue
+
+    def put(self, _job):
+        raise BrokerUnavailable("broker", "gone")
+
+    def __getattr__(self, name):
+        return getattr(self._queue, name)
+
+
+@pytest.fixture
+def run(cli_environ):
+    return asyncio.run
+
+
+def test_a_request_goes_to_one_process_and_ends_with_its_processing(run):
+    async def main():
+        async with opened() as (one, a), opened() as (other, b):
+            assert one.enqueue_request(Request(URL, a.spider.parse_quote, meta={"n": (1,)}))
+            assert other.has_pending_requests()
+            request, crawler = await next_of((one, a), (other, b))
+            assert request.callback == crawler.spider.parse_quote
+            assert request.meta["n"] == (1,)
+            assert one.has_pending_requests()
+            assert other.has_pending_requests()
+
+            crawler.under_way.clear()
+
+            await assert_idle_in_the_end(one, other)
+
+    run(main())
+
+
+def test_duplicates_are_refused_in_all_processes(run):
+    async def main():
+        async with opened() as (one, _), opened() as (other, b):
+            assert one.enqueue_request(Request(URL))
+            assert not other.enqueue_request(Request(URL))
+            assert other.enqueue_request(Request(URL, dont_filter=True))
+            assert b.stats.get_value("dupefilter/filtered") == 1
+            assert not one.enqueue_request(Request(URL))
+
+    run(main())
+
+
+def test_the_first_requests_of_a_spider_are_accepted_once_and_their_retries_always(run):
+    start = {"meta": {"is_start_request": True}, "dont_filter": True}
+
+    async def main():
+        async with opened() as (one, a), opened() as (other, b):
+            assert one.enqueue_request(Request(URL, **start))
+            assert not other.enqueue_request(Request(URL, **start))
+            request, _ = await next_of((one, a), (other, b))
+            retry = request.replace(dont_filter=True)
+            assert one.enqueue_request(retry)
+
+    run(main())
+
+
+def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
+    async def accepted(**settings):
+        async with opened(**settings) as (scheduler, crawler):
+            accepted = scheduler.enqueue_request(Request(URL))
+            if accepted:
+                await next_of((scheduler, crawler))
+                crawler.under_way.clear()
+            return accepted
+
+    async def main():
+        assert [await accepted() for _ in range(2)] == [True, True]
+        named = {"ARAGOG_CRAWL": "november"}
+        assert [await accepted(**named) for _ in range(2)] == [True, False]
+
+    run(main())
+
+
+def test_requests_that_were_not_begun_wait_for_the_next_process(run):
+    async def main():
+        async with opened() as (scheduler, _):
+            scheduler.enqueue_request(Request(URL, priority=3))
+        async with opened() as (scheduler, crawler):
+            assert (await next_of((scheduler, crawler)))[0].priority == 3
+            assert not scheduler.enqueue_request(Request(URL))
+
+    run(main())
+
+
+def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            scheduler.enqueue_request(Request(URL))
+            await next_of((scheduler, crawler))
+
+            queue, scheduler._queue = scheduler._queue, Refusing(scheduler._queue)
+            with pytest.raises(BrokerUnavailable):
+                scheduler.enqueue_request(Request(URL + "next"))
+            scheduler._queue = queue
+            crawler.under_way.clear()
+            assert scheduler.has_pending_requests()
+            scheduler._settle()
+            scheduler._queue.flush()
+            assert scheduler._queue.unfinished() == 1  # it waits for its next attempt
+            assert scheduler.enqueue_request(Request(URL + "next"))
+
+    run(main())
+
+
+def test_what_cannot_be_serialized_stays_in_its_process(run, caplog):
+    async def main():
+        async with opened() as (one, a), opened() as (other, _):
+            with caplog.at_level(logging.WARNING):
+                assert one.enqueue_request(Request(URL, callback=lambda response: None))
+            assert not other.has_pending_requests()
+            assert one.has_pending_requests()
+            assert (await next_of((one, a)))[0].url == URL
+            assert a.stats.get_value("scheduler/unserializable") == 1
+
+    run(main())
+    assert "stays in this process" in caplog.text
+
+
+def test_a_request_that_no_process_can_read_is_kept_as_failed(run):
+    async def main():
+        async with opened() as (scheduler, _):
+            scheduler._queue.put(NewJob(b'{"v": 9}'))
+            await assert_idle_in_the_end(scheduler)
+            sizes = scheduler._queue._claims.cluster.shards[0].sizes("scrapy.quotes")
+            assert sizes.failed == 1
+
+    run(main())
+
+
+def test_the_addon_leaves_what_a_project_sets(cli_environ):
+    given = Settings({"SCHEDULER": "my.Scheduler", "CONCURRENT_REQUESTS": 3})
+
+    AragogAddon().update_settings(given)
+
+    assert given["SCHEDULER"] == "my.Scheduler"
+    assert given.getint("CONCURRENT_REQUESTS_PER_DOMAIN") == 3
+    assert set(given.getdict("DOWNLOAD_HANDLERS")) == {"http", "https"}
+    assert json.dumps(given["DOWNLOADER_MIDDLEWARES"].copy_to_dict()).count("null") == 1

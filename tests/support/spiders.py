@@ -1,0 +1,93 @@
+"""Processes of Scrapy that run a spider over a private Redis and a loopback site."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support import quotes_site
+from tests.support.punctual_origin import PunctualOrigin
+
+DATA = Path(__file__).parent.parent / "data"
+QUOTESBOT = DATA / "quotesbot"
+AUTHORS = DATA / "spiders" / "authors.py"
+
+
+@dataclass
+class Spiders:
+    """Starts processes; ends them by their ids."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(
+        self, *command: str, settings: Mapping[str, Any], cwd: Path | None = None
+    ) -> subprocess.Popen[bytes]:
+        """`scrapy COMMAND…` with these settings; tables are given as JSON."""
+        texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in settings.items()}
+        given = {"TELNETCONSOLE_ENABLED": "0", **texts}
+        number = len(self.processes)
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "scrapy", *command),
+                *(part for each in given.items() for part in ("-s", "=".join(each))),
+                *("-O", str(self.folder / f"items-{number}.jl")),
+            ],
+            cwd=cwd or self.folder,
+            env={**self.environ},
+            stdout=subprocess.DEVNULL,
+            stderr=(self.folder / f"{number}.log").open("wb"),
+        )
+        self.processes.append(process)
+        return process
+
+    def finish(self, expected: Sequence[int] = (0,)) -> None:
+        """Wait until all have ended, as expected."""
+        codes = [process.wait(300) for process in self.processes]
+        assert set(codes) <= set(expected), self.logs()
+
+    def items(self) -> list[dict[str, str]]:
+        """All items of the feeds."""
+        return [
+            json.loads(line)
+            for path in sorted(self.folder.glob("items-*.jl"))
+            for line in path.read_text().splitlines()
+        ]
+
+    def logs(self) -> str:
+        """What the processes wrote."""
+        return "\n".join(path.read_text()[-6000:] for path in sorted(self.folder.glob("*.log")))
+
+
+@contextmanager
+def spiders_of(
+    folder: Path, redis_url: str, origin: PunctualOrigin, **more: str
+) -> Iterator[Spiders]:
+    """Spiders whose requests to the site of quotes go to `origin`; `more` are ARAGOG_ settings."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "SCRAPY_"))}
+    environ = {
+        **ours,
+        "PYTHONPATH": str(Path(__file__).parent.parent.parent),
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_DATA_DIR": str(folder / "var"),
+        "ARAGOG_REDIS__URL": redis_url,
+        "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_url.removeprefix('unix://')}",
+        "ARAGOG_FETCH__HOST_MAP": f"{quotes_site.HOST}=127.0.0.1:{origin.port}",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        **{f"ARAGOG_{name}": value for name, value in more.items()},
+    }
+    spiders = Spiders(folder, environ)
+    try:
+        yield spiders
+    finally:
+        for process in spiders.processes:
+            process.kill()
+            process.wait()

@@ -1,0 +1,100 @@
+"""Unchanged spiders of Scrapy in several processes, over one Redis and a loopback site."""
+
+import json
+import os
+import signal
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+
+from aragog.bootstrap.stores import url_store
+from aragog.settings import load_settings
+from tests.support import quotes_site
+from tests.support.documented import blocks
+from tests.support.punctual_origin import PunctualOrigin
+from tests.support.spiders import AUTHORS, QUOTESBOT, spiders_of
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+PAGE = "docs/from-scrapy.md"
+QPS, PROCESSES = 20, 3
+NOISE_MS = 2.0
+
+
+@pytest.fixture(scope="module")
+def given():
+    """The settings of a project, as the page has them."""
+    settings = {}
+    for block in blocks(PAGE, "python"):
+        exec(block, {}, settings)
+    assert {*settings} == {"ADDONS", "ITEM_PIPELINES"}
+    return settings
+
+
+@pytest.fixture
+def origin():
+    origin = PunctualOrigin(quotes_site.site())
+    yield origin
+    origin.stop()
+
+
+def paths_of(origin):
+    return [path for _, _, path in origin.arrivals()]
+
+
+def assert_interval_kept(origin):
+    """No two requests to the domain, of whatever spider and process, were closer than its rate."""
+    arrived = [at for at, _, _ in origin.arrivals()]
+    assert min(b - a for a, b in pairwise(arrived)) >= 1000 / QPS - NOISE_MS
+
+
+def test_two_spiders_on_three_processes_share_pages_and_the_rate(
+    origin, redis_url, tmp_path, given
+):
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
+        for _ in range(PROCESSES):
+            spiders.start("runspider", str(AUTHORS), settings=given)
+        spiders.start("crawl", "toscrape-css", settings=given, cwd=QUOTESBOT)
+        spiders.finish()
+        items = spiders.items()
+        with closing(url_store(load_settings(environ=spiders.environ))) as store:
+            urls = [f"http://{quotes_site.HOST}/author/{name}" for name in quotes_site.authors()]
+            stored = {record.fields["authors.name"] for record in store.get_many(urls)}
+
+    names = [item["name"] for item in items if "name" in item]
+    texts = [item["text"] for item in items if "text" in item]
+    assert (sorted(names), set(texts)) == (sorted(quotes_site.authors()), quotes_site.quotes())
+    assert stored == {json.dumps(name).encode() for name in quotes_site.authors()}
+    assert_interval_kept(origin)
+    # Each spider once: whatever process has it, and although all processes begin with the same URL.
+    paths = paths_of(origin)
+    assert paths.count("/author/Author-7") == 1
+    assert paths.count("/page/5/") == 2
+    assert "/robots.txt" in paths
+
+
+def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp_path, given):
+    written = tmp_path / "written.jl"
+    settings = {
+        "ADDONS": given["ADDONS"],
+        "ITEM_PIPELINES": {"tests.support.spider_items.WriteThrough": 1},
+        "WRITE_THROUGH": str(written),
+    }
+    with spiders_of(
+        tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS), BROKER__CLAIM_TIMEOUT_S="3"
+    ) as spiders:
+        victim = spiders.start("runspider", str(AUTHORS), settings=settings)
+        wait_until(lambda: len(paths_of(origin)) > 15)
+        for _ in range(PROCESSES - 1):
+            spiders.start("runspider", str(AUTHORS), settings=settings)
+        os.kill(victim.pid, signal.SIGKILL)
+        spiders.finish(expected=(0, -signal.SIGKILL))
+
+    items = [json.loads(line) for line in written.read_text().splitlines()]
+    assert {item["name"] for item in items} == quotes_site.authors()
+    assert {path for path in paths_of(origin) if "/page/" in path} == {
+        f"/page/{number}/" for number in range(2, quotes_site.PAGES + 1)
+    }
+    assert_interval_kept(origin)
