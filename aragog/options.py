@@ -54,6 +54,7 @@ class Option:
         nulls: the option whose names JSON sends as members of this one with the value null.
         cli: its text on the command line; None: `text`.
         is_url: a client normalizes it, or each of the list, before it sends it.
+        as_given: a client only checks the URL, and sends it as it was given.
         by_format: values of fields: in JSON they follow the declared formats of their names.
     """
 
@@ -74,6 +75,7 @@ class Option:
     thrift: str | None = None
     cli: str | None = None
     is_url: bool = False
+    as_given: bool = False
     by_format: bool = False
 
 

@@ -1,4 +1,8 @@
-"""Operations that fetch: enqueue URLs, follow their progress, fetch one now or if it is too old."""
+"""
+Operations that fetch: enqueue URLs, follow their progress, fetch one now or if it is too old.
+
+And one that explains a URL: what it waits for, and what is known of it.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from aragog.api.values import (
     MOST_ITEMS,
     ContentPart,
     EnqueuedUrls,
+    Explanation,
     FetchedPage,
     Fields,
     PageRecord,
@@ -93,7 +98,11 @@ class BatchRequest:
     pool=Pool.BROKER,
 )
 def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | None:
-    """How far a batch is, and when it will be done; None: unknown, or older than three days."""
+    """
+    How far a batch is, and when it will be done.
+
+    None: it is unknown, or older than three days.
+    """
     return need(caller.parts.batches, "this server has no batches").progress(request.batch)
 
 
@@ -187,6 +196,37 @@ def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
         return replace(page, record=None, state=FetchState.ABSENT.value)
     more = extras(caller.store, page.url, request.include)
     return replace(page, record=replace(record, **more, extras=tuple(request.include)))
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRequest:
+    """A URL to explain."""
+
+    url: Annotated[
+        str,
+        Option(
+            "The URL, in any spelling; the first section shows how it is normalized.",
+            is_url=True,
+            as_given=True,
+        ),
+    ]
+
+
+@operation(
+    ExplainRequest,
+    http=HttpRoute("GET", "/v1/explain"),
+    thrift="Fetcher.explain",
+    pool=Pool.EXPLAIN,
+)
+def explain(caller: Caller, request: ExplainRequest) -> Explanation:
+    """
+    Everything that is known of a URL, by part of the system, and what it waits for.
+
+    Spelling, SSRF filter, decisions of operators, robots.txt, slot, queue, stored data and links.
+    It only reads. A part that does not answer has a `problem` in its section, and the others are
+    complete.
+    """
+    return need(caller.parts.explain, "this server does not explain URLs")(request.url)
 
 
 def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:

@@ -22,7 +22,7 @@ from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.stages.enqueue import checked_request_id
 from aragog.urls.normalize import normalize
-from aragog.urlstore.field_formats import is_extracted
+from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 
@@ -217,7 +217,9 @@ class Fetching:
         stale = tuple(
             name
             for name, limit_s in request.field_max_age_s.items()
-            if _is_older(self._field_age_s(name, record.info.get(name), age_s, now_ms), limit_s)
+            if _is_older(
+                self._field_age_s(name, record.info.get(name), confirmed_at_ms, now_ms), limit_s
+            )
         )
         old = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
         if request.fields is not None:
@@ -237,26 +239,21 @@ class Fetching:
         )
 
     def _field_age_s(
-        self, name: str, info: FieldInfo | None, page_age_s: float | None, now_ms: int
+        self, name: str, info: FieldInfo | None, confirmed_at_ms: int, now_ms: int
     ) -> float | None:
-        """The age of one field: extracted ones are confirmed by each fetch of the page."""
-        own_s = None if info is None else max(0, now_ms - info.at_ms) / 1000
-        if not self._is_extracted(name):
-            return own_s
-        ages = [age for age in (own_s, page_age_s) if age is not None]
-        return min(ages, default=None)
+        at_ms = true_at_ms(name, info, confirmed_at_ms or None, self.extractors)
+        return None if at_ms is None else max(0, now_ms - at_ms) / 1000
 
     def _after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
         """The answer after a fetch: a page that it confirmed is fresh, whatever its age."""
         # Not by ages: they are of two instants.
         if response.confirmed_at_ms <= before.confirmed_at_ms:
             return response
-        stale = tuple(name for name in response.stale_fields if not self._is_extracted(name))
+        stale = tuple(
+            name for name in response.stale_fields if not comes_from_fetches(name, self.extractors)
+        )
         state = FetchState.STALE if stale else FetchState.FRESH
         return replace(response, state=state, stale_fields=stale)
-
-    def _is_extracted(self, name: str) -> bool:
-        return is_extracted(name) or name.partition(".")[0] in self.extractors
 
     def _times(self, record: Record) -> tuple[int, int]:
         """When the page was last confirmed, and when it was last tried (ms; 0: never)."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aragog.api.batch_progress import Batches
     from aragog.api.fetching import Fetching
     from aragog.api.jobs import Jobs
+    from aragog.api.values import Explanation
     from aragog.pipeline.enqueue_results import EnqueueResult
 
 P = ParamSpec("P")
@@ -46,10 +47,14 @@ class Pool(StrEnum):
     FEED = auto()
     BROKER = auto()
     FETCH = auto()
+    EXPLAIN = auto()
+    """All parts of the system, one after the other."""
 
 
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
 """Enqueues URLs as `aragog.client.Aragog.enqueue` does."""
+Explain = Callable[[str], "Explanation"]
+"""Explains a URL in any spelling; raises InvalidUrl if it cannot be normalized."""
 
 
 class TakedownsChanged(Protocol):
@@ -74,6 +79,7 @@ class OtherParts:
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
         texts: finds the main texts of pages.
+        explain: explains URLs.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
             `purge` to remove what Redis and the broker hold of what was taken down.
     """
@@ -83,6 +89,7 @@ class OtherParts:
     fetching: Fetching | None = None
     batches: Batches | None = None
     jobs: Jobs | None = None
+    explain: Explain | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     takedowns_changed: TakedownsChanged = unshared
 

@@ -12,8 +12,8 @@
  * aliases to the canonical URL.
  *
  * Deadlines: `deadline_ms` limits one call, measured at the server from the arrival of its frame.
- * Without it the limit is `serving.deadline_ms` (1,000), and for `content`, `remove`, `enqueue`
- * and all calls of PinLater `serving.content_deadline_ms` (10,000). These two are also the maximum:
+ * Without it the limit is `serving.deadline_ms` (1,000), and for `content`, `remove`, `enqueue`,
+ * `explain` and all calls of PinLater `serving.content_deadline_ms` (10,000). These two are also the maximum:
  * a longer deadline is shortened. A call that misses its deadline ends with DeadlineExceeded; a write may
  * have happened.
  *
@@ -651,6 +651,31 @@ struct FetchAnswer {
   9: optional list<string> stale_fields
 }
 
+/** One known fact about a URL; it may contain untrusted text. */
+struct ExplanationLine {
+  1: string name
+  2: string text
+  /** Its source or age; may be empty. */
+  3: string note
+}
+
+/** The facts about a URL from one part of the system. */
+struct ExplanationSection {
+  1: string title
+  2: list<ExplanationLine> lines
+  /** Why the section is incomplete. Absent: it is complete. */
+  3: optional string problem
+}
+
+/** Everything that is known of one URL. */
+struct Explanation {
+  /** The URL as it was given. */
+  1: string input
+  /** Normalized. */
+  2: string url
+  3: list<ExplanationSection> sections
+}
+
 /** Fetches URLs politely: robots.txt, rate limits and address filters apply. Scope write. */
 service Fetcher extends Session {
   /**
@@ -673,6 +698,15 @@ service Fetcher extends Session {
 
   /** Enqueue up to 1,000 URLs, with a result for each, in their order. */
   list<EnqueueResult> enqueue(1: list<string> urls, 2: EnqueueOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Everything that is known of a URL, by part of the system, and what it waits for. It only reads.
+   * Scope read.
+   */
+  Explanation explain(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),

@@ -147,6 +147,37 @@ class FetchedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplanationLine:
+    """One known fact. It may contain untrusted text, cleaned and on one line."""
+
+    name: str
+    text: str
+    note: str = ""
+    """Its source or age."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationSection:
+    """The facts about a URL from one part of the system."""
+
+    title: str
+    lines: tuple[ExplanationLine, ...] = ()
+    problem: str | None = None
+    """Why the section is incomplete; None if it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that is known of one URL."""
+
+    input: str
+    """The URL as it was given."""
+    url: str
+    """The normalized URL."""
+    sections: tuple[ExplanationSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EnqueuedUrls(Sequence[EnqueueResult]):
     """The result of each URL that was enqueued, in order; it is a sequence of them."""
 

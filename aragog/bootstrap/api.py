@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import cache
+from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
@@ -20,9 +21,10 @@ from aragog.api.fetching import Enqueue, Fetching
 from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import HedgedReads, ReadStore
 from aragog.api.jobs import Jobs
-from aragog.api.operation import OtherParts, Parts
+from aragog.api.operation import Explain, OtherParts, Parts
 from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import Tokens
+from aragog.api.values import Explanation
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store, url_store_of_replica
 from aragog.client import Aragog, Client
@@ -37,6 +39,9 @@ from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
+
+if TYPE_CHECKING:
+    from aragog.dashboard.components import Components
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
@@ -63,6 +68,23 @@ def job_queues(settings: Settings) -> Jobs | None:
         return None
     cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
     return Jobs(cluster, settings.serving.max_waiting)
+
+
+def explainer(settings: Settings, store: UrlStore) -> Explain:
+    """Explains URLs; what it reads beside the store is connected at the first call."""
+
+    @cache
+    def parts() -> Components:
+        from aragog.bootstrap.dashboard import components  # noqa: PLC0415 - few commands explain
+
+        return components(settings, store=store)
+
+    def explain(url: str) -> Explanation:
+        from aragog.dashboard.explanation import explain_url  # noqa: PLC0415 - as above
+
+        return explain_url(url, parts())
+
+    return explain
 
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
@@ -168,6 +190,7 @@ def other_parts(
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            explain=explainer(settings, store),
             texts=texts,
             takedowns_changed=TakedownSharing(settings, store),
         )

@@ -28,12 +28,23 @@ from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.shared_state import SharedState
 from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
+from aragog.settings.extractor_names import prefix_of
+from aragog.urlstore.store import UrlStore
 
 T = TypeVar("T")
 
 
-def components(settings: Settings, *, clock: Clock | None = None) -> Components:
-    """The parts that the dashboard and `explain` read; nothing is connected yet."""
+def components(
+    settings: Settings, *, clock: Clock | None = None, store: UrlStore | None = None
+) -> Components:
+    """
+    The parts that the dashboard and `explain` read; nothing is connected yet.
+
+    Args:
+        settings: of the system.
+        clock: for ages; None: the system's.
+        store: an open store to read; None: one is opened when it is needed.
+    """
     settings = settings.resolved()
     clock = clock or SystemClock()
     shared = SharedState.of(settings, quick_client)
@@ -44,6 +55,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     return Components(
         user_agent=settings.fetch.user_agent,
         preferences=settings.preferences,
+        extractors=tuple(map(prefix_of, settings.pipeline.extractors)),
         clock=clock,
         counters=shared.counters,
         in_flight=shared.in_flight,
@@ -58,7 +70,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
         overrides=overrides,
         limiter=_once(lambda: limiter(settings, overrides())),
-        store=_once(lambda: url_store(settings, clock)),
+        store=_once(lambda: store or url_store(settings, clock)),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),
         folder=settings.data_dir.absolute() if settings.store.engine == "sqlite" else None,

@@ -8,6 +8,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from aragog.api.json_values import to_json
+from aragog.api.values import BUILT_IN
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
 from aragog.cli.data_folder import command_settings
@@ -26,16 +28,16 @@ def explain(url: str, *, as_json: bool) -> None:
     """Explain URL: spelling, SSRF filter, robots.txt, slot, canonical URL, fields, links."""
     explanation = explain_url(url, components(command_settings()))
     if as_json:
-        echo_json(explanation.as_dict())
+        echo_json(to_json(explanation, BUILT_IN))
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for section in explanation.sections:
         table.add_row(Text(section.title, "underline"), "")
-        for name, text, note in section.lines:
-            dim = Text(f"  {printable(note)}" if note else "", "dim")
-            table.add_row(f"  {name}", Text(printable(text)) + dim)
+        for line in section.lines:
+            dim = Text(f"  {printable(line.note)}" if line.note else "", "dim")
+            table.add_row(f"  {line.name}", Text(printable(line.text)) + dim)
         if section.problem:
             table.add_row("  unknown", section.problem)
     print_table(table)

@@ -32,7 +32,6 @@ from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
-from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.hosts import split_port
 from aragog.identity.published_files import Publication
@@ -83,10 +82,8 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         contextlib.closing(MetricShipper(metric_totals(settings).add).start()),
         other_parts(settings, store, producer, hedged.read if hedged else None) as others,
     ):
-        explained = components(settings)
         services = Services(
             embedded=settings.store.is_embedded,
-            explain=lambda url: explain_url(url, explained).as_dict(),
             publication=Publication(settings) if settings.identity.serve else None,
             metrics=prometheus_client.generate_latest,
             **others.arguments(),

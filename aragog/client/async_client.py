@@ -62,6 +62,7 @@ class AsyncClient:
     batch_progress = _awaits(crawling.batch_progress)
     fetch = _awaits(crawling.fetch)
     get_fresh = _awaits(crawling.get_fresh)
+    explain = _awaits(crawling.explain)
     enqueue_jobs = _awaits(job_queues.enqueue_jobs)
     dequeue_jobs = _awaits(job_queues.dequeue_jobs)
     ack_jobs = _awaits(job_queues.ack_jobs)

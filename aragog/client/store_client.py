@@ -114,6 +114,7 @@ class Client(AbstractContextManager["Client"]):
     batch_progress = _calls(crawling.batch_progress)
     fetch = _calls(crawling.fetch)
     get_fresh = _calls(crawling.get_fresh)
+    explain = _calls(crawling.explain)
     enqueue_jobs = _calls(job_queues.enqueue_jobs)
     dequeue_jobs = _calls(job_queues.dequeue_jobs)
     ack_jobs = _calls(job_queues.ack_jobs)
@@ -213,4 +214,5 @@ def _plain(field: OptionField, value: Any) -> Any:
         value = list(value)
     if value is None or not field.option.is_url:
         return value
-    return normalize(value) if isinstance(value, str) else [normalize(url) for url in value]
+    plain = normalize(value) if isinstance(value, str) else [normalize(url) for url in value]
+    return value if field.option.as_given else plain

@@ -33,6 +33,8 @@ class Components:
     """The crawler's name for robots.txt."""
     preferences: PreferencesSettings
     """What the crawl is for."""
+    extractors: tuple[str, ...]
+    """Prefixes of the fields of the operator's own extractors."""
     clock: Clock
     counters: Counters
     in_flight: InFlightSet

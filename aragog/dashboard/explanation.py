@@ -8,9 +8,9 @@ reports that and the others are unaffected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
+from aragog.api.values import Explanation, ExplanationSection
+from aragog.api.values import ExplanationLine as Line
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.durations import span
@@ -22,6 +22,7 @@ from aragog.politeness.slots import DomainReport
 from aragog.urls import explain, normalize
 from aragog.urls.canonical import PROVISIONAL
 from aragog.urls.domain import host, origin
+from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
 
 MOST_ALIASES = 20
@@ -30,50 +31,6 @@ MOST_OUTLINKS = 6000
 FIRST = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
 # Facts that are times; shown with their distance from now.
 _INSTANTS = "_at_ms"
-
-
-class Line(NamedTuple):
-    """One known fact. It may contain untrusted text, cleaned and on one line."""
-
-    name: str
-    text: str
-    note: str = ""
-    """Its source or age."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExplanationSection:
-    """The facts about the URL from one part of the system."""
-
-    title: str
-    lines: tuple[Line, ...] = ()
-    problem: str | None = None
-    """Why the section is incomplete; None if it is complete."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Everything that is known of one URL."""
-
-    input: str
-    url: str
-    """The normalized URL."""
-    sections: tuple[ExplanationSection, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The explanation in a form that can be written as JSON."""
-        return {
-            "input": self.input,
-            "url": self.url,
-            "sections": [
-                {
-                    "title": c.title,
-                    "lines": [line._asdict() for line in c.lines],
-                    "problem": c.problem,
-                }
-                for c in self.sections
-            ],
-        }
 
 
 def explain_url(url: str, components: Components) -> Explanation:
@@ -273,11 +230,13 @@ def _content(record: Record) -> Iterator[Line]:
 
 
 def _fields(url: str, components: Components) -> Iterator[Line]:
-    record, now_ms = components.store().get(url, info=True), components.clock.now_ms()
-    for name, value in sorted(record.fields.items()) if record else ():
-        info = record.info.get(name) if record else None
-        source = f", from {info.provenance}" if info and info.provenance else ""
-        note = f"{span(now_ms - info.at_ms)} old{source}" if info else ""
+    store, now_ms = components.store(), components.clock.now_ms()
+    record = store.get(url, info=True)
+    if record is None:
+        return
+    [confirmed_at_ms] = store.pages.seen_at_ms([url])
+    for name, value in sorted(record.fields.items()):
+        note = age_text(name, record.info.get(name), confirmed_at_ms, now_ms, components.extractors)
         yield Line(name, plain(value.decode("utf-8", "replace")), note)
 
 

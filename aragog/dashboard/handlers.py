@@ -14,6 +14,8 @@ from urllib.parse import urlencode
 
 from tornado import web
 
+from aragog.api.json_values import to_json
+from aragog.api.values import BUILT_IN
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
@@ -61,7 +63,7 @@ class UrlPage(DashboardPage):
             await self.read(lambda: explain_url(url, self.components)) if url else (None, "")
         )
         if self.as_json:
-            self.show("", explanation and explanation.as_dict(), problem)
+            self.show("", explanation and to_json(explanation, BUILT_IN), problem)
             return
         page, unread = (None, "")
         if explanation:
@@ -98,8 +100,9 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
     if record is None:
         return None
     fields = {name: store.formats.to_value(name, data) for name, data in record.fields.items()}
+    [confirmed_at_ms] = store.pages.seen_at_ms([url])
     return StoredPage(
-        pin_card(fields, record.info, components.clock.now_ms()),
+        pin_card(fields, record.info, confirmed_at_ms, components.clock.now_ms()),
         [link.url for link in store.links.outlinks(url, limit=MOST_LINKS).items],
         [link.url for link in store.links.inlinks(url, limit=MOST_LINKS).items],
     )

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from aragog.durations import span
 from aragog.errors import InvalidUrl
 from aragog.hosts import is_ip
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
+from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import FieldInfo
 
 MOST_CHARACTERS = 600
@@ -29,7 +29,7 @@ class CardLine:
     kind: Kind
     text: str
     note: str
-    """Its source and age, such as `from json-ld, 2 h old`."""
+    """Its source and age, such as `from json-ld, confirmed 2 h ago`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,21 @@ class PinCard:
         return not self.picture and not self.lines
 
 
-def pin_card(fields: Mapping[str, Any], info: Mapping[str, FieldInfo], now_ms: int) -> PinCard:
-    """The card of a page's decoded fields."""
+def pin_card(
+    fields: Mapping[str, Any],
+    info: Mapping[str, FieldInfo],
+    confirmed_at_ms: int | None,
+    now_ms: int,
+) -> PinCard:
+    """
+    The card of a page's decoded fields.
+
+    Args:
+        fields: decoded values of its record.
+        info: when each was written, and from where.
+        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None: none did.
+        now_ms: ages are measured from it.
+    """
     image = fields.get("page.image")
     source = image.get("url") if isinstance(image, dict) else None
     kinds: list[tuple[str, Kind]] = [("page.title", "title")]
@@ -59,7 +72,8 @@ def pin_card(fields: Mapping[str, Any], info: Mapping[str, FieldInfo], now_ms: i
         text = shorten(value)
         if kind == "price":
             text = f"{text} {fields.get(name.replace('.price', '.currency'), '')}".strip()
-        lines.append(CardLine(kind, text, _note(info.get(name), now_ms)))
+        note = age_text(name, info.get(name), confirmed_at_ms, now_ms)
+        lines.append(CardLine(kind, text, note))
     return PinCard(source if _is_public(source) else None, tuple(lines))
 
 
@@ -76,10 +90,3 @@ def _is_public(url: Any) -> bool:
     except InvalidUrl:
         return False
     return "." in name and not is_ip(name) and not name.endswith((".localhost", ".local"))
-
-
-def _note(info: FieldInfo | None, now_ms: int) -> str:
-    if info is None:
-        return ""
-    source = f"from {info.provenance}, " if info.provenance else ""
-    return f"{source}{span(max(0, now_ms - info.at_ms))} old"

@@ -57,7 +57,8 @@ class Running:
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
-    batches: Any = None, jobs: Any = None, takedowns_changed: Any = unshared, **options: Any,
+    batches: Any = None, jobs: Any = None, explain: Any = None,
+    takedowns_changed: Any = unshared, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
@@ -66,7 +67,7 @@ def running(
     parts = Parts(
         store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,
         fetching=fetching, batches=batches, jobs=jobs or own_jobs,
-        takedowns_changed=takedowns_changed,
+        explain=explain, takedowns_changed=takedowns_changed,
     )  # fmt: skip
     handlers = services(parts)
     if service is not None:

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 MOST_FEED_THREADS = 4
 MOST_BROKER_THREADS = 4
+MOST_EXPLAIN_THREADS = 2
 MOST_FETCH_THREADS = 8
 """Read the store and enqueue for callers who wait; waiting itself needs no thread."""
 
@@ -61,7 +62,7 @@ class StoreCalls:
         self._feed = CallThreads("feed", MOST_FEED_THREADS, most)
         self._broker = CallThreads("broker", MOST_BROKER_THREADS, most)
         self._fetching = CallThreads("fetching", MOST_FETCH_THREADS, most)
-        self._explaining = CallThreads("explaining", 2, 8)
+        self._explaining = CallThreads("explaining", MOST_EXPLAIN_THREADS, 8)
         self._status = CallThreads("status", 1, 8)
         self._metrics = CallThreads("metrics", 1, 8)
         self._all = (
@@ -118,10 +119,6 @@ class StoreCalls:
         """Run one step of a fetch for a caller who waits: a read of the store, or an enqueue."""
         return await self._fetching.run(call, self._content_deadline_s)
 
-    async def explaining(self, call: Callable[[], T]) -> T:
-        """Run the explanation of a URL, which asks every part of the system."""
-        return await self._explaining.run(call, self._content_deadline_s)
-
     async def metrics(self, call: Callable[[], T]) -> T:
         """Run a metrics scrape, which may take seconds while a part does not answer."""
         return await self._metrics.run(call, self._content_deadline_s)
@@ -140,6 +137,7 @@ class StoreCalls:
             Pool.FEED: self._in_time(self._feed, self.deadline_s),
             Pool.BROKER: self._in_time(self._broker, self._content_deadline_s),
             Pool.FETCH: self._in_time(self._fetching, self._content_deadline_s),
+            Pool.EXPLAIN: self._in_time(self._explaining, self._content_deadline_s),
         }[pool]
 
     @staticmethod

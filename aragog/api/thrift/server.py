@@ -37,6 +37,7 @@ from aragog.settings import ServingSettings
 DRAIN_S = 5.0
 _FEED_THREADS = 4
 _FETCH_THREADS = 8
+_EXPLAIN_THREADS = 2
 _FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
 """Outcomes that are always in the access log."""
 
@@ -265,6 +266,7 @@ def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThr
         Pool.FEED: _FEED_THREADS,
         Pool.BROKER: settings.content_threads,
         Pool.FETCH: _FETCH_THREADS,
+        Pool.EXPLAIN: _EXPLAIN_THREADS,
     }
     return {
         pool: CallThreads(

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
+from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.urlstore.records import OutLink
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
@@ -18,10 +19,12 @@ EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 
 
-def explain(_url):
-    line = {"name": "because", "text": f"it says so {EVIL}", "note": EVIL}
-    return {"sections": [{"title": "store", "lines": [line], "problem": None},
-                         {"title": "slot", "lines": [], "problem": f"no answer {EVIL}"}]}  # fmt: skip
+def explain(url):
+    line = ExplanationLine("because", f"it says so {EVIL}", EVIL)
+    return Explanation(
+        url, A,
+        (ExplanationSection("store", (line,)), ExplanationSection("slot", (), f"no answer {EVIL}")),
+    )  # fmt: skip
 
 
 def made(image='{"url":"https://img.example/a.jpg"}', title='"A desk"'):
@@ -59,13 +62,14 @@ def test_a_url_is_looked_up_in_any_spelling_as_a_card():
         text = api.get(f"/?url={quote('HTTP://Shop.Example:80/p')}", **HTML).body.decode()
 
     shown = (
-        "<strong>A desk</strong>",
+        '<span class="title">A desk</span>',
         "649.00 EUR",
         "from json-ld #1, ",
         '<img src="https://img.example/a.jpg"',
         "it says so",
         'href="/?url=http%3A%2F%2Fother.example%2F%3Fa%3D1%26b%3D2"',
         'name="refresh"',
+        '<a rel="bookmark" href="/?url=http%3A%2F%2Fshop.example%2Fp">',
     )
     assert [part for part in shown if part not in text] == []
 
@@ -137,7 +141,7 @@ def test_a_browser_shows_it_in_1280_px_and_runs_nothing_of_the_page(api):
         browser.goto(f"http://127.0.0.1:{api.port}/")
         browser.get_by_label("URL, in any spelling").fill("HTTP://Shop.Example:80/p")
         browser.get_by_role("button", name="Look up").click()
-        expect(browser.locator(".card")).to_contain_text("649.00 EUR")
+        expect(browser.get_by_label("Rich Pin")).to_contain_text("649.00 EUR")
 
         browser.get_by_role("link", name="other.example").click()
         expect(browser.locator("body")).to_contain_text("Nothing is stored of this URL.")

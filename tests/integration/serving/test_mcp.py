@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aragog.api.http.services import Services
 from aragog.api.operations import OPERATIONS
 from aragog.api.tokens import READ, SCOPES, make
+from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.cli.mcp_tools import mcp_server, tools
 from aragog.client import connect
 from aragog.clock import ManualClock
@@ -38,6 +39,11 @@ def enqueue(urls, **options):
     return [EnqueueResult(url, EnqueueStatus.ACCEPTED, url, None) for url in urls]
 
 
+def explain(url):
+    lines = (ExplanationLine("robots.txt", "disallowed by line 3"),)
+    return Explanation(url, A, (ExplanationSection("robots.txt", lines),))
+
+
 @pytest.fixture(scope="module")
 def served():
     """An API with a page, which needs tokens: the port, and a token that reads and one that writes."""
@@ -47,7 +53,7 @@ def served():
     store.write_pages([page(A, fields=fields)])
     store.put_content(A, b"<p>Buy a lamp", {"content_type": "text/html"})
     (reads, entry), (writes, other) = make("reads", ["read"]), make("writes", ["read", "write"])
-    services = Services(enqueue=enqueue, fetching=Fetching(store))
+    services = Services(enqueue=enqueue, fetching=Fetching(store), explain=explain)
     with api_server.running(store, services, tokens=(entry, other)) as server:
         yield server.port, reads, writes
 
@@ -182,6 +188,15 @@ def test_what_is_wrong_is_a_result_that_says_so(served, name, arguments, says):
 
     assert result.is_error
     assert text_of(result).startswith(says)
+
+
+def test_a_model_learns_why_a_page_is_not_fetched(served):
+    spelling = "HTTP://A.example:80/lamp"
+    (result,) = answers(*served[:2], ("explain", {"url": spelling}), scopes=[READ])
+
+    explained = result.structured_content
+    assert (explained["input"], explained["url"]) == (spelling, A)
+    assert explained["sections"][0]["lines"][0]["text"] == "disallowed by line 3"
 
 
 def test_content_is_text_and_at_most_so_much_of_it(served):

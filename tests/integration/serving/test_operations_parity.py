@@ -15,7 +15,7 @@ from aragog.api.http.services import Services
 from aragog.api.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operation import Parts
 from aragog.api.operations import OPERATIONS
-from aragog.api.values import PageLink
+from aragog.api.values import Explanation, ExplanationLine, ExplanationSection, PageLink
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.client import AsyncClient, Client, connect, connect_async
@@ -27,6 +27,7 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
+from aragog.urls import normalize
 from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
@@ -59,6 +60,13 @@ class Batches:
             batch=batch, total=5, done=2, in_flight=3, estimated_finish_at_ms=1000,
             slowest=(DomainProgress("a.example", 3, 0.5, 1000),),
         )  # fmt: skip
+
+
+def explain(url):
+    """What it was asked, and each kind of section."""
+    lines = (ExplanationLine("normalized", normalize(url), f"was {url}"), ExplanationLine("x", "y"))
+    sections = (ExplanationSection("spelling", lines), ExplanationSection("slot", (), "no answer"))
+    return Explanation(url, normalize(url), sections)
 
 
 class AsyncWay:
@@ -122,7 +130,7 @@ def changed():
 def ways(redis_url, store, changed):
     """A client of each way, over one store."""
     jobs = Jobs(Cluster(connect_shards([redis_url])))
-    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs,
+    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs, "explain": explain,
               "takedowns_changed": lambda *, purge: changed.append(purge)}  # fmt: skip
     with ExitStack() as stack:
         stack.callback(jobs.close)
@@ -184,6 +192,7 @@ READS = {
         (A, {"max_wait_ms": 0, "max_age_s": 3}), (A, ["page.title"], {"field_max_age_s": {"x": 1.5}}),
         (A, {"content": True}), (A, {"field_max_age_s": {"x": -1.0}}),
     ],
+    "explain": [(A,), ("HTTP://A.example:80/p?utm_source=x",)],
     "get_fresh": [
         (A,), (ALIAS, ["page.title"], {"max_age_s": 0.5, "field_max_age_s": {"x:y": 1.5, "z": 2.0}}),
         (A, [], {"include": ("aliases", "inlinks", "fetch"), "max_wait_ms": 5}), (A, {"purpose": "ai-train"}),

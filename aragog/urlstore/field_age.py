@@ -1,0 +1,68 @@
+"""
+How old the value of a field is, and how that is said. Pure.
+
+A fetch that brings the same value again, or a 304, confirms what an extractor once wrote. So the
+age of an extracted field is the time since the page was last confirmed, and that of any other field
+the time since its value was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from aragog.durations import span
+from aragog.urlstore.field_formats import is_extracted
+from aragog.urlstore.records import FieldInfo
+
+
+def comes_from_fetches(name: str, extractors: Collection[str] = ()) -> bool:
+    """
+    Whether fetches write the field of this name.
+
+    Args:
+        name: of the field.
+        extractors: prefixes of the operator's own extractors, besides those of the Rich Pin.
+    """
+    return is_extracted(name) or name.partition(".")[0] in extractors
+
+
+def true_at_ms(
+    name: str,
+    info: FieldInfo | None,
+    confirmed_at_ms: int | None,
+    extractors: Collection[str] = (),
+) -> int | None:
+    """
+    The last instant at which the value of a field was known to be true; None: there is none.
+
+    Args:
+        name: of the field.
+        extractors: as in `comes_from_fetches`.
+        info: when the value was written; None: not known.
+        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None: none did.
+    """
+    instants = [] if info is None else [info.at_ms]
+    if confirmed_at_ms is not None and comes_from_fetches(name, extractors):
+        instants.append(confirmed_at_ms)
+    return max(instants, default=None)
+
+
+def age_text(
+    name: str,
+    info: FieldInfo | None,
+    confirmed_at_ms: int | None,
+    now_ms: int,
+    extractors: Collection[str] = (),
+) -> str:
+    """
+    Source and age of a value: `from json-ld #1, confirmed 2 h ago`, or `written 3 d ago`.
+
+    The arguments are those of `true_at_ms`. Empty if nothing is known. The source is untrusted.
+    """
+    at_ms = true_at_ms(name, info, confirmed_at_ms, extractors)
+    if at_ms is None:
+        return ""
+    confirmed = at_ms == confirmed_at_ms and comes_from_fetches(name, extractors)
+    source = f"from {info.provenance}, " if info is not None and info.provenance else ""
+    verb = "confirmed" if confirmed else "written"
+    return f"{source}{verb} {span(max(0, now_ms - at_ms))} ago"
