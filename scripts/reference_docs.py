@@ -59,8 +59,10 @@ def http_operations() -> str:
     lines = [
         "# HTTP operations",
         "",
-        "Generated from the OpenAPI document, which a server has at `/openapi.json`.",
+        "Generated from the OpenAPI document, which a server has at `/openapi.json`, and with",
+        "examples as a page at `/docs`.",
         "",
+        *_errors(),
     ]
     for path, operations in DOCUMENT["paths"].items():
         for method in METHODS:
@@ -69,11 +71,22 @@ def http_operations() -> str:
                 lines += _parameters(operation.get("parameters", ()))
                 lines += ["| status | answer |", "| --- | --- |"]
                 lines += [
-                    f"| {status} | {_cell(response.get('description', ''))} |"
+                    f"| {status} | {_cell(response['description'])} |"
                     for status, response in operation["responses"].items()
+                    if "$ref" not in response
                 ]
-                lines.append("")
+                failures = [s for s, r in operation["responses"].items() if "$ref" in r]
+                lines += ["", f"[Errors](#errors): {', '.join(failures)}.", ""]
     return "\n".join(lines)
+
+
+def _errors() -> list[str]:
+    """The one table of errors."""
+    rows = [
+        f"| {name.removeprefix('Problem')} | {_cell(response['description'])} |"
+        for name, response in DOCUMENT["components"]["responses"].items()
+    ]
+    return ["## Errors", "", "| status | meaning |", "| --- | --- |", *rows, ""]
 
 
 def _parameters(parameters: object) -> list[str]:

@@ -33,6 +33,17 @@ def test_the_http_page_has_every_path_and_no_other():
     assert listed - {"/metrics"} - published == documented
 
 
+def test_the_http_page_describes_every_error_of_the_document():
+    table = (DOCS / "http.md").read_text().partition("## Errors")[2].partition("\n## ")[0]
+    described = set(
+        re.findall(r"\b[45]\d\d\b", " ".join(re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)))
+    )
+    declared = {name.removeprefix("Problem") for name in DOCUMENT["components"]["responses"]}
+
+    # Those that come before a route is known are not of an operation.
+    assert described - {"405", "408", "431"} == declared
+
+
 def test_the_progress_on_the_http_page_has_the_members_of_its_schemas():
     (progress,) = map(json.loads, blocks("docs/http.md", "json", '{"batch"'))
     responses = DOCUMENT["paths"]["/v1/batches/{batch}"]["get"]["responses"]

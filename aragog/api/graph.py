@@ -108,7 +108,11 @@ class GetNodeRequest:
 @operation(GetNodeRequest, http=HttpRoute("GET", "/v1/nodes", missing="there is no such node"),
            thrift="Zen.getNode")  # fmt: skip
 def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
-    """The properties of a node; those of a page's node are its fields. None: there is no node."""
+    """
+    The properties of a node; those of a page's node are its fields.
+
+    None: there is no node.
+    """
     key = _id(request.node)
 
     def read(store: UrlStore) -> GraphNode | None:
@@ -193,7 +197,11 @@ class LookupUniqueRequest:
     thrift="Zen.lookupUnique",
 )
 def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
-    """The node that has a value of a unique property, with its properties. None: no node has it."""
+    """
+    The node that has a value of a unique property, with its properties.
+
+    None: no node has it.
+    """
     if request.name not in caller.store.zen.schema.unique:
         raise BadInput(f"name: {request.name!r} is not unique; add it to store.unique")
 
@@ -271,7 +279,11 @@ class GetEdgeRequest:
     thrift="Zen.getEdge",
 )
 def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
-    """One edge from the node to the other one, with its properties. None: there is no such edge."""
+    """
+    One edge from the node to the other one, with its properties.
+
+    None: there is no such edge.
+    """
     source, target = _id(request.node), _id(request.other)
     edge = caller.read(
         lambda store: store.zen.get_edge(source, request.type, target, score=request.score)

@@ -87,7 +87,11 @@ class GetRequest:
 
 @operation(GetRequest, http=HttpRoute("GET", "/v1/urls", form=Form.RECORD), thrift="UrlStore.get")
 def get(caller: Caller, request: GetRequest) -> PageRecord | None:
-    """The record of a URL; None if there is none. Raises TakenDown if it was taken down."""
+    """
+    The record of a URL.
+
+    None if there is none. Raises TakenDown if it was taken down.
+    """
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
         record = present(store, request.url, store.get(request.url, request.fields))
@@ -294,10 +298,11 @@ class ContentRequest:
 )
 def content_part(caller: Caller, request: ContentRequest) -> ContentPart | None:
     """
-    The page's content, or a part of it; None if there is none.
+    The page's content, or a part of it.
 
-    As it was fetched, or its main text, which only HTML has. Raises Unsupported without the extra
-    `text`, and for a page whose text takes more than `pipeline.page_max_cpu_s` to find.
+    As it was fetched, or its main text, which only HTML has. None if there is none. Raises
+    Unsupported without the extra `text`, and for a page whose text takes more than
+    `pipeline.page_max_cpu_s` to find.
     """
     if request.form == ORIGINAL:
         stored = caller.store.content(request.url)

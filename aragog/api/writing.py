@@ -1,4 +1,4 @@
-"""Operations that write: fields, links, watches, and takedowns."""
+"""Operations that write: fields, links and watches."""
 
 from __future__ import annotations
 

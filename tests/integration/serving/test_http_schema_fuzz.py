@@ -14,6 +14,7 @@ from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
+from tests.api_examples import explain
 from tests.support.api_server import running
 from tests.support.serving import served_page
 
@@ -31,7 +32,9 @@ def api(pipeline_stand, redis_client, redis_url):
     limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
     batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
     jobs = Jobs(Cluster(connect_shards([redis_url.replace("db=0", "db=1")])))
-    services = Services(enqueue=enqueue, fetching=fetching, batches=batches, jobs=jobs)
+    services = Services(
+        enqueue=enqueue, fetching=fetching, batches=batches, jobs=jobs, explain=explain
+    )
     with running(store, services) as server:
         yield server
     jobs.close()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any
 
+from aragog.api.http.openapi.examples import add_examples
 from aragog.api.http.openapi.schemas import (
     SCHEMAS,
     answer_schema,
     body_schema,
     parameters,
 )
-from aragog.api.operation import Form, HttpRoute, Pool
+from aragog.api.operation import Form, Pool
 from aragog.api.operation import Operation as AnyOperation
-from aragog.api.operations import Choice, choices
+from aragog.api.operations import OPERATIONS, Choice, choices
 from aragog.api.tokens import ANY, READ
 
 Operation = dict[str, Any]
@@ -56,6 +58,7 @@ _PROBLEMS = {
     "401": _problem("No bearer token, or an unknown one."),
     "403": _problem("The token lacks the scope, or the URL was taken down."),
     "404": _problem("Nothing is known of the URL."),
+    "409": _problem("Another record has this value of a unique property."),
     "412": _problem("The record has another version than `If-Match`."),
     "413": _problem("The body is longer than serving.max_body_bytes."),
     "415": _problem("The body is not declared to be JSON."),
@@ -68,6 +71,18 @@ _PROBLEMS = {
     "504": _problem("Not answered within the deadline."),
 }
 _READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
+_UNIQUE = ("put", "put_node")
+"""Operations that write properties in `store.unique`."""
+SERVER = "Server"
+_GROUPS = {
+    "reading": "Read",
+    "writing": "Write",
+    "crawling": "Fetch",
+    "job_queues": "Job queues",
+    "graph": "Graph",
+    "administration": "Administration",
+}
+"""The title of the operations of each module of the table."""
 
 
 def _operation(
@@ -78,16 +93,22 @@ def _operation(
     problems: str = "400 401 403 421 500 503 504",
     security: list[dict[str, list[str]]] | None = None,
     body: str | None = None,
+    tag: str = SERVER,
 ) -> Operation:
-    operation: Operation = {"operationId": name, "summary": summary}
+    operation: Operation = {"operationId": name, "summary": summary, "tags": [tag]}
     if parameters:
         operation["parameters"] = list(parameters)
     if body is not None:
         operation["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
     codes = [*problems.split(), *(["429"] if security else [])]
-    operation["responses"] = {**responses, **{code: _PROBLEMS[code] for code in sorted(codes)}}
+    shared = {code: {"$ref": f"#/components/responses/{_problem_name(code)}"} for code in codes}
+    operation["responses"] = {**responses, **dict(sorted(shared.items()))}
     operation["security"] = [] if security is None else security
     return operation
+
+
+def _problem_name(code: str) -> str:
+    return f"Problem{code}"
 
 
 _MATCH = _header("If-Match", "The ETag of the record that the write is meant for.")
@@ -125,7 +146,12 @@ DOCUMENT: dict[str, Any] = {
     },
     "components": {
         "schemas": SCHEMAS,
-        "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        "responses": {_problem_name(code): problem for code, problem in _PROBLEMS.items()},
+        "securitySchemes": {"bearer": {
+            "type": "http", "scheme": "bearer",
+            "description": "A token of `aragog token`. Scope `admin` includes the others. Without "
+            "`serving.tokens` no token is required.",
+        }},
     },
 }  # fmt: skip
 
@@ -148,19 +174,25 @@ def _derived(among: Sequence[Choice]) -> Operation:
     problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
     problems |= {"413", "415"} if body is not None else set()
     problems |= {"412"} if conditional else set()
+    problems |= {"409"} if operation.name in _UNIQUE else set()
     pools = {other.pool for other, _ in among}
-    problems |= {"501"} if pools & {Pool.BROKER, Pool.FETCH} else set()
+    problems |= {"501"} if pools & {Pool.BROKER, Pool.FETCH, Pool.EXPLAIN} else set()
     return _operation(
         name,
         route.text or operation.text.partition("\n")[0],
         *found.values(),
         *_FORM_PARAMETERS[route.form],
         *([_MATCH] if conditional else []),
-        responses=_responses(operation, route),
+        responses=_responses(among),
         problems=" ".join(problems),
         security=_READ if operation.scope in (READ, ANY) else [{"bearer": [operation.scope]}, {}],
         body=None if body is None else request,
+        tag=_GROUPS[_module(operation)],
     )
+
+
+def _module(operation: AnyOperation[Any, Any]) -> str:
+    return operation.run.__module__.rpartition(".")[2]
 
 
 def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
@@ -200,9 +232,13 @@ _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form}
 _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CONTENT: ("416",)}
 
 
-def _responses(operation: AnyOperation[Any, Any], route: HttpRoute) -> dict[str, Any]:
-    """What a success of an operation is, by status."""
+def _responses(among: Sequence[Choice]) -> dict[str, Any]:
+    """What a success of the operations of a route is, by status."""
+    operation, route = among[0]
     answer = answer_schema(operation, route)
+    others = [answer_schema(*choice) for choice in among[1:]]
+    if route.form is Form.JSON and any(other != answer for other in others):
+        answer = {"anyOf": [answer, *others]}
     if answer is None or route.status == 204:
         return {"204": {"description": "Done."}}
     content: dict[str, Any] = {"application/json": {"schema": answer}}
@@ -229,5 +265,19 @@ def _camel(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
+def _tags() -> list[dict[str, str]]:
+    """The groups of operations, each with what its module of the table says of it."""
+    texts = {
+        _GROUPS[_module(operation)]: " ".join(
+            (sys.modules[operation.run.__module__].__doc__ or "").split()
+        )
+        for operation in OPERATIONS.values()
+    }
+    groups = [{"name": name, "description": text} for name, text in texts.items()]
+    return [*groups, {"name": SERVER, "description": "The server: liveness, readiness, metrics."}]
+
+
 for (_path, _method), _among in choices().items():
     DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _derived(_among)
+DOCUMENT["tags"] = _tags()
+add_examples(DOCUMENT)

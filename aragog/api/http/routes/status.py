@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
-from typing import Any
+from functools import cache
 
 import orjson
 from starlette.requests import Request
@@ -12,18 +11,18 @@ from starlette.responses import HTMLResponse, Response
 
 from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.http.pages.reference import reference_page
 from aragog.api.problems import Overloaded, unavailable
 from aragog.errors import AragogError
 from aragog.urlstore.store import UrlStore
 
 PROBE_URL = "http://readiness.invalid/"
 _OPENAPI = orjson.dumps(DOCUMENT)
-_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "code{background:#eee;padding:0 .2em}td,th{text-align:left;vertical-align:top;"
-    "padding:.1rem 1rem .1rem 0}h2{margin-top:2rem}"
-)
+_PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+    )
+}
 
 
 class Status:
@@ -57,7 +56,7 @@ class Status:
 
     async def docs(self, _request: Request) -> Response:
         """`GET /docs`: the OpenAPI document as an HTML page that loads no other resources."""
-        return HTMLResponse(page(DOCUMENT), headers=_PAGE_HEADERS)
+        return HTMLResponse(_docs(), headers=_PAGE_HEADERS)
 
     async def openapi(self, _request: Request) -> Response:
         """`GET /openapi.json`: the OpenAPI document."""
@@ -88,31 +87,6 @@ def _probe(store: UrlStore) -> None:
     store.get(PROBE_URL, ())
 
 
-def page(document: dict[str, Any]) -> str:
-    """An OpenAPI document as HTML."""
-    head = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>aragog: HTTP API</title>"
-        f"<style>{_STYLE}</style><h1>aragog: HTTP API</h1>"
-        f"<p>{escape(document['info']['description'])}</p>"
-        '<p><a href="/openapi.json">OpenAPI document</a></p>'
-    )
-    parts = [head]
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            parts.append(_operation(f"{method.upper()} {path}", operation))
-    return "".join(parts)
-
-
-def _operation(title: str, operation: dict[str, Any]) -> str:
-    rows = [
-        f"<tr><td><code>{escape(parameter['name'])}</code><td>{escape(parameter['description'])}"
-        for parameter in operation.get("parameters", ())
-    ]
-    responses = [
-        f"<tr><td>{escape(status)}<td>{escape(response['description'])}"
-        for status, response in operation["responses"].items()
-    ]
-    return (
-        f"<h2><code>{escape(title)}</code></h2><p>{escape(operation['summary'])}"
-        f"<table>{''.join(rows)}</table><table>{''.join(responses)}</table>"
-    )
+@cache
+def _docs() -> str:
+    return reference_page(DOCUMENT)

@@ -1,0 +1,203 @@
+"""
+The examples of the HTTP API, made on a real server: `python -m tests.api_examples`.
+
+It makes the requests of `examples.json` one after the other, and writes their answers into it. The
+server has a store in memory whose clock stands still, and the queues of a private Redis.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from aragog.api.batch_progress import BatchProgress, DomainProgress
+from aragog.api.fetching import FetchResponse, FetchState
+from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.http.openapi.examples import EXAMPLES, FILE, Example
+from aragog.api.http.services import Services
+from aragog.api.jobs import Jobs
+from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.clock import ManualClock
+from aragog.errors import InvalidUrl
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.settings import StoreSettings
+from aragog.standalone.redis_server import RedisServer
+from aragog.urls import explain as steps
+from aragog.urls import normalize
+from aragog.urls.domain import host
+from aragog.urlstore.compression import compress
+from aragog.urlstore.records import ContentWrite, OutLink
+from aragog.urlstore.refresh_policy import Seen
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import Running, running
+from tests.support.stores import NOW_MS, page, stand
+
+LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
+BATCH = "u3kqWcT0x2"
+VOLATILE = ("version", "cursor")
+"""Members whose values are random."""
+
+
+class Batches:
+    """One batch."""
+
+    def add(self, _batch: str | None, _results: Any, _after_ms: int) -> str:
+        return BATCH
+
+    def progress(self, batch: str) -> BatchProgress:
+        return BatchProgress(
+            batch=batch, total=1000, done=640, in_flight=360,
+            estimated_finish_at_ms=NOW_MS + 36_000,
+            slowest=(DomainProgress("shop.test", 350, 10.0, NOW_MS + 36_000),),
+        )  # fmt: skip
+
+
+class Fetching:
+    """Plays the workers: what is stored was fetched just now."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def drain(self) -> None:
+        """Nobody waits."""
+
+    def steps(self, request: Any) -> Iterator[Any]:
+        yield from ()
+        record = self._store.get(request.url, request.fields)
+        return FetchResponse(url=request.url, record=record, state=FetchState.FRESH, age_s=0.25)
+
+
+def enqueue(urls: Any, **_: Any) -> list[EnqueueResult]:
+    """Plays `Aragog.enqueue`."""
+    return [_enqueued(url) for url in urls]
+
+
+def _enqueued(url: str) -> EnqueueResult:
+    try:
+        return EnqueueResult(url, EnqueueStatus.ACCEPTED, normalize(url), None)
+    except InvalidUrl as error:
+        return EnqueueResult(url, EnqueueStatus.INVALID, None, error.reason)
+
+
+def explain(url: str) -> Explanation:
+    """Plays `explain_url`, in part."""
+    normalized = normalize(url)
+    spelling = (
+        ExplanationLine("normalized", normalized),
+        *(ExplanationLine(step.name, step.after, f"was {step.before}") for step in steps(url)),
+    )
+    slot = (
+        ExplanationLine("limited as", host(normalized)),
+        ExplanationLine("rate now", "0.2 requests/s", "Crawl-delay 5 s of robots.txt"),
+    )
+    return Explanation(
+        url, normalized,
+        (ExplanationSection("spelling", spelling), ExplanationSection("slot", slot)),
+    )  # fmt: skip
+
+
+def html(title: str) -> ContentWrite:
+    """A page's content."""
+    body = f"<!doctype html><title>{title}</title>".encode()
+    meta = {"content_type": "text/html; charset=utf-8"}
+    return ContentWrite(compress(body), "zstd", len(body), meta)
+
+
+def filled_store() -> Any:
+    """A store with two pages."""
+    settings = StoreSettings(
+        indexed=("product.brand",), unique=("team.code",), history=("product.price",)
+    )
+    a_stand = stand(MemoryTables(ManualClock(NOW_MS)), settings=settings)
+    store = a_stand.store
+    lamp = {
+        "page.title": b'"Brass reading lamp"',
+        "product.price": b'"99.90"',
+        "product.brand": b'"Lux"',
+    }
+    links = [
+        OutLink("http://www.shop.test/p/desk", "A desk to go with it"),
+        OutLink("http://www.shop.test/p/oak-shelf", "Oak shelf"),
+    ]
+    facts = {"outcome": "Fetched", "status": 200}
+    for price, at_ms in ((b'"99.90"', NOW_MS - 86_400_000), (b'"89.90"', NOW_MS - 60_000)):
+        fields = lamp | {"product.price": price}
+        also = ("http://www.shop.test/lamp",)
+        written = page(
+            LAMP, at_ms, fields=fields, facts=facts, also=also, content=html("Brass reading lamp")
+        )
+        store.write_pages([replace(written, links=links)])
+    for title, at_ms in (("News", NOW_MS - 86_400_000), ("The News", NOW_MS - 5000)):
+        fields = {"page.title": orjson.dumps(title)}
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")
+        written = page(NEWS, at_ms, fields=fields, facts=facts, content=html(title), seen=seen)
+        store.write_pages([written])
+        store.schedule.watch(NEWS, "desk")
+    a_stand.compact()
+    a_stand.clock.advance_ms(60_000)
+    return store
+
+
+@contextmanager
+def example_server() -> Iterator[Running]:
+    """A server on which the examples can be made once."""
+    with tempfile.TemporaryDirectory(prefix="ar") as name, RedisServer(Path(name)) as redis:
+        store = filled_store()
+        with closing(Jobs(Cluster(connect_shards([redis.url])))) as jobs:
+            services = Services(
+                enqueue=enqueue, fetching=Fetching(store), batches=Batches(), jobs=jobs,
+                explain=explain,
+            )  # fmt: skip
+            with running(store, services) as server:
+                yield server
+
+
+def made(server: Running, example: Example) -> tuple[int, Any]:
+    """Status and answer of the example's request."""
+    [(method, path)] = [
+        (method, path)
+        for path, methods in DOCUMENT["paths"].items()
+        for method, operation in methods.items()
+        if operation["operationId"] == example.operation
+    ]
+    reply = server.ask(method.upper(), example.target(path), example.body)
+    if not reply.body:
+        return reply.status, None
+    is_json = reply.headers["content-type"].startswith("application/json")
+    return reply.status, reply.json if is_json else reply.body.decode()
+
+
+def comparable(answer: Any) -> Any:
+    """An answer without what differs from run to run."""
+    if isinstance(answer, dict):
+        return {n: n if n in VOLATILE else comparable(part) for n, part in answer.items()}
+    return [comparable(part) for part in answer] if isinstance(answer, list) else answer
+
+
+def main() -> None:
+    """Make all requests, and write the file."""
+    lines = []
+    with example_server() as server:
+        for example in EXAMPLES.values():
+            status, answer = made(server, example)
+            if comparable(answer) == comparable(example.answer):
+                answer = example.answer
+            kept = {
+                name: value
+                for name, value in asdict(example).items()
+                if value or name == "operation"
+            }
+            line = {**kept, "status": status, "answer": answer}
+            lines.append(orjson.dumps({n: v for n, v in line.items() if v is not None}).decode())
+    Path(str(FILE)).write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()
