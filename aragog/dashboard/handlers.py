@@ -70,7 +70,7 @@ class UrlPage(DashboardPage):
             page, unread = await self.read(lambda: stored_page(explanation.url, self.components))
         self.show(
             "aragog_url.html", explanation, problem or unread,
-            url=url, page=page, asked=self.query("asked") == "1", may_change=self.may_change(),
+            url=url, page=page, asked=self.query("asked") == "1",
         )  # fmt: skip
 
     @web.authenticated
@@ -129,7 +129,7 @@ class DomainsPage(DashboardPage):
         self.show(
             "aragog_domains.html", rows, problem,
             domain=domain, search=search, sort=sort, cursor=cursor, following=following,
-            changes=changes, may_change=self.may_change(), at=at,
+            changes=changes, at=at,
             moment=lambda ms: moment(ms, now_ms),
         )  # fmt: skip
 

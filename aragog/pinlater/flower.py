@@ -24,6 +24,9 @@ MAJOR = "2"
 NAVIGATION, LINKS = "navbar.html", "links.html"
 # The end of the Broker item, after which our items are inserted in Flower's navigation.
 BEHIND = ">Broker</a>\n        </li>\n"
+BASE = "base.html"
+STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
+"""Disables Flower's own buttons, with the reason, where its API refuses what they ask for."""
 AdminOf = Callable[[Any], Admin]
 """Returns the admin of the broker for a request's handler; raises `BadInput` if it is another."""
 
@@ -90,6 +93,8 @@ class Loader(template.Loader):
         if name == NAVIGATION:
             links = [folder / LINKS for folder in self._folders if (folder / LINKS).is_file()]
             source = with_links(source, "".join(path.read_text("utf-8") for path in links))
+        if name == BASE:
+            source = source.replace("</body>", f"{STOCK_ACTIONS}</body>")
         return template.Template(source, name=name, loader=self)
 
 

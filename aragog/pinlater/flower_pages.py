@@ -27,6 +27,11 @@ from aragog.pinlater.queue_rows import job_row, queue_row, queue_rows, when_titl
 
 MOST_JOBS = 1000
 REFRESH_S = 10
+LOCKED = (
+    "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or on this machine "
+    "alone FLOWER_UNAUTHENTICATED_API=true."
+)
+"""What Flower says where its API is closed."""
 T = TypeVar("T")
 AdminOf = Callable[[Any], Admin]
 
@@ -168,23 +173,27 @@ class FlowerPage(BaseHandler):
             self.set_header("Content-Type", "application/json; charset=UTF-8")
             self.write(orjson.dumps({"error": problem} if problem else data))
             return
-        self.render(template, tab=self.tab, data=data, problem=problem, **more)
+        off = self.actions_off()
+        self.render(template, tab=self.tab, data=data, problem=problem, actions_off=off, **more)
 
     def keep_fresh(self) -> None:
         """Make the browser reload the page periodically, unless Flower's settings turn that off."""
         if self.application.options.auto_refresh and not self.as_json:
             self.set_header("Refresh", str(REFRESH_S))
 
-    def may_change(self) -> bool:
-        """Whether changes are allowed, by the rules of Flower's actions: login, not read-only."""
+    def actions_off(self) -> str:
+        """Why nothing can be changed here, by the rules of Flower's actions; empty if it can."""
         options = self.application.options
-        has_auth = options.basic_auth or options.auth or self.unauthenticated_api
-        return bool(has_auth) and not getattr(options, "read_only", False)
+        if getattr(options, "read_only", False):
+            return "Actions are off: Flower runs with --read_only."
+        if not (options.basic_auth or options.auth or self.unauthenticated_api):
+            return LOCKED
+        return ""
 
     def check_may_change(self) -> None:
         """Raises a 403 unless changes are allowed."""
-        if not self.may_change():
-            raise web.HTTPError(403, "needs a login, or FLOWER_UNAUTHENTICATED_API=true")
+        if problem := self.actions_off():
+            raise web.HTTPError(403, problem)
 
     def refuse(self, problem: str) -> None:
         """Raises the error that `read` reported."""
@@ -235,7 +244,7 @@ class QueuesPage(QueuePage):
         self.keep_fresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        self.show("pinlater_queues.html", data, problem, may_change=self.may_change())
+        self.show("pinlater_queues.html", data, problem)
 
     @web.authenticated
     async def post(self) -> None:

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
 from tests.support.flower_data import HOSTILE, LONG, SMALL_DOMAINS, VASE, fill
 from tests.support.flower_server import flower_system
+from tests.support.page_quality import SCREENS, background, overflow_px, show_on, violations
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -76,6 +77,19 @@ def test_every_column_is_visible_and_no_word_is_broken(visit, path):
     assert page.evaluate(OVERFLOWING) == []
     assert page.evaluate(BROKEN_WORDS) == []
     assert page.viewport_size["width"] == WIDTH
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_our_pages_are_accessible_and_fit_at_each_width(visit, width, scheme):
+    for path in PAGES:
+        page = visit("/healthcheck")
+        show_on(page, width, scheme)
+        page = visit(path)
+
+        assert violations(page, within=".pinlater-page") == [], path
+        assert overflow_px(page) <= 0, path
+        assert (background(page) > 128) == (scheme == "light"), path
+    show_on(page, WIDTH, "light")
 
 
 def test_all_domains_are_paged_through_each_once(visit):
