@@ -9,7 +9,7 @@ default beside it, which applies to brokers that do not need another value.
 
 from typing import Any
 
-from aragog.beat_schedule import beat_schedule  # noqa: F401 - a setting of Celery
+from aragog.beat_schedule import beat_schedule
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.settings.in_use import process_settings
 from aragog.short_names import share
@@ -51,6 +51,15 @@ imports = (
     "aragog.tasks.maintenance",
 )
 task_routes = {name: {"queue": queue.value} for name, queue in QUEUE_OF.items()}
+
+# Flower lists the tasks of the crawl, and of those that beat starts only the failures.
+task_annotations = {
+    entry["task"]: {
+        "send_events": False,
+        "Request": "aragog.workers.upkeep_request:UpkeepJobRequest",
+    }
+    for entry in beat_schedule.values()
+}
 
 # JSON only: an untrusted message must not be able to run code.
 task_serializer = "json"
