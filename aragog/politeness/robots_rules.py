@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -31,8 +31,9 @@ from aragog.politeness.robots_parser.parse import (
     UsageRule,
     read_lines,
 )
-from aragog.politeness.robots_parser.spelling import comparable_path, comparable_pattern
+from aragog.politeness.robots_parser.spelling import comparable_path
 from aragog.politeness.robots_parser.timed_rules import TimedRule, minute_of_day
+from aragog.politeness.robots_parser.usage_rules import UsageRules
 
 # Of a file, so many bytes count (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
@@ -63,7 +64,7 @@ class RobotsRules:
         self.agent = agent
         """The product token whose groups were kept, besides those of `*`; None: all groups."""
         self._matchers: dict[str, Matcher | None] = {}
-        self._usage: dict[tuple[str, str], _UsageRules] = {}
+        self._usage: dict[tuple[str, str], UsageRules] = {}
 
     @classmethod
     def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
@@ -225,11 +226,11 @@ class RobotsRules:
                     said += read(rule.value, str(rule)[:300])
         return said
 
-    def _usage_rules(self, group: str, syntax: str) -> _UsageRules:
+    def _usage_rules(self, group: str, syntax: str) -> UsageRules:
         key = group, syntax
         if key not in self._usage:
             rules = [r for r in self._lines.usage_rules(group) if r.syntax == syntax]
-            self._usage[key] = _UsageRules(rules)
+            self._usage[key] = UsageRules(rules)
         return self._usage[key]
 
     def refused_use(
@@ -329,36 +330,6 @@ _SYNTAXES = (
     (AIPREF, "content-usage", content_usage),
     (SIGNALS, "content-signal", content_signal),
 )
-
-
-class _UsageRules:
-    """The preferences of one syntax for one agent, indexed by path."""
-
-    __slots__ = ("_by_pattern", "_everywhere", "_matcher", "_rules")
-
-    def __init__(self, rules: Sequence[UsageRule]) -> None:
-        self._rules = rules
-        self._everywhere = [rule for rule in rules if not rule.pattern]
-        self._by_pattern: dict[tuple[str, bool], list[UsageRule]] = {}
-        for rule in rules:
-            if rule.pattern:
-                self._by_pattern.setdefault(_spelled(rule.pattern), []).append(rule)
-        paths = [Rule(False, rule.pattern, rule.line) for rule in rules if rule.pattern]
-        self._matcher = Matcher(paths) if paths else None
-
-    def deciding(self, path: str) -> Sequence[UsageRule]:
-        """The rules with the longest matching path; all of them where it costs too much to say."""
-        if self._matcher is None:
-            return self._everywhere
-        try:
-            best = self._matcher.best(path)
-        except TooCostly:
-            return self._rules
-        return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]
-
-
-def _spelled(pattern: str) -> tuple[str, bool]:
-    return comparable_pattern(pattern, allow=False)
 
 
 def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:

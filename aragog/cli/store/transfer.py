@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,7 +29,7 @@ from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.wacz import export_wacz
-from aragog.transfer.warc import export_warc, next_file
+from aragog.transfer.warc import WarcReport, export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 
@@ -79,46 +79,66 @@ def export(
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
     if cursor and kind in ("parquet", "wacz") and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
-    with (
-        closing(url_store(settings)) as opened,
-        counting(kind) as counted,
-        closing(PageTexts(settings.pipeline)) as texts,
-    ):
-        texts_of = partial(_texts_of, texts)
-        urls = urls_of_host(opened, host) if host else None
+    with closing(url_store(settings)) as store, counting(kind) as counted:
+        urls = urls_of_host(store, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind in ("warc", "wacz"):
-            write = export_wacz
-            if kind == "warc":
-                write = partial(export_warc, first_file=next_file(file) if cursor else 0)
-            done = write(
-                opened.zen,
-                open_content(settings.content, settings.data_dir),
+            content = open_content(settings.content, settings.data_dir)
+            report = _archive_writer(kind, file, is_continued=bool(cursor))(
+                store.zen,
+                content,
                 file,
                 selection,
                 purpose=purpose,
                 on_problem=_report_url,
                 on_progress=counted,
             )
-            count, left = done.records, done.cursor
-        else:
-            types = types_of(opened, settings)
-            with closing(_sink(file, kind, types, fields, append=bool(cursor))) as sink:
-                report = import_export.export_urls(
-                    opened.zen,
-                    sink,
-                    selection,
-                    fields=fields,
-                    links_of=opened if links else None,
-                    texts_of=texts_of(opened, fields),
-                    purpose=purpose,
-                    on_progress=counted,
-                )
             count, left = report.records, report.cursor
+        else:
+            write = partial(_export_records, store, settings, file, kind, selection)
+            count, left = write(fields, purpose, counted, links=links)
     if left and not host:
         echo(f"{count:,} records; continue with --cursor {left}")
     else:
         note(f"{count:,} records")
+
+
+def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
+    """What writes WARC or WACZ; WARC files continue after the last number."""
+    if kind == "wacz":
+        return export_wacz
+    return partial(export_warc, first_file=next_file(file) if is_continued else 0)
+
+
+def _export_records(
+    store: UrlStore,
+    settings: Settings,
+    file: Path,
+    kind: str,
+    selection: NodeSelection,
+    fields: Sequence[str] | None,
+    purpose: str | None,
+    on_progress: Callable[[int], None],
+    *,
+    links: bool,
+) -> tuple[int, str | None]:
+    """Write JSON Lines or Parquet; return the number of records, and where to continue."""
+    types, append = types_of(store, settings), selection.cursor is not None
+    with (
+        closing(PageTexts(settings.pipeline)) as texts,
+        closing(_sink(file, kind, types, fields, append=append)) as sink,
+    ):
+        report = import_export.export_urls(
+            store.zen,
+            sink,
+            selection,
+            fields=fields,
+            links_of=store if links else None,
+            texts_of=_texts_of(texts, store, fields),
+            purpose=purpose,
+            on_progress=on_progress,
+        )
+    return report.records, report.cursor
 
 
 def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
@@ -204,46 +224,50 @@ def export_parts(
     settings = command_settings()
     prepare_folder(folder, parts, kind)
     chosen = [Part(number, parts) for number in numbers or range(parts)]
-    written = records = 0
+    with (
+        closing(url_store(settings)) as store,
+        closing(PageTexts(settings.pipeline)) as texts,
+    ):
+        options = PartOptions(
+            format=kind,
+            fields=fields,
+            links=links,
+            types=types_of(store, settings),
+            texts_of=_texts_of(texts, store, fields),
+            fetched=fetched,
+            purpose=purpose,
+        )
+        content = open_content(settings.content, settings.data_dir)
+        counts = _export_chosen(chosen, partial(export_part, store, content, folder), options)
+    written = [count for count in counts if count is not None]
+    existing = len(chosen) - len(written)
+    note(
+        f"{sum(written):,} records in {len(written):,} parts"
+        + (f"; {existing:,} were there" if existing else "")
+    )
+
+
+def _export_chosen(
+    chosen: Sequence[Part], write: Callable[..., int | None], options: PartOptions
+) -> list[int | None]:
+    """Write parts, and show the progress; returns the records of each, None: it was there."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:.1f} %"),
         TimeRemainingColumn(),
     )
-    with (
-        closing(url_store(settings)) as store,
-        closing(PageTexts(settings.pipeline)) as texts,
-        progress_display(*columns) as progress,
-    ):
-        texts_of = _texts_of(texts, store, fields)
-        options = PartOptions(
-            format=kind,
-            fields=fields,
-            links=links,
-            types=types_of(store, settings),
-            texts_of=texts_of,
-            fetched=fetched,
-            purpose=purpose,
-        )
-        content = open_content(settings.content, settings.data_dir)
+    counts = []
+    with progress_display(*columns) as progress:
         task = progress.add_task("exporting", total=len(chosen))
         for done, part in enumerate(chosen):
 
             def on_share(share: float, done: int = done) -> None:
                 progress.update(task, completed=done + share)
 
-            count = export_part(
-                store, content, folder, part, options, on_share=on_share, on_problem=_report_url
-            )
+            counts.append(write(part, options, on_share=on_share, on_problem=_report_url))
             on_share(1.0)
-            written += count is not None
-            records += count or 0
-    existing = len(chosen) - written
-    note(
-        f"{records:,} records in {written:,} parts"
-        + (f"; {existing:,} were there" if existing else "")
-    )
+    return counts
 
 
 def _span_of(day: datetime, kind: str) -> SpanMs:
