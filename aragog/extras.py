@@ -21,6 +21,7 @@ MODULE_OF = {
     "render": "playwright",
     "text": "trafilatura",
     "identity": "cryptography",
+    "http2": "ngh2",
     "scrapy": "scrapy",
     "reppy": "reppy",
 }

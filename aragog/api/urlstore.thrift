@@ -165,6 +165,8 @@ struct FetchReport {
   21: optional string robots_preferences
   /** The same of its headers and elements. */
   22: optional string page_preferences
+  /** The version of HTTP: "1.1" or "2". */
+  23: optional string http_version
 }
 
 /** What is stored of one URL. */

@@ -1,9 +1,10 @@
 """
-A requests adapter that sends HTTP/1.1 over connections pinned to addresses the SSRF filter allows.
+A requests adapter that sends over connections pinned to addresses the SSRF filter allows.
 
 Any `requests.Session` can mount it. The adapter resolves the host once, checks every address, and
 opens the socket to one of those addresses. `Fetcher` calls `exchange` with a `PoliteRequest`, which
 also carries the deadline of the fetch and the callbacks that acquire and release its send permit.
+It speaks HTTP/1.1, and HTTP/2 with the hosts of `fetch.http2_hosts` that choose it (ALPN).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from requests.adapters import BaseAdapter
 
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.deadline import Deadline
-from aragog.fetcher.faults import Deferred, TargetBlocked, TransportError
+from aragog.fetcher.faults import Deferred, Http1RequiredError, TargetBlocked, TransportError
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.connection import (
     MAX_ADDRESSES,
@@ -31,7 +32,8 @@ from aragog.fetcher.http1.connection import (
 )
 from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.response import HttpResponse, faults_as_requests_errors
-from aragog.fetcher.http1.tls import SessionKey, TlsSessions, tls_context
+from aragog.fetcher.http1.tls import HTTP2, SessionKey, TlsSessions, tls_context
+from aragog.fetcher.http2.hosts import Http2Hosts
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
@@ -54,10 +56,12 @@ class PinnedAdapter(BaseAdapter):
         settings: size limits, timeouts, proxy.
         ssrf_filter: checks each URL and address.
         clock: measures timeouts and idle times.
-        tls: context for HTTPS; None: trust certifi's roots, the system's and `SSL_CERT_FILE`.
+        tls: context for HTTPS, whose ALPN protocols are offered to every host; None: trust
+            certifi's roots, the system's and `SSL_CERT_FILE`.
         needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
             loopback, as a crawler must.
-        sharing: an adapter with the same proxy and TLS, whose idle connections this one uses too.
+        sharing: an adapter with the same proxy, TLS and HTTP/2 hosts, whose idle connections this
+            one uses too.
         signer: signs every request; None: they are not signed.
     """
 
@@ -81,6 +85,9 @@ class PinnedAdapter(BaseAdapter):
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
+        self.http2_hosts: Http2Hosts = (
+            sharing.http2_hosts if sharing else Http2Hosts(settings.http2_hosts, self._clock)
+        )
         self.connections: ConnectionPool = (
             sharing.connections if sharing else ConnectionPool(self._clock, max_idle=max_idle())
         )
@@ -149,7 +156,8 @@ class PinnedAdapter(BaseAdapter):
             Fault: the request failed; its class and `reason` state the reason.
         """
         target = Target(request.url or "")
-        peer = Peer(target.scheme, target.host, target.port, self._settings.proxy)
+        http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
+        peer = Peer(target.scheme, target.host, target.port, self._settings.proxy, http2)
         connection = None if request.method == "POST" else self.connections.take(peer)
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
@@ -169,7 +177,7 @@ class PinnedAdapter(BaseAdapter):
         deadline = request.deadline
         try:
             connection.set_deadline(deadline)
-            message = self._bytes(request, target)
+            message = self._bytes(connection, request, target)
             waiting_since_s = deadline.now_s()
             later = request.acquire_permit()
             sent_s = deadline.now_s()
@@ -179,10 +187,15 @@ class PinnedAdapter(BaseAdapter):
             # Nothing between the permit and this may wait, release the GIL, or take long.
             connection.send(message)
             request.release_permit()
-            head = connection.reader.head(self._settings.max_header_bytes)
+            head = connection.protocol.head(self._settings.max_header_bytes)
+        except Http1RequiredError:
+            self.http2_hosts.refused(target.host)
+            connection.close()
+            raise
         except TransportError as error:
             connection.close()
-            if reused and error.kind is UnreachableKind.RESET:
+            stale = error.kind is UnreachableKind.RESET and connection.protocol.repeatable
+            if reused and stale:
                 raise _StaleConnection from error
             raise
         except BaseException:
@@ -211,11 +224,19 @@ class PinnedAdapter(BaseAdapter):
         if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
             raise missing_contact(self._settings)
         dns_ms = (deadline.now_s() - started_s) * 1000
-        tls = self._context() if target.scheme == "https" else None
+        tls = self._context(http2=peer.http2) if target.scheme == "https" else None
         if self._proxy is not None:
-            return self._tunnel(self._proxy, peer, addresses, deadline, tls), dns_ms
-        session = partial(self._session, peer)
-        return connect(peer, addresses, deadline, tls=tls, session=session), dns_ms
+            connection = self._tunnel(self._proxy, peer, addresses, deadline, tls)
+        else:
+            session = partial(self._session, peer)
+            connection = connect(peer, addresses, deadline, tls=tls, session=session)
+        if connection.alpn == HTTP2:
+            from aragog.fetcher.http2.protocol import Http2  # noqa: PLC0415 - an extra
+
+            connection.protocol = Http2(
+                connection.receive, connection.write, self._settings.max_header_bytes
+            )
+        return connection, dns_ms
 
     def _tunnel(
         self,
@@ -254,10 +275,8 @@ class PinnedAdapter(BaseAdapter):
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
         return self.tls_sessions.take(_session_key(peer, address))
 
-    def _context(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = tls_context(verify=self._settings.verify_tls)
-        return self._tls
+    def _context(self, *, http2: bool) -> ssl.SSLContext:
+        return self._tls or tls_context(verify=self._settings.verify_tls, http2=http2)
 
     def signature_wanted(
         self, request: PoliteRequest, accept_signature: str
@@ -272,15 +291,12 @@ class PinnedAdapter(BaseAdapter):
         message = _signed_message(request, Target(request.url or ""))
         return self._signer.wanted_by(message, accept_signature)
 
-    def _bytes(self, request: PoliteRequest, target: Target) -> bytes:
+    def _bytes(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
         """Return the request as sent over the connection; signed anew each time."""
         if self._signer is not None:
             message = _signed_message(request, target)
             request.headers.update(self._signer.sign(message, request.wanted))
-        lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
-        lines += [f"{name}: {value}" for name, value in request.headers.items()]
-        body = request.body if isinstance(request.body, bytes) else b""
-        return "\r\n".join((*lines, "", "")).encode("latin-1", "replace") + body
+        return connection.protocol.request(request, target)
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -301,7 +317,7 @@ def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
 
 
 def _session_key(peer: Peer, address: str) -> SessionKey:
-    return SessionKey(peer.host, peer.port, address, peer.proxy)
+    return SessionKey(peer.host, peer.port, address, peer.proxy, peer.http2)
 
 
 class _StaleConnection(Exception):

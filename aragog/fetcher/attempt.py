@@ -313,6 +313,7 @@ class FetchAttempt:
                 "headers": response.head.headers,
                 "address": response.address,
                 "tls": response.tls,
+                "http_version": response.http_version,
                 **response.timings,
             }
         return record

@@ -136,6 +136,8 @@ class FetchRecord:
     """The IP address of the last server."""
     tls: str | None = None
     """The TLS version; None for plain HTTP."""
+    http_version: str | None = None
+    """The version of HTTP of the last response: `1.1` or `2`."""
     content_type: str | None = None
     """The header as sent."""
     body_bytes: int = 0

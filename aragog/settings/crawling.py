@@ -112,6 +112,11 @@ class FetchSettings:
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
     """Reject invalid certificates."""
+    http2_hosts: tuple[str, ...] = ()
+    """
+    Hosts and domains to which HTTP/2 is offered over TLS, including all hosts below them; `*`: all.
+    Each server chooses between HTTP/2 and HTTP/1.1. Empty: HTTP/1.1 only. Needs the extra `http2`.
+    """
     concurrency: int = 64
     """Requests at once in one worker process; each is bounded by one fetch deadline."""
 

@@ -284,7 +284,7 @@ def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
     tls = re.fullmatch(r"TLSv(1(?:\.\d)?)", meta.get("tls") or "")
     return [
         *([("WARC-IP-Address", meta["address"])] if meta["address"] else []),
-        ("WARC-Protocol", "http/1.1"),  # the only one that is spoken: docs/adr/0003
+        ("WARC-Protocol", "h2" if meta.get("http_version") == "2" else "http/1.1"),
         *([("WARC-Protocol", f"tls/{tls[1] if '.' in tls[1] else tls[1] + '.0'}")] if tls else []),
     ]
 

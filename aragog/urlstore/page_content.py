@@ -34,7 +34,8 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
     """
     The metadata of a page's content, with those of the response that brought it last.
 
-    They are its `status`, `headers`, `fetched_at_ms`, and the server's `address` and `tls` version.
+    They are its `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address`
+    and `tls` version.
 
     These are in the report of that fetch, which is with the URL that was requested: one more read
     if that is an alias. Content that no fetch brought, or an older aragog, is returned as it is.
@@ -57,6 +58,7 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
         "headers": orjson.dumps(record.headers).decode(),
         "address": record.address or "",
         "tls": record.tls or "",
+        "http_version": record.http_version or "",
     }
 
 

@@ -77,11 +77,14 @@ def certificates(hosts: Iterable[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def serve(pages: Path, server: str = "", certificates: Path | None = None) -> Iterator[int]:
+def serve(
+    pages: Path, server: str = "", certificates: Path | None = None, *, http2: bool = False
+) -> Iterator[int]:
     """
     Serve a folder under every host name, with a robots.txt; yields the port.
 
-    With `certificates`, a folder of one file a host, it speaks HTTPS, with sessions that are resumed.
+    With `certificates`, a folder of one file a host, it speaks HTTPS, with sessions that are resumed, and
+    with `http2` HTTP/2 where the client offers it.
     `server` are more directives. They may log requests in the format `asked`: when the response was
     sent (seconds since the epoch), how long that took, host and path.
     """
@@ -95,7 +98,7 @@ def serve(pages: Path, server: str = "", certificates: Path | None = None) -> It
             server += TLS.format(certificates=certificates)
         config = CONFIG.format(
             folder=folder, port=port, root=pages, user=user, robots=ROBOTS, server=server,
-            tls=" ssl" if certificates else "",
+            tls=(" ssl" if certificates else "") + (" http2" if http2 else ""),
         )  # fmt: skip
         (folder / "nginx.conf").write_text(config)
         argv = [_binary(), "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]

@@ -176,6 +176,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
         rendering: RenderingSettings | None = None,
         preferences: dict[str, Any] | None = None,
         identity: IdentitySettings | None = None,
+        fetch: dict[str, Any] | None = None,
         retry_first_s: float = 30.0,
         allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
         **politeness: Any,
@@ -189,9 +190,12 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             preferences=PreferencesSettings(**(preferences or {})),
             store=StoreSettings(engine="memory"),
             fetch=FetchSettings(
-                user_agent=agent,
-                host_map={"*.test": origin.address},
-                allowed_networks=allowed_networks,
+                **{
+                    "user_agent": agent,
+                    "host_map": {"*.test": origin.address},
+                    "allowed_networks": allowed_networks,
+                    **(fetch or {}),
+                }
             ),
             rendering=rendering or RenderingSettings(),
             identity=identity or IdentitySettings(),

@@ -48,6 +48,7 @@ ORDINARY_USER = Part("an ordinary user", "run the tests as another user than roo
 NAMESPACES = Part("user namespaces", "allow them, or run on another kernel")
 LINUX = Part("Linux", "run the tests on Linux")
 REPPY = Part("reppy", "run `make setup`, which builds it")
+NGINX = Part("nginx", "apt install nginx-light")
 ZSH = Part("zsh", "apt install zsh")
 FISH = Part("fish", "apt install fish")
 BENCH = Part("the environment of the measurements", "run scripts/setup bench")

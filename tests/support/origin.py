@@ -50,7 +50,7 @@ Misbehaviour
     status; others answer 404 unless it is routed.
 
 TLS: `Origin(tls=context)`, with contexts from `tests.support.tls`; `tls_delay_s` holds back the
-handshake.
+handshake. A client that offers HTTP/2 gets the same handlers over it (`tests.support.http2_origin`).
 """
 
 from __future__ import annotations
@@ -210,6 +210,11 @@ class Origin:
                 return
             if self.tls is not None:
                 sock = self.tls.wrap_socket(sock, server_side=True)
+            if self.tls is not None and sock.selected_alpn_protocol() == "h2":
+                from tests.support import http2_origin
+
+                http2_origin.serve(self, sock, number)
+                return
             wire = Wire(sock, self._stopped)
             while (request := self._read(sock, number)) is not None:
                 if not self._answer(request, wire):

@@ -60,7 +60,8 @@ class Sent:
     @classmethod
     def of(cls, request: Request, scheme: str = "http") -> Sent:
         host = request.header("host")
-        return cls(request.method, f"{scheme}://{host}{request.target}", dict(request.headers))
+        headers = {name.title(): value for name, value in request.headers}  # HTTP/2 has lower case
+        return cls(request.method, f"{scheme}://{host}{request.target}", headers)
 
 
 def verified(message: Any, keys: Sequence[SigningKey], tag: str = "web-bot-auth") -> list[Any]:

@@ -16,16 +16,17 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-def client_context() -> ssl.SSLContext:
-    """Trusts `authority` and nobody else; takes the versions that `tls_context` takes."""
+def client_context(*, http2: bool = False) -> ssl.SSLContext:
+    """Trusts `authority` and nobody else; takes and offers the versions that `tls_context` does."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     authority().configure_trust(context)
+    context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     return context
 
 
 def server_context(*names: str) -> ssl.SSLContext:
-    """A good certificate for `names`."""
+    """A good certificate for `names`; like the others, it chooses HTTP/2 where that is offered."""
     return _with(authority().issue_cert(*names))
 
 
@@ -45,6 +46,7 @@ def self_signed_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with one.private_key_pem.tempfile() as key, one.cert_pem.tempfile() as certificate:
         context.load_cert_chain(certificate, key)
+    context.set_alpn_protocols(["h2", "http/1.1"])
     return context
 
 
@@ -62,4 +64,5 @@ def old_context(*names: str) -> ssl.SSLContext:
 def _with(certificate: trustme.LeafCert) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)
+    context.set_alpn_protocols(["h2", "http/1.1"])
     return context

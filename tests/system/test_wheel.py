@@ -88,6 +88,8 @@ def test_all_extras_together_install_without_a_compiler(wheel, tmp_path):
         "mcp",
         "text",
         "identity",
+        "http2",
+        "scrapy",
     ]
 
 

@@ -59,7 +59,7 @@ def collect(
         bounds: limits at which the body is truncated.
         sniff: called once with the first 1445 decoded bytes, or all if fewer; may raise
             UnsupportedContent.
-        framing_bytes: returns the size of the chunk lines received so far.
+        framing_bytes: returns the size of the chunk lines or frame headers received so far.
 
     Raises:
         TransportError: the body ended before anything arrived, or took too long.
@@ -106,9 +106,9 @@ class _Collector:
 
     def _take(self, piece: bytes) -> str | None:
         """Decode and keep `piece`; return the reason if the body is truncated here."""
-        room = max(0, self._bounds.max_wire_bytes - self._wire - self._framing_bytes())
+        room = self._bounds.max_wire_bytes - self._wire - self._framing_bytes()
         cut = len(piece) > room
-        piece = piece[:room] if cut else piece
+        piece = piece[: max(0, room)] if cut else piece
         self._wire += len(piece)
         for decoder in self._decoders:
             piece = decoder.feed(piece, self._bounds.max_body_bytes - self._size)

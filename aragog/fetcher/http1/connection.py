@@ -23,9 +23,11 @@ from aragog.errors import ConfigError
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.dns import look_up, system_lookup
 from aragog.fetcher.faults import TransportError
+from aragog.fetcher.http1.protocol import Http1
 from aragog.fetcher.http1.reader import ResponseReader
 from aragog.fetcher.http1.tls import wrapped
 from aragog.fetcher.outcome import UnreachableKind
+from aragog.fetcher.protocols import HttpProtocol
 from aragog.fetcher.request import basic_auth_header
 from aragog.green_threads import wait_readable, wait_writable
 from aragog.secret import reveal, without_password
@@ -34,6 +36,8 @@ READ_BYTES = 65_536
 
 PROXY_LOOKUP_S = 10.0
 _NO_DEADLINE_S = 3600.0  # connections outside a request
+# Data between two requests: HTTP/2 settles a setting or two, and closes with a GOAWAY.
+MAX_IDLE_READS = 4
 # If three addresses of a host fail, further ones rarely work.
 MAX_ADDRESSES = 3
 
@@ -53,15 +57,19 @@ class Peer:
     host: str
     port: int
     proxy: str = ""
+    http2: bool = False
+    """HTTP/2 is offered to it; the server may have chosen HTTP/1.1."""
 
 
 class HttpConnection:
     """
-    An open connection and its reader. Carries one request at a time; not thread-safe.
+    An open connection and what it speaks. Carries one request at a time; not thread-safe.
 
     Attributes:
         address: the IP address of the origin, also behind a proxy.
         tls: TLS version; None for plain TCP.
+        alpn: the protocol that the server chose of those offered; None if it chose none.
+        protocol: HTTP/1.1, until the adapter sets another one.
         used: number of requests sent on it.
     """
 
@@ -71,10 +79,12 @@ class HttpConnection:
         self.peer = peer
         self.address = address
         self.connect_ms = connect_ms
-        self.tls = sock.version() if isinstance(sock, ssl.SSLSocket) else None
+        secure = sock if isinstance(sock, ssl.SSLSocket) else None
+        self.tls = secure.version() if secure else None
+        self.alpn = secure.selected_alpn_protocol() if secure else None
         self.used = 0
         self.idle_since_s = 0.0
-        self.reader = ResponseReader(self._receive)
+        self.protocol: HttpProtocol = Http1(self.receive)
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
 
@@ -89,9 +99,13 @@ class HttpConnection:
         Raises:
             TransportError: the connection is closed, or sending took too long.
         """
+        self.used += 1
+        self.write(request)
+
+    def write(self, data: bytes) -> None:
+        """Send what belongs to no new request; see `send`."""
         with _socket_errors("sending the request"):
-            self.used += 1
-            _send_all(self._sock, request, self._read_timeout_s)
+            _send_all(self._sock, data, self._read_timeout_s)
 
     @property
     def tls_session(self) -> ssl.SSLSession | None:
@@ -101,7 +115,19 @@ class HttpConnection:
     @property
     def stale(self) -> bool:
         """True when the server has closed it or sent unexpected data."""
-        return self.reader.pending or bool(self._poll.poll(0))
+        if self.protocol.busy:
+            return True
+        for _ in range(MAX_IDLE_READS):
+            if not self._poll.poll(0):
+                return False
+            try:
+                if not self.protocol.received_idle(self._sock.recv(READ_BYTES)):
+                    return True
+            except (BlockingIOError, ssl.SSLWantReadError):
+                return False  # a message of TLS itself
+            except OSError:
+                return True
+        return True
 
     def unread_s(self) -> float:
         """
@@ -123,7 +149,8 @@ class HttpConnection:
         with contextlib.suppress(OSError):
             self._sock.close()
 
-    def _receive(self) -> bytes:
+    def receive(self) -> bytes:
+        """Return the next bytes, b"" at the end; raises TransportError past a limit of time."""
         with _socket_errors("reading the response"):
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         if self._deadline is not None:

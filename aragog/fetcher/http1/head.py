@@ -126,6 +126,8 @@ class Delimiter(Enum):
     LAST_CHUNK = auto()
     CLOSE = auto()
     """The end of the connection."""
+    END_STREAM = auto()
+    """A flag of the last frame, in HTTP/2."""
 
 
 @dataclass(frozen=True, slots=True)

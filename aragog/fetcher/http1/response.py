@@ -23,8 +23,7 @@ from aragog.fetcher.faults import (
 from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.connection import HttpConnection
 from aragog.fetcher.http1.decoders import decoders_for
-from aragog.fetcher.http1.head import Delimiter, Framing, ResponseHead, framing_of
-from aragog.fetcher.http1.reader import content
+from aragog.fetcher.http1.head import Delimiter, Framing, ResponseHead
 from aragog.fetcher.outcome import UnreachableKind
 
 # A short body that is not needed is read to its end, because that is cheaper than a new connection.
@@ -54,6 +53,8 @@ class HttpResponse:
         self.timings: dict[str, float] = {}
         self.address = connection.address
         self.tls = connection.tls
+        self.http_version = connection.protocol.version
+        self._protocol = connection.protocol
         self._connection: HttpConnection | None = connection
         self._deadline = deadline
         self._give_back = give_back
@@ -65,7 +66,7 @@ class HttpResponse:
     def framing(self) -> Framing:
         """How the body ends; raises TransportError or UnsupportedContent, see `framing_of`."""
         if self._framing is None:
-            framing = framing_of(self.head)
+            framing = self._protocol.framing(self.head)
             if self.bodiless:
                 framing = Framing(Delimiter.NO_BODY, persistent=framing.persistent)
             self._framing = framing
@@ -88,13 +89,13 @@ class HttpResponse:
             framing = self.framing
             decoders = decoders_for(self.head.tokens("content-encoding"), framing.codings)
             self._deadline.start_body()
-            reader = connection.reader
-            lines_before = reader.line_bytes
+            protocol = self._protocol
+            framing_before = protocol.framing_bytes
 
             def framing_bytes() -> int:
-                return reader.line_bytes - lines_before
+                return protocol.framing_bytes - framing_before
 
-            body = collect(content(reader, framing), decoders, bounds, sniff, framing_bytes)
+            body = collect(protocol.body(framing), decoders, bounds, sniff, framing_bytes)
             reusable = body.drained and framing.persistent
             return body
         finally:
@@ -112,7 +113,7 @@ class HttpResponse:
             if framing.persistent and framing.length <= DRAIN_BYTES:
                 left = DRAIN_BYTES
                 with self._deadline.shortened(DRAIN_S):
-                    for piece in content(connection.reader, framing):
+                    for piece in self._protocol.body(framing):
                         left -= len(piece)
                         if left < 0:
                             return
@@ -126,8 +127,7 @@ class HttpResponse:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        # Data after the response belongs to no request: do not reuse such a connection.
-        if reusable and not connection.reader.pending:
+        if reusable and not connection.protocol.busy:
             self._give_back(connection)
         else:
             connection.close()

@@ -23,6 +23,9 @@ MAX_SESSIONS = 1_000
 # A resumed session does not check the certificate again, so it is not kept for longer.
 MAX_AGE_S = 3_600.0
 
+HTTP2 = "h2"
+"""The name of HTTP/2 over TLS in ALPN (RFC 9113 section 3.2)."""
+
 EXPIRED = "expired"
 NOT_YET_VALID = "not yet valid"
 WRONG_NAME = "for another name"
@@ -41,15 +44,16 @@ _OLD = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AV
 
 
 @functools.cache
-def tls_context(*, verify: bool = True) -> ssl.SSLContext:
+def tls_context(*, verify: bool = True, http2: bool = False) -> ssl.SSLContext:
     """
     Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so each process has one context.
+    Loading the roots takes about 30 ms, so each process has one context, and another one for the
+    hosts to which HTTP/2 is offered.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to OpenSSL
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
     if verify:
         context.load_verify_locations(certifi.where())
         context.load_default_certs()
@@ -66,6 +70,8 @@ class SessionKey(NamedTuple):
     port: int
     address: str
     proxy: str = ""
+    http2: bool = False
+    """It was offered; the context is another one."""
 
 
 class TlsSessions:

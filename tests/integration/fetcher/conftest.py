@@ -1,4 +1,9 @@
-"""A fetcher that may reach loopback; patient, so that a busy machine fails no test."""
+"""
+A fetcher that may reach loopback; patient, so that a busy machine fails no test.
+
+`origin` and `fetcher_with` are of one engine: HTTP/1.1, and HTTP/2 over TLS in the modules that
+use `BOTH_VERSIONS`. So one test holds both to the same outcome.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,9 @@ import pytest
 from aragog.clock import Clock
 from aragog.fetcher.fetcher import Fetcher
 from aragog.settings import FetchSettings
+from tests.support.http2_origin import http2_misbehaviour
+from tests.support.origin import Handler, Origin, misbehaviour
+from tests.support.tls import client_context, server_context
 
 PATIENT = FetchSettings(
     user_agent="testbot/1.0 (+https://example.com/bot)",
@@ -22,14 +30,40 @@ PATIENT = FetchSettings(
 )
 
 
+NAMES = ("127.0.0.1", "a.test", "b.test", "shop.test", "other.test")
+
+
 @pytest.fixture
-def fetcher_with() -> Iterator[Callable[..., Fetcher]]:
+def version() -> str:
+    """The version of HTTP between the fetcher and the origin; parametrized by `BOTH_VERSIONS`."""
+    return "1.1"
+
+
+@pytest.fixture
+def origin_with(version) -> Callable[[dict[str, Handler]], Origin]:
+    """Makes origins with these handlers, over the version of the test; use them in a `with`."""
+    return lambda handlers: Origin(handlers, tls=server_context(*NAMES) if version == "2" else None)
+
+
+@pytest.fixture
+def origin(version, origin_with) -> Iterator[Origin]:
+    """An origin that misbehaves on request."""
+    with origin_with(http2_misbehaviour() if version == "2" else misbehaviour()) as running:
+        yield running
+
+
+@pytest.fixture
+def fetcher_with(version) -> Iterator[Callable[..., Fetcher]]:
     """Makes fetchers with these settings changed; closes them."""
     fetchers: list[Fetcher] = []
 
     def make(
         tls: Any = None, clock: Clock | None = None, signer: Any = None, **changes: Any
     ) -> Fetcher:
+        if tls is None and changes.get("verify_tls", True):
+            tls = client_context(http2=version == "2")
+        if version == "2":
+            changes = {"http2_hosts": ("*",), **changes}
         settings = replace(PATIENT, **changes)
         fetchers.append(Fetcher(settings, tls=tls, clock=clock, signer=signer))
         return fetchers[-1]

@@ -9,8 +9,9 @@ import threading
 import pytest
 
 from aragog.fetcher import outcome as o
+from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, Request, Wire, answer, page
-from tests.support.tls import client_context, server_context
+from tests.support.tls import server_context
 
 HOST = "shop.test"
 
@@ -72,11 +73,11 @@ def test_the_proxy_never_gets_the_name_so_it_cannot_look_it_up_again(proxy, fetc
     assert {request.target for request in proxy.seen} == {"127.0.0.1:8080"}
 
 
+@BOTH_VERSIONS
 def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST)) as origin:
         proxy.handlers["*"] = tunnel_to(origin)
         fetcher = fetcher_with(
-            tls=client_context(),
             proxy=f"http://{proxy.address}",
             host_map={HOST: origin.address},
         )

@@ -14,7 +14,12 @@ from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.fetcher import outcome as o
 from aragog.fetcher.fetcher import fetch
 from aragog.fetcher.gate import Admission, Deny, Go, Later
+from aragog.fetcher.request_defaults import ACCEPT
+from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page, redirect
+from tests.support.tls import client_context
+
+pytestmark = BOTH_VERSIONS
 
 
 @dataclass
@@ -59,14 +64,15 @@ def test_the_request_says_who_asks_and_what_it_reads(origin, fetcher_with):
 
     outcome = fetcher.fetch(origin.url("/echo?a=1"))
 
-    text = outcome.body.decode()
-    assert text.startswith("GET /echo?a=1\n")
-    assert f"Host: 127.0.0.1:{origin.port}" in text
-    assert "User-Agent: testbot/1.0 (+https://example.com/bot)" in text
-    assert "Accept-Encoding: gzip, deflate, br, zstd" in text
-    assert "X-Team: search" in text
-    assert "Cookie" not in text
-    assert "Authorization" not in text
+    assert outcome.body.startswith(b"GET /echo?a=1\n")
+    (request,) = origin.seen
+    assert {name.lower(): value for name, value in request.headers} == {
+        "host": f"127.0.0.1:{origin.port}",
+        "user-agent": "testbot/1.0 (+https://example.com/bot)",
+        "accept": ACCEPT,
+        "accept-encoding": "gzip, deflate, br, zstd",
+        "x-team": "search",
+    }
 
 
 def test_redirects_are_followed_and_each_hop_is_kept(origin, fetcher):
@@ -86,13 +92,14 @@ def test_redirects_are_followed_and_each_hop_is_kept(origin, fetcher):
         ("/x?a=b c", "/x"),
         ("?q", "/dir/from"),
         ("//{authority}/x#f", "/x"),
-        ("HTTP://{authority}/x", "/x"),
+        ("{scheme}://{authority}/x", "/x"),
         ("/a b/x", "/a%20b/x"),
         ("/é", "/%C3%A9"),
     ],
 )
 def test_a_location_is_resolved_as_browsers_do(origin, fetcher, location, path):
-    to = location.format(authority=origin.address)
+    scheme = origin.url().partition(":")[0].upper()
+    to = location.format(authority=origin.address, scheme=scheme)
     origin.handlers["/dir/from"] = lambda r, _: page(b"here") if r.query else redirect(to)
     origin.handlers[path] = origin.handlers.get(path, page(b"there"))
 
@@ -212,7 +219,8 @@ def test_the_first_call_after_the_permit_is_the_write(origin, fetcher):
     calls: list[str] = []
 
     def note(_frame: object, event: str, called: object) -> None:
-        if event == "c_call" and type(getattr(called, "__self__", None)).__name__ == "socket":
+        owner = type(getattr(called, "__self__", None)).__name__
+        if event == "c_call" and owner in ("socket", "_SSLSocket"):
             calls.append(called.__name__)
 
     class Profiled(Recorder):
@@ -228,15 +236,21 @@ def test_the_first_call_after_the_permit_is_the_write(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/kept"), gate=Profiled(origin))
 
     assert isinstance(outcome, o.Fetched)
-    assert calls == ["send"]
+    assert calls == ["write" if origin.tls else "send"]
 
 
-def test_a_request_that_the_kernel_accepts_in_pieces_arrives_whole(origin, fetcher_with):
+def test_a_request_that_the_kernel_accepts_in_pieces_arrives_whole(origin, fetcher_with, version):
     large = "x" * 12_000_000
     fetcher = fetcher_with(headers={"X-Large": large})
 
-    assert isinstance(fetcher.fetch(origin.url("/")), o.Fetched)
-    assert origin.seen[-1].header("x-large") == large
+    outcome = fetcher.fetch(origin.url("/"))
+
+    if version == "1.1":
+        assert isinstance(outcome, o.Fetched)
+        assert origin.seen[-1].header("x-large") == large
+    else:  # no server takes so much; nghttp2 sends 64 KB at most
+        assert isinstance(outcome, o.Unreachable)
+        assert origin.seen == []
 
 
 def test_a_hop_that_the_ssrf_filter_refuses_is_forbidden(origin, fetcher):
@@ -306,11 +320,11 @@ def test_cookies_live_within_one_chain_when_on(origin, fetcher_with):
 def test_credentials_stay_with_their_origin(origin, fetcher_with):
     fetcher = fetcher_with(
         host_map={"a.test": origin.address, "b.test": origin.address},
-        basic_auth={f"http://a.test:{origin.port}": "user:secret"},
-        origin_headers={f"http://a.test:{origin.port}": "X-Api-Key: key"},
+        basic_auth={origin.url("", "a.test"): "user:secret"},
+        origin_headers={origin.url("", "a.test"): "X-Api-Key: key"},
         headers={"X-Team": "search"},
     )
-    origin.handlers["//a.test/"] = redirect(f"http://b.test:{origin.port}/echo")
+    origin.handlers["//a.test/"] = redirect(origin.url("/echo", "b.test"))
 
     outcome = fetcher.fetch(origin.url("/", "a.test"))
 
@@ -325,9 +339,9 @@ def test_credentials_stay_with_their_origin(origin, fetcher_with):
 def test_a_strangers_redirect_is_not_followed_with_credentials(origin, fetcher_with):
     fetcher = fetcher_with(
         host_map={"a.test": origin.address, "b.test": origin.address},
-        basic_auth={f"http://a.test:{origin.port}": "user:secret"},
+        basic_auth={origin.url("", "a.test"): "user:secret"},
     )
-    origin.handlers["//b.test/"] = redirect(f"http://a.test:{origin.port}/echo?delete=all")
+    origin.handlers["//b.test/"] = redirect(origin.url("/echo?delete=all", "a.test"))
 
     fetcher.fetch(origin.url("/", "b.test"))
 
@@ -350,7 +364,7 @@ def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetche
             session.get("http://10.0.0.1:8080/")
         with pytest.raises(requests.exceptions.ConnectionError):
             session.get(origin.url("/garbage"))
-        with pytest.raises(requests.exceptions.ConnectionError, match="Content-Length declares"):
+        with pytest.raises(requests.exceptions.ConnectionError, match="before the"):
             session.get(origin.url("/cut"))
         with pytest.raises(requests.exceptions.InvalidHeader, match="bomb"):
             session.get(origin.url("/bomb/gzip"))
@@ -381,7 +395,10 @@ def test_many_threads_share_one_fetcher(origin, fetcher):
 
 def test_fetch_is_a_fetcher_for_one_url(origin, fetcher):
     outcome = fetch(
-        origin.url("/conditional"), settings=fetcher.settings, conditional=('"v1"', None)
+        origin.url("/conditional"),
+        settings=fetcher.settings,
+        conditional=('"v1"', None),
+        tls=client_context(http2=True),
     )
 
     assert isinstance(outcome, o.NotModified)

@@ -9,9 +9,9 @@ import pytest
 from aragog.fetcher import outcome as o
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.instruments import TLS_FAILURES, TLS_HANDSHAKES
+from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page
 from tests.support.tls import (
-    client_context,
     expired_context,
     old_context,
     self_signed_context,
@@ -20,11 +20,12 @@ from tests.support.tls import (
 )
 
 HOST = "shop.test"
+pytestmark = BOTH_VERSIONS
 
 
 def _fetch(fetcher_with, context, host=HOST, **changes):
     with Origin({"/": page(HELLO)}, tls=context) as origin:
-        fetcher = fetcher_with(tls=client_context(), host_map={host: origin.address}, **changes)
+        fetcher = fetcher_with(host_map={host: origin.address}, **changes)
         return fetcher.fetch(origin.url("/", host)), origin.seen
 
 
@@ -71,12 +72,12 @@ def handshakes():
     )
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_second_connection_resumes_the_session_of_the_first(fetcher_with, handshakes, version):
+@pytest.mark.parametrize("highest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_second_connection_resumes_the_session_of_the_first(fetcher_with, handshakes, highest):
     context = server_context(HOST)
-    context.maximum_version = version
+    context.maximum_version = highest
     with Origin({"/": page(HELLO)}, tls=context) as origin:
-        fetcher = fetcher_with(tls=client_context(), host_map={HOST: origin.address})
+        fetcher = fetcher_with(host_map={HOST: origin.address})
         outcomes = [fetcher.fetch(origin.url("/", HOST)) for _ in range(3)]
 
     assert all(isinstance(outcome, o.Fetched) for outcome in outcomes)
@@ -86,7 +87,7 @@ def test_a_second_connection_resumes_the_session_of_the_first(fetcher_with, hand
 def test_a_session_is_resumed_for_its_own_host_only(fetcher_with, handshakes):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST, "other.test")) as origin:
         hosts = {HOST: origin.address, "other.test": origin.address}
-        fetcher = fetcher_with(tls=client_context(), host_map=hosts)
+        fetcher = fetcher_with(host_map=hosts)
         for host in hosts:
             fetcher.fetch(origin.url("/", host))
 
@@ -97,7 +98,7 @@ def test_a_session_without_verification_is_not_used_with_it(fetcher_with):
     with Origin({"/": page(HELLO)}, tls=expired_context(HOST)) as origin:
         mapped = {"host_map": {HOST: origin.address}}
         careless = fetcher_with(verify_tls=False, **mapped)
-        careful = fetcher_with(tls=client_context(), **mapped)
+        careful = fetcher_with(**mapped)
 
         outcomes = [one.fetch(origin.url("/", HOST)) for one in (careless, careful)]
 
@@ -116,9 +117,7 @@ def test_verification_can_be_switched_off(fetcher_with):
 
 def test_a_slow_handshake_ends(fetcher_with):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST), tls_delay_s=5) as origin:
-        fetcher = fetcher_with(
-            tls=client_context(), host_map={HOST: origin.address}, connect_timeout_s=0.3
-        )
+        fetcher = fetcher_with(host_map={HOST: origin.address}, connect_timeout_s=0.3)
 
         outcome = fetcher.fetch(origin.url("/", HOST))
 
@@ -126,12 +125,10 @@ def test_a_slow_handshake_ends(fetcher_with):
     assert (outcome.kind, "too long" in outcome.reason) == ("tls", True)
 
 
-def test_plain_http_where_tls_is_expected_is_unreachable(origin, fetcher_with):
-    fetcher = fetcher_with(
-        tls=client_context(), host_map={HOST: origin.address}, connect_timeout_s=0.5
-    )
+def test_plain_http_where_tls_is_expected_is_unreachable(plain_origin, fetcher_with):
+    fetcher = fetcher_with(host_map={HOST: plain_origin.address}, connect_timeout_s=0.5)
 
-    outcome = fetcher.fetch(f"https://{HOST}:{origin.port}/")
+    outcome = fetcher.fetch(f"https://{HOST}:{plain_origin.port}/")
 
     assert isinstance(outcome, o.Unreachable)
     assert outcome.kind is UnreachableKind.TLS

@@ -8,9 +8,17 @@ from aragog.fetcher import outcome as o
 from aragog.fetcher.gate import Deny, Go, Later, OpenGate
 from aragog.identity.keys import read_keys
 from aragog.identity.request_signer import RequestSigner
+from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, answer, page, redirect
 from tests.support.signatures import Refused, Sent, assert_verified, identity, verified
-from tests.support.tls import client_context, server_context
+from tests.support.tls import server_context
+
+pytestmark = BOTH_VERSIONS
+
+
+@pytest.fixture
+def scheme(version):
+    return "https" if version == "2" else "http"
 
 
 @pytest.fixture
@@ -23,17 +31,20 @@ def keys(settings):
     return read_keys(settings.key)
 
 
-def test_each_hop_of_a_redirect_is_signed_for_itself(fetcher_with, settings, keys):
+def test_each_hop_of_a_redirect_is_signed_for_itself(
+    fetcher_with, settings, keys, origin_with, scheme
+):
     handlers = {
         "/": redirect("/b?x=1&y=%7e"),
-        "/b": redirect("http://other.test/c"),
+        "/b": redirect(f"{scheme}://other.test/c"),
         "//other.test/c": page(HELLO),
     }
-    with Origin(handlers) as origin:
+    with origin_with(handlers) as origin:
         hosts = dict.fromkeys(("shop.test", "other.test"), origin.address)
-        fetcher = fetcher_with(signer=RequestSigner(settings), host_map=hosts, allowed_ports=(80,))
+        ports = (80, 443)
+        fetcher = fetcher_with(signer=RequestSigner(settings), host_map=hosts, allowed_ports=ports)
 
-        outcome = fetcher.fetch("http://shop.test/")
+        outcome = fetcher.fetch(f"{scheme}://shop.test/")
 
     assert isinstance(outcome, o.Fetched), outcome
     assert [(r.host, r.target) for r in origin.seen] == [
@@ -41,12 +52,12 @@ def test_each_hop_of_a_redirect_is_signed_for_itself(fetcher_with, settings, key
         ("shop.test", "/b?x=1&y=~"),
         ("other.test", "/c"),
     ]
-    assert_verified(origin.seen, keys)
+    assert_verified(origin.seen, keys, scheme)
     assert len({request.header("signature") for request in origin.seen}) == 3
 
 
 def test_a_request_that_is_repeated_on_a_new_connection_is_signed_anew(
-    fetcher_with, settings, keys
+    fetcher_with, settings, keys, origin_with, scheme
 ):
     answers = iter([page(HELLO, keep_alive=True), None, page(HELLO)])
 
@@ -55,7 +66,7 @@ def test_a_request_that_is_repeated_on_a_new_connection_is_signed_anew(
             wire.reset()
         return reply
 
-    with Origin({"/*": handler}) as origin:
+    with origin_with({"/*": handler}) as origin:
         fetcher = fetcher_with(signer=RequestSigner(settings))
 
         fetcher.fetch(origin.url("/first"))
@@ -65,7 +76,7 @@ def test_a_request_that_is_repeated_on_a_new_connection_is_signed_anew(
     _first, cut, again = origin.seen
     assert (cut.target, again.target) == ("/second", "/second")
     assert cut.header("signature-input") != again.header("signature-input")
-    assert_verified(origin.seen, keys)
+    assert_verified(origin.seen, keys, scheme)
 
 
 def test_a_request_over_tls_covers_what_the_settings_name(fetcher_with, tmp_path, keys):
@@ -73,7 +84,6 @@ def test_a_request_over_tls_covers_what_the_settings_name(fetcher_with, tmp_path
     settings = identity(tmp_path, components=everything)
     with Origin({"/*": page(HELLO)}, tls=server_context("shop.test")) as origin:
         fetcher = fetcher_with(
-            tls=client_context(),
             signer=RequestSigner(settings),
             host_map={"shop.test": origin.address},
             allowed_ports=(443,),
@@ -106,8 +116,8 @@ def test_requests_without_a_key_are_not_signed(fetcher, origin_of_hello):
 
 
 @pytest.fixture
-def origin_of_hello():
-    with Origin({"/": page(HELLO)}) as origin:
+def origin_of_hello(origin_with):
+    with origin_with({"/": page(HELLO)}) as origin:
         yield origin
 
 
@@ -138,10 +148,10 @@ class _Counted(OpenGate):
 
 
 def test_a_403_that_asks_for_a_signature_is_answered_once_at_a_slot_of_its_own(
-    fetcher_with, settings, keys
+    fetcher_with, settings, keys, origin_with, scheme
 ):
     text = 'asked=("@method" "@target-uri");nonce="n1";tag="web-bot-auth"'
-    with Origin({"/a": asking(text)}) as origin:
+    with origin_with({"/a": asking(text)}) as origin:
         gate, url = _Counted(), origin.url("/a")
 
         outcome = fetcher_with(signer=RequestSigner(settings)).fetch(url, gate=gate)
@@ -150,21 +160,23 @@ def test_a_403_that_asks_for_a_signature_is_answered_once_at_a_slot_of_its_own(
     assert (gate.admitted, gate.permits) == ([(url, url)], 2)
     assert outcome.hops == ()
     _, second = origin.seen
-    (signature,) = verified(Sent.of(second), keys)
+    (signature,) = verified(Sent.of(second, scheme), keys)
     assert (signature.label, signature.parameters["nonce"]) == ("asked", "n1")
     assert '"@target-uri"' in signature.covered_components
     assert second.header("signature-agent").startswith("asked=")
-    assert_verified(origin.seen, keys)
+    assert_verified(origin.seen, keys, scheme)
 
 
-def test_what_a_host_asked_for_is_signed_at_once_from_then_on(fetcher_with, settings, keys):
-    with Origin({"/*": asking('sig=("user-agent")')}) as origin:
+def test_what_a_host_asked_for_is_signed_at_once_from_then_on(
+    fetcher_with, settings, keys, origin_with, scheme
+):
+    with origin_with({"/*": asking('sig=("user-agent")')}) as origin:
         fetcher = fetcher_with(signer=RequestSigner(settings))
         outcomes = [fetcher.fetch(origin.url(path)) for path in ("/a", "/b", "/c")]
 
     assert [outcome.status for outcome in outcomes] == [200, 200, 200]
     assert [request.target for request in origin.seen] == ["/a", "/a", "/b", "/c"]
-    assert_verified(origin.seen, keys)
+    assert_verified(origin.seen, keys, scheme)
 
 
 @pytest.mark.parametrize(
@@ -180,8 +192,10 @@ def test_what_a_host_asked_for_is_signed_at_once_from_then_on(fetcher_with, sett
         (f'sig=();nonce="n1", {"x" * 5000}=1', Go(), 1),
     ],
 )
-def test_a_403_that_is_not_satisfied_is_the_outcome(fetcher_with, settings, text, admission, sent):
-    with Origin({"/a": asking(text)}) as origin:
+def test_a_403_that_is_not_satisfied_is_the_outcome(
+    fetcher_with, settings, text, admission, sent, origin_with
+):
+    with origin_with({"/a": asking(text)}) as origin:
         fetcher = fetcher_with(signer=RequestSigner(settings))
         outcome = fetcher.fetch(origin.url("/a"), gate=_Counted(admission))
 
@@ -189,8 +203,8 @@ def test_a_403_that_is_not_satisfied_is_the_outcome(fetcher_with, settings, text
     assert len(origin.seen) == sent
 
 
-def test_without_a_key_a_403_is_not_answered(fetcher):
-    with Origin({"/a": asking('sig=();nonce="n1"')}) as origin:
+def test_without_a_key_a_403_is_not_answered(fetcher, origin_with):
+    with origin_with({"/a": asking('sig=();nonce="n1"')}) as origin:
         outcome = fetcher.fetch(origin.url("/a"))
 
     assert (outcome.status, len(origin.seen)) == (403, 1)

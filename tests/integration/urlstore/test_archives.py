@@ -21,7 +21,7 @@ from aragog.fetcher.outcome import FetchRecord
 from aragog.settings import load_settings
 from aragog.transfer.import_export import NodeSelection
 from aragog.transfer.wacz import export_wacz
-from aragog.transfer.warc import export_warc, index_of
+from aragog.transfer.warc import _network, export_warc, index_of
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
@@ -81,6 +81,13 @@ def test_the_index_of_a_file_leads_to_every_record(its, tmp_path):
     assert sorted((each["mime"], each.get("status")) for each in found) == [
         ("text/html", "200"), ("text/html", "200"), ("text/plain", None), ("warc/revisit", "200"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "name"), [("1.1", "http/1.1"), ("2", "h2")])
+def test_a_record_names_the_version_of_http(version, name):
+    meta = {"address": "", "http_version": version}
+
+    assert _network(meta) == [("WARC-Protocol", name)]
 
 
 def test_a_record_names_the_protocols_and_the_address_of_its_fetch(its, tmp_path):

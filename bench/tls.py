@@ -1,0 +1,182 @@
+"""
+Measure the CPU of one fetch of a 60 KB page over TLS: HTTP/1.1 and HTTP/2, on a connection that is
+kept, and on new ones with a resumed and with a full handshake.
+
+    .venv/bin/python -m bench.tls [pages]
+
+nginx serves the page over TLS 1.3 in a process of its own; the output is the CPU of the client's process alone. The
+variants are interleaved, so other load affects all of them. pycurl and curl-cffi take part where they are
+installed (`uv pip install pycurl curl-cffi`). Both reuse one handle, so they read the certificates of the
+authorities once; `pycurl, new` has a handle for each connection, as connections of their own need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import certifi
+
+from aragog.clock import SystemClock
+from aragog.fetcher.fetcher import Fetcher
+from aragog.fetcher.http1.connection import Peer
+from aragog.fetcher.http1.tls import TlsSessions
+from aragog.fetcher.outcome import Fetched
+from aragog.settings import FetchSettings
+from bench.crawl import origin
+from bench.fetcher import html
+from bench.quick import add_quick
+
+HOST = "shop.test"
+ROUNDS = 5
+KINDS = ("kept", "resumed", "full")
+Get = Callable[[], int]
+"""Fetches the page once; returns the bytes of its body."""
+
+
+def ours(port: int, *, http2: bool) -> Iterator[Get]:
+    """One for each of `KINDS`."""
+    settings = FetchSettings(
+        host_map={HOST: f"127.0.0.1:{port}"},
+        allowed_ports=(port,),
+        allowed_networks=("127.0.0.0/8",),
+        user_agent="bench/1.0 (+https://example.com/bot)",
+        http2_hosts=(HOST,) if http2 else (),
+    )
+    peer = Peer("https", HOST, port, settings.proxy, http2)
+    url = f"https://{HOST}:{port}/page.html"
+    for kind in KINDS:
+        fetcher = Fetcher(settings)
+        if kind == "full":
+            fetcher.adapter.tls_sessions = TlsSessions(SystemClock(), max_sessions=0)
+
+        def get(fetcher: Fetcher = fetcher, kind: str = kind) -> int:
+            outcome = fetcher.fetch(url)
+            if kind != "kept" and (connection := fetcher.adapter.connections.take(peer)):
+                connection.close()
+            return len(outcome.body) if isinstance(outcome, Fetched) else 0
+
+        yield get
+
+
+def curl(module: str, port: int, authorities: str, *, new: bool = False) -> Iterator[Get]:
+    """The same with libcurl over HTTP/2, with the options that our limits and pins need."""
+    for kind in KINDS:
+        yield _curl_get(module, port, authorities, kind, new=new)
+
+
+def _curl_get(module: str, port: int, authorities: str, kind: str, *, new: bool) -> Get:
+    options = {
+        "URL": f"https://{HOST}:{port}/page.html",
+        "RESOLVE": [f"{HOST}:{port}:127.0.0.1"],
+        "CAINFO": authorities,
+        "HTTP_VERSION": 4,  # CURL_HTTP_VERSION_2TLS
+        "HTTPHEADER": ["User-Agent: bench/1.0 (+https://example.com/bot)", "Accept: */*"],
+        "FORBID_REUSE": int(kind != "kept"),
+        "SSL_SESSIONID_CACHE": int(kind != "full"),
+        "NOSIGNAL": 1,
+    }
+    pieces: list[bytes] = []
+    fields: list[bytes] = []
+
+    def handle():
+        if module == "pycurl":
+            import pycurl
+
+            one = pycurl.Curl()
+            for name, value in options.items():
+                one.setopt(getattr(pycurl, name), value)
+            one.setopt(pycurl.WRITEFUNCTION, pieces.append)
+            one.setopt(pycurl.HEADERFUNCTION, fields.append)
+            return one
+        from curl_cffi import Curl, CurlOpt
+
+        one = Curl()
+        for name, value in options.items():
+            plain = [v.encode() for v in value] if isinstance(value, list) else value
+            one.setopt(getattr(CurlOpt, name), plain)
+        return one
+
+    kept = None if new else handle()
+
+    def get() -> int:
+        pieces.clear()
+        fields.clear()
+        one = kept or handle()
+        if module == "pycurl":
+            one.perform()
+        else:
+            from curl_cffi import CurlOpt
+
+            # It drops its callbacks after each request.
+            one.setopt(CurlOpt.WRITEFUNCTION, lambda piece: pieces.append(piece) or len(piece))
+            one.setopt(CurlOpt.HEADERFUNCTION, lambda field: fields.append(field) or len(field))
+            one.perform(clear_headers=False, clear_resolve=False)
+        if not fields[0].startswith(b"HTTP/2"):
+            raise RuntimeError(f"{module} got {fields[0]!r}")
+        return sum(map(len, pieces))
+
+    return get
+
+
+def ms_a_page(get: Get, pages: int, size: int) -> float:
+    """CPU milliseconds of this process for one page."""
+    before = time.process_time()
+    for _ in range(pages):
+        if get() != size:
+            raise RuntimeError("the page was not fetched")
+    return (time.process_time() - before) / pages * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="?", type=int, default=500, help="a variant")
+    add_quick(parser, pages=10)
+    pages = max(1, parser.parse_args().pages // ROUNDS)
+    body = html()
+    with tempfile.TemporaryDirectory() as name, origin.certificates([HOST]) as certificates:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "page.html").write_bytes(body)
+        authorities = folder / "authorities.pem"
+        shutil.copy(certifi.where(), authorities)
+        authorities.write_bytes(
+            authorities.read_bytes() + Path(os.environ["SSL_CERT_FILE"]).read_bytes()
+        )
+        with origin.serve(folder, "ssl_protocols TLSv1.3;", certificates, http2=True) as port:
+            variants = {
+                "aragog, HTTP/1.1": list(ours(port, http2=False)),
+                "aragog, HTTP/2": list(ours(port, http2=True)),
+            }
+            for module in ("pycurl", "curl_cffi"):
+                if importlib.util.find_spec(module):
+                    variants[module] = list(curl(module, port, str(authorities)))
+            if "pycurl" in variants:
+                variants["pycurl, new"] = list(curl("pycurl", port, str(authorities), new=True))
+            report(variants, pages, len(body))
+
+
+def report(variants: dict[str, list[Get]], pages: int, size: int) -> None:
+    """Print the least CPU of a page of all rounds; the first page of each variant does not count."""
+    best: dict[tuple[str, int], float] = {}
+    for gets in variants.values():
+        for get in gets:
+            get()
+    for _ in range(ROUNDS):
+        for name, gets in variants.items():
+            for at, get in enumerate(gets):
+                took = ms_a_page(get, pages, size)
+                best[name, at] = min(took, best.get((name, at), took))
+    print(f"{'CPU ms a page':18}" + "".join(f"{kind:>9}" for kind in KINDS))
+    for name in variants:
+        print(f"{name:18}" + "".join(f"{best[name, at]:9.3f}" for at in range(len(KINDS))))
+
+
+if __name__ == "__main__":
+    main()

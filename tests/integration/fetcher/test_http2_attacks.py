@@ -1,0 +1,128 @@
+"""What only HTTP/2 can do wrong: an outcome in bounded time, bytes and memory, or no matter at all."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from aragog.fetcher import outcome as o
+from aragog.fetcher.gate import OpenGate
+from tests.support.cases import cases
+from tests.support.http2_origin import http2_misbehaviour
+from tests.support.origin import HELLO, page
+from tests.support.tls import client_context
+
+
+@pytest.fixture
+def version():
+    return "2"
+
+
+class _Counting(OpenGate):
+    def __init__(self):
+        self.permits = []
+
+    def acquire_permit(self, url):
+        self.permits.append(url)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "reason"),
+    cases("""
+        /h2/continuations  protocol  CONTINUATION
+        /h2/resets         reset     reset by peer: CANCEL
+        /h2/refused        reset     reset by peer: REFUSED_STREAM
+        /h2/push-resets    protocol  not valid HTTP/2
+        /h2/pings          protocol  frames
+        /h2/settings       protocol  frames
+        /h2/empty-data     protocol  frames with 0 bytes of the page
+        /h2/overflow       protocol  FLOW_CONTROL_ERROR
+        /h2/zero-window    protocol  not valid HTTP/2
+        /h2/goaway         reset     closes the connection
+        /h2/crlf           protocol  not a valid response
+        /h2/upper          protocol  not a valid response
+        /h2/too-much       protocol  not a valid response
+    """),
+)
+def test_an_attack_is_unreachable_and_says_why(origin, fetcher, path, kind, reason):
+    outcome = fetcher.fetch(origin.url(path))
+
+    assert isinstance(outcome, o.Unreachable), outcome
+    assert (outcome.kind, reason in outcome.reason) == (kind, True), outcome.reason
+    assert len(origin.seen) == 1
+
+
+@pytest.mark.parametrize("path", ["/h2/hpack-bomb", "/h2/many-headers"])
+def test_headers_beyond_the_cap_after_decompression_are_too_large(origin, fetcher, path):
+    assert isinstance(fetcher.fetch(origin.url(path)), o.TooLarge)
+
+
+def test_each_request_on_one_connection_takes_a_permit_of_its_own(origin, fetcher):
+    gate = _Counting()
+
+    for _ in range(3):
+        outcome = fetcher.fetch(origin.url("/kept"), gate=gate)
+        assert (type(outcome), outcome.http_version) == (o.Fetched, "2")
+
+    assert len(gate.permits) == 3
+    assert {request.connection for request in origin.seen} == {1}
+
+
+def test_control_frames_between_the_data_are_no_matter(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/h2/pause-ping"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert (outcome.body, outcome.truncated) == (HELLO, False)
+
+
+def test_a_body_that_may_never_be_sent_ends_with_the_deadline(origin, fetcher_with):
+    with fetcher_with(deadline_s=1.0).session() as session, pytest.raises(requests.Timeout):
+        session.post(origin.url("/h2/closed-window"), data=b"x" * 200_000)
+
+    assert origin.seen == []
+
+
+def test_a_large_body_is_sent_as_the_window_allows(origin, fetcher):
+    with fetcher.session() as session:
+        response = session.post(origin.url("/echo"), data=b"x" * 500_000)
+
+    assert response.text.startswith("POST /echo")
+
+
+def test_a_host_that_demands_http11_gets_it_from_the_next_request_on(origin, fetcher):
+    first = fetcher.fetch(origin.url("/h2/http11"))
+    second = fetcher.fetch(origin.url("/echo"))
+
+    assert (first.kind, "demands HTTP/1.1" in first.reason) == ("protocol", True)
+    assert b"\nHost: " in second.body  # HTTP/2 has :authority, and names in lower case
+    assert [request.path for request in origin.seen] == ["/h2/http11", "/echo"]
+
+
+def test_a_refused_request_on_a_kept_connection_is_repeated_on_a_new_one(origin, fetcher):
+    gate = _Counting()
+    answers = iter([http2_misbehaviour()["/h2/refused"], page(HELLO)])
+    origin.handlers["/second"] = lambda request, wire: (
+        answer if isinstance(answer := next(answers), bytes) else answer(request, wire)
+    )
+
+    fetcher.fetch(origin.url("/kept"))
+    outcome = fetcher.fetch(origin.url("/second"), gate=gate)
+
+    assert isinstance(outcome, o.Fetched), outcome
+    assert len(gate.permits) == 2
+    assert [request.connection for request in origin.seen] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("path", ["/h2/resets", "/h2/http11"])
+def test_a_request_that_was_processed_is_not_repeated(origin, fetcher, path):
+    fetcher.fetch(origin.url("/kept"))
+    outcome = fetcher.fetch(origin.url(path))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert [request.path for request in origin.seen] == ["/kept", path]
+
+
+def test_a_host_without_http2_is_asked_over_http11(origin, fetcher_with):
+    fetcher = fetcher_with(tls=client_context(), http2_hosts=())
+
+    assert b"\nHost: " in fetcher.fetch(origin.url("/echo")).body

@@ -1,0 +1,81 @@
+"""A site that answers HTTP/2 alone is crawled: a real nginx, with the stages and the limiter."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from aragog.fetcher.fetcher import fetch
+from aragog.fetcher.http1.tls import tls_context
+from aragog.settings import FetchSettings
+from aragog.stages.enqueue import EnqueueOptions
+from bench.crawl import origin
+from tests.support.crawl_stand import AGENT
+from tests.support.missing_parts import NGINX, skip_without
+
+pytestmark = pytest.mark.redis
+
+SITE = "https://shop.test"
+ONLY_HTTP2 = """
+        if ($server_protocol != "HTTP/2.0") {{ return 505; }}
+        access_log {log} asked;
+"""
+PAGES = {
+    "index.html": '<title>Shop</title><a href="/lamp.html">Lamp</a><a href="/private/x.html">no</a>',
+    "lamp.html": f"<title>Lamp</title><p>{'A lamp of brass. ' * 10_000}",
+    "private/x.html": "<title>Private</title>",
+}
+
+
+@pytest.fixture
+def nginx(tmp_path):
+    """Serves `PAGES` over HTTP/2, and 505 to everything else; yields the address and the log."""
+    if not shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin"):
+        skip_without(NGINX)
+    tmp_path.chmod(0o755)
+    for name, text in PAGES.items():
+        path = tmp_path / "pages" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    log = tmp_path / "asked.log"
+    with origin.certificates(["shop.test"]) as certificates:
+        tls_context.cache_clear()  # it trusts SSL_CERT_FILE as it was
+        with origin.serve(
+            tmp_path / "pages", ONLY_HTTP2.format(log=log), certificates, http2=True
+        ) as port:
+            yield f"127.0.0.1:{port}", log
+    tls_context.cache_clear()
+
+
+def test_an_http2_only_site_is_crawled_with_its_links_and_rules(crawl_stand, nginx):
+    address, log = nginx
+    over_http2 = {"host_map": {"*.test": address}, "http2_hosts": ("shop.test",)}
+    stand = crawl_stand({}, fetch=over_http2, qps=20)
+
+    stand.crawl([f"{SITE}/index.html"], EnqueueOptions(depth=1))
+
+    found = {url: stand.urls.pages.fetch_report(url) for url in _urls()}
+    assert {url: report and report.outcome for url, report in found.items()} == {
+        f"{SITE}/index.html": "Fetched",
+        f"{SITE}/lamp.html": "Fetched",
+        f"{SITE}/private/x.html": "Refused",
+    }
+    lamp = found[f"{SITE}/lamp.html"]
+    assert (lamp.http_version, lamp.body_bytes) == ("2", len(PAGES["lamp.html"]))
+    paths = [line.split()[2] for line in log.read_text().splitlines()]
+    assert sorted(paths) == [
+        f"shop.test{path}" for path in ("/index.html", "/lamp.html", "/robots.txt")
+    ]
+
+
+def test_without_the_setting_it_is_asked_over_http11_and_refuses(nginx):
+    settings = FetchSettings(user_agent=AGENT, host_map={"*.test": nginx[0]})
+
+    outcome = fetch(f"{SITE}/index.html", settings=settings)
+
+    assert (outcome.outcome, outcome.status, outcome.http_version) == ("Unreachable", 505, "1.1")
+
+
+def _urls():
+    return [f"{SITE}/{name}" for name in PAGES]
