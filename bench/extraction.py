@@ -10,7 +10,11 @@ FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the fold
     title, authors (a list), published_at (YYYY-MM-DD), ingredients and instructions (lists),
     yield, prep, cook, total (minutes), price, currency, availability, sku, brand, gtin, mpn, type
 
-where a list for a single value holds the accepted spellings. This repository contains no pages.
+where a list for a single value holds the accepted spellings. This repository contains no pages;
+`bench.page_annotations` makes such a folder from pages that other projects publish.
+
+The table has the share of the expected values that aragog gives, the share of those that is right,
+and the share of all that is right, for aragog and for the other programs.
 
 Pages are divided by a hash of their registered domain. Rules may be derived from the half called
 `read`; of the half called `score` only totals are printed. The other programs run where they are
@@ -47,7 +51,9 @@ from bench.quick import add_quick
 
 Values = dict[str, Any]
 Score = dict[tuple[str, str, str, str], Counter[str]]
-"""Right and all, by half, group, field and program."""
+"""Right, given and all, by half, group, field and program."""
+
+EMPTY: tuple[Any, ...] = (None, "", [], [None], [None, None])
 
 LEAST_ALIKE = 0.9
 """Lists of texts are right when this share of their words agrees (Dice coefficient)."""
@@ -83,10 +89,10 @@ def load(folder: Path) -> list[AnnotatedPage]:
 
 def own_values(page: AnnotatedPage) -> Values:
     """What the Rich Pin of a page says, under the names of `expected`."""
-    return _values_of(extract(page.path.read_bytes(), page.url))
+    return values_of(extract(page.path.read_bytes(), page.url))
 
 
-def _values_of(pin: RichPin) -> Values:
+def values_of(pin: RichPin) -> Values:
     recipe, product = pin.recipe, pin.product
     values: Values = {
         "type": pin.type,
@@ -120,7 +126,7 @@ def _days(value: Any) -> list[str] | None:
 
 def is_right(field: str, expected: Any, value: Any) -> bool:
     """True when `value` means what `expected` does."""
-    if value in (None, "", [], [None]):
+    if value in EMPTY:
         return False
     if field in {"ingredients", "instructions"}:
         return _alike(expected, value)
@@ -160,9 +166,13 @@ def _names(value: Any) -> set[str]:
 
 
 def _alike(expected: Any, value: Any) -> bool:
-    first, other = (Counter(re.findall(r"\w+", " ".join(map(str, texts)).casefold()))
-                    for texts in (expected, value))  # fmt: skip
+    first, other = (_words(" ".join(map(str, texts))) for texts in (expected, value))
     return 2 * (first & other).total() >= LEAST_ALIKE * (first.total() + other.total())
+
+
+def _words(text: str) -> Counter[str]:
+    """The words of a text and how often each occurs; a fraction is its two numbers."""
+    return Counter(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
 OTHERS = r"""
@@ -283,7 +293,9 @@ def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:
         for program, values in {"aragog": own_values(page), **others}.items():
             for field, expected in page.expected.items():
                 right = is_right(field, _aliases(field, expected), values.get(field))
-                scores[page.half, page.group, field, program].update(right=right, all=1)
+                given = values.get(field) not in EMPTY
+                counts = scores[page.half, page.group, field, program]
+                counts.update(right=right, given=given, all=1)
                 if errors and not right and program == "aragog" and page.half == "read":
                     place = f"{page.group} {field} {page.path.name} {page.url}"
                     actual = str(values.get(field))[:300]
@@ -309,28 +321,25 @@ _AVAILABILITIES = {"instock": "in_stock", "outofstock": "out_of_stock", "preorde
 def table_of(scores: Score) -> Table:
     """Shares in percent by half, group and field, and the total of each group."""
     programs = ["aragog", *sorted({key[3] for key in scores} - {"aragog"})]
-    table = Table("half", "group", "field", "values", *programs)
+    table = Table("half", "group", "field", "values", "given", "right if given", *programs)
     for half, group in sorted({key[:2] for key in scores}):
         fields = sorted({key[2] for key in scores if key[:2] == (half, group)})
         for field in [*fields, "all"]:
+            names = fields if field == "all" else [field]
             counted = {
-                program: sum(
-                    (
-                        scores[half, group, each, program]
-                        for each in fields
-                        if field in {each, "all"}
-                    ),
-                    Counter[str](),
-                )
+                program: sum((scores[half, group, n, program] for n in names), Counter[str]())
                 for program in programs
             }
-            shares = (
-                f"{100 * counts['right'] / counts['all']:.1f}" if counts["all"] else "-"
-                for counts in counted.values()
-            )
-            table.add_row(half, group, field, str(counted["aragog"]["all"]), *shares)
+            own = counted["aragog"]
+            shares = (_share(counts["right"], counts["all"]) for counts in counted.values())
+            given = _share(own["given"], own["all"]), _share(own["right"], own["given"])
+            table.add_row(half, group, field, str(own["all"]), *given, *shares)
         table.add_section()
     return table
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if whole else "-"
 
 
 def one_page(folder: Path) -> Path:
