@@ -45,7 +45,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A value that is not valid for its field."""
+    """A value that is not valid for its field, or not certain enough to be given."""
 
     field: str
     text: str
@@ -102,7 +102,7 @@ class Alternatives:
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        """Invalid values, at most MAX_DROPPED."""
+        """Invalid and uncertain values with the reasons, at most MAX_DROPPED."""
         return self._both[1]
 
     @cached_property
@@ -155,6 +155,14 @@ class Ledger:
                     self._events.append(_dropped(field, candidate, expected))
                     self._room -= 1
         return None
+
+    def leave_out(self, field: str, candidate: Candidate, reason: str) -> None:
+        """Record a value that is valid but not certain enough to be given, and why."""
+        if self._room:
+            shown = str(candidate.value)[:_SHOWN_CHARS]
+            dropped = Dropped(field, shown, candidate.syntax, candidate.where, reason)
+            self._events.append(dropped)
+            self._room -= 1
 
     def alternatives(self) -> Alternatives:
         """

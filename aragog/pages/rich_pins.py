@@ -17,7 +17,7 @@ from aragog.pages.values.dates import AnyDate, Moment, PartialDate
 from aragog.pages.values.images import Image
 from aragog.pages.values.yields import Yield
 
-EXTRACTOR_VERSION = 5
+EXTRACTOR_VERSION = 6
 """Incremented when a page may yield other fields; `aragog reextract` then renews stored ones."""
 
 
@@ -74,7 +74,7 @@ class RichPin:
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        """Return values that are not valid for their field; computed when first read."""
+        """Return values that are invalid or uncertain, with reasons; computed when first read."""
         return self.alternatives.dropped
 
     @property

@@ -15,6 +15,7 @@ from aragog.pages.values.instructions import MAX_STEPS, Group, instruction_group
 from aragog.pages.values.ratings import Rating, rating_of
 from aragog.pages.values.yields import Yield, read_yield
 from aragog.pages.visible_text import captions
+from aragog.pages.visible_text.confidence import doubt_about
 from aragog.pages.visible_text.list_items import SectionKind
 from aragog.pages.visible_text.section_walk import Section
 from aragog.pages.visible_text.sections import best_sections
@@ -85,7 +86,7 @@ def _marked(sources: Sources, nodes: list[Node]) -> Recipe:
         expected="ingredients",
     )
     prep = _minutes(sources, "prep_minutes", nodes, "preptime")
-    cook = _minutes(sources, "cook_minutes", nodes, "cooktime", "performtime")
+    cook = _minutes(sources, "cook_minutes", nodes, "cooktime")
     total = _minutes(sources, "total_minutes", nodes, "totaltime")
     if total is None and (prep or cook):
         total = (prep or 0) + (cook or 0)
@@ -217,6 +218,13 @@ class _Shown:
         self._sections = best_sections(sources)
         self.ingredients = self._entries("ingredients")
         self.instructions = self._entries("steps")
+        self._doubts = {kind: doubt_about(section) for kind, section in self._sections.items()}
+
+    @property
+    def is_recipe(self) -> bool:
+        """Return True if there are ingredients and steps, not both of them in doubt."""
+        has_both = len(self.ingredients) > 1 and bool(self.instructions)
+        return has_both and not all(self._doubts.values())
 
     def _entries(self, kind: SectionKind) -> tuple[str, ...]:
         groups = _groups(self._sections.get(kind))
@@ -234,13 +242,22 @@ class _Shown:
 
     def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
         """Return `recipe` with the requested parts replaced by the visible ones, if any."""
-        if ingredients and self.ingredients:
+        if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
             groups = _groups(self._noted("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
-        if instructions and self.instructions:
+        if instructions and self.instructions and self._is_certain("steps", "instructions"):
             groups = _groups(self._noted("steps", "instructions"))
             recipe = replace(recipe, instructions=self.instructions, instruction_groups=groups)
         return recipe
+
+    def _is_certain(self, kind: SectionKind, field: str) -> bool:
+        """Return False, and record why, for a section that is in doubt."""
+        section, doubt = self._sections[kind], self._doubts[kind]
+        if doubt is not None:
+            text = " / ".join(section.entries)
+            shown = next(self._sources.shown(section.heading))._replace(value=text)
+            self._sources.ledger.leave_out(f"recipe.{field}", shown, doubt)
+        return doubt is None
 
     def _noted(self, kind: SectionKind, field: str) -> Section:
         section = self._sections[kind]
@@ -289,7 +306,8 @@ def _captioned(sources: Sources, marked: Recipe) -> Recipe:
             if getattr(marked, field) is None:
                 sources.ledger.note(f"recipe.{field}", next(sources.shown(words)))
                 lasts[field] = minutes
-        if lasts and marked.total_minutes is None and "total_minutes" not in lasts:
+        both = {"prep_minutes", "cook_minutes"} <= lasts.keys()
+        if both and marked.total_minutes is None and "total_minutes" not in lasts:
             lasts["total_minutes"] = sum(lasts.values())
         marked = replace(marked, **lasts)  # type: ignore[arg-type]
     return marked
@@ -315,7 +333,7 @@ def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], 
     if decided is not None and decided.name != "article":
         return None
     shown = _Shown(sources)
-    if len(shown.ingredients) < 2 or not shown.instructions:
+    if not shown.is_recipe:
         return None
     parts = [node for node in sources.graph.of_types(TYPES) if node.properties][:1]
     return parts, read(sources, parts)

@@ -11,7 +11,7 @@ from aragog.pages.structured_data.graph import Node
 from aragog.pages.values import scalars
 
 MAX_STEPS = 500
-_AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")
+_AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl\.? )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")
 _MAX_NESTING = 6
 
 
@@ -135,7 +135,8 @@ def _adds_something(name: str, text: str) -> bool:
 _SECTIONS = frozenset({"howtosection", "itemlist"})
 _STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
 _STEP_HEADING = re.compile(
-    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*+#?\d{1,2}\s*+[.):]?\s*+",
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг|instruction|instrucción|istruzione|"
+    r"anweisung|direction|method)?\s*+#?\d{1,2}\s*+[.):]?\s*+",
     re.IGNORECASE,
 )
 

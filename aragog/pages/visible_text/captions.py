@@ -48,7 +48,13 @@ def text_of(document: Document, *, anywhere: bool) -> str:
         main = body if anywhere else None
     if main is None:
         return ""
-    return " ".join(main.text(separator=" ")[:MAX_CHARS].split())
+    return _UNIT_AGAIN.sub(r"\1", " ".join(main.text(separator=" ")[:MAX_CHARS].split()))
+
+
+_UNIT_AGAIN = re.compile(
+    r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
+)
+"""A unit that is written for eyes and again for screen readers: `1 hour hr 15 minutes mins`."""
 
 
 def _lasts(shown: str, match: re.Match[str]) -> bool:
@@ -107,9 +113,10 @@ _HOURS = (
 )
 _MINUTES = r"(?:m\w{0,8}|λεπτ\w{0,20}|мин\w{0,20}|perc)\.?"
 _NUMBER = r"\d{1,4}[\d.,:/½¼¾\s\-–]{0,8}\s?"
+_DAYS = r"(?:days?|dage?|dagen|tage?n?|jours?|d[ií]as?|giorn[oi])\b"
 _DURATION = (
-    rf"((?:{_NUMBER}{_HOURS}[\s,]{{0,3}}(?:and|und|et|y|e|og|i)?\s{{0,3}})?{_NUMBER}{_MINUTES}"
-    rf"|{_NUMBER}{_HOURS}(?:\s?\d\d(?!\d))?)"
+    rf"((?:{_NUMBER}{_DAYS}[\s,]{{0,3}})?(?:{_NUMBER}{_HOURS}[\s,]{{0,3}}(?:and|und|et|y|e|og|i)?\s{{0,3}})?{_NUMBER}{_MINUTES}"
+    rf"|(?:{_NUMBER}{_DAYS}[\s,]{{0,3}})?{_NUMBER}{_HOURS}(?:\s?\d\d(?!\d))?|{_NUMBER}{_DAYS})"
 )
 _ABOUT = r"(?:(?:around|about|approx\w{0,20}\.?|ca\.?|circa|até|up\s+to|etwa|ongeveer|cirka)\s+)?"
 _PREP = (

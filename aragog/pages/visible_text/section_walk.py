@@ -24,8 +24,9 @@ from aragog.pages.visible_text.list_items import (
     cleaned,
     entries_of,
     paragraphs_of,
+    with_amounts,
 )
-from aragog.pages.visible_text.vocabulary import ENDS, amounts, are_steps
+from aragog.pages.visible_text.vocabulary import ENDS, IS_AFTERWORD, amounts, are_steps, is_step
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
 MAX_HEADING_CHARS = 60
@@ -51,15 +52,22 @@ class Section:
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
     """Steps that follow the ingredients without a heading of their own."""
-    tag: str = ""
-    """The tag of the heading's element."""
+    at: LexborNode | None = None
+    """The element of the heading, or the list or block itself where there is none."""
     is_closed: bool = False
-    """True once all ingredients are found and only steps are still missing."""
+    """True once all ingredients are found and only steps are still missing, or all steps are."""
 
     @property
     def least(self) -> int:
         """The minimum number of entries of a valid section."""
         return 2 if self.kind == "ingredients" else 1
+
+    @property
+    def is_enough(self) -> bool:
+        """True once there are as many entries as a valid section has, and a step of some length."""
+        if self.count < self.least:
+            return False
+        return self.kind == "ingredients" or any(map(is_step, self.entries))
 
     @property
     def count(self) -> int:
@@ -72,11 +80,21 @@ class Section:
     def add(self, entries: list[str], *, surely: bool = False) -> None:
         """Add the entries of one element; with `surely`, ingredients may be long."""
         if self.kind == "steps":
-            _extend(self.groups, entries, "steps")
-        elif self.then or (self.count > 1 and are_steps(entries)):
+            self._add_steps(entries)
+            return
+        entries = with_amounts(entries)
+        if self.then or (self.count > 1 and are_steps(entries)):
             _extend(self.then, entries, "steps")
         elif surely or not (self.is_closed or sum(map(len, entries)) > _room_for(entries)):
             _extend(self.groups, entries, "ingredients")
+
+    def _add_steps(self, entries: list[str]) -> None:
+        """Add steps up to a line that begins another part, such as `Notes:`."""
+        if self.is_closed or (self.is_enough and not any(map(is_step, entries))):
+            return
+        end = next((n for n, text in enumerate(entries) if ENDS.fullmatch(text)), len(entries))
+        _extend(self.groups, entries[:end], "steps")
+        self.is_closed = end < len(entries) and self.is_enough
 
     def begin_group(self, name: str) -> None:
         """Start a group under this heading inside the section."""
@@ -93,7 +111,8 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
 
 def _room_for(ingredients: list[str]) -> int:
     """Return the allowed total length of these ingredients; those with an amount may be longer."""
-    return 160 if len(ingredients) == 1 and amounts(ingredients) else 80 * max(len(ingredients), 1)
+    measured = amounts(ingredients)
+    return 160 * measured + 80 * max(len(ingredients) - measured, 0)
 
 
 def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
@@ -122,8 +141,8 @@ class _SectionWalk:
         for _ in range(_MAX_CLIMB):
             if at is None or at.tag in {"body", "html"} or not self._visit_following(at.next):
                 return
-            if section.count >= section.least:
-                section.is_closed = True
+            if section.is_enough:
+                section.is_closed = section.kind == "ingredients"
                 further -= 1
                 if further < 0 or section.then or section.kind == "steps":
                     return
@@ -183,7 +202,7 @@ class _SectionWalk:
         bare = text.strip("0123456789 .:!-–—")
         if not bare or STEP_NUMBER.fullmatch(text):
             return True
-        if len(text) > MAX_HEADING_CHARS or ENDS.fullmatch(bare):
+        if len(text) > MAX_HEADING_CHARS or ENDS.fullmatch(bare) or text.endswith("?"):
             return not section.count
         section.begin_group(STEP_NUMBER.sub("", text).rstrip(":") or text)
         if not section.count or (node.tag or "") not in {"h1", "h2"}:
@@ -199,16 +218,22 @@ class _SectionWalk:
         if any(element.tag in LISTS for element in elements):
             self._add_lists(elements[:_MAX_EXAMINED], node)
         elif tag in _TEXTUAL or tag[:1] == "h":
-            self._section.add(paragraphs_of(node, self._section.kind))
+            self._section.add(self._without_afterwords(paragraphs_of(node, self._section.kind)))
+
+    def _without_afterwords(self, texts: list[str]) -> list[str]:
+        """Return the texts without tips and invitations, of which the first text is none."""
+        if self._section.kind != "steps":
+            return texts
+        return [text for n, text in enumerate(texts) if not n or not IS_AFTERWORD.search(text)]
 
     def _add_lists(self, elements: list[LexborNode], block: LexborNode) -> None:
         """Add lists and headings in a block, and paragraphs between them once there are steps."""
         for element in elements:
             if element.tag in LISTS:
-                if not _is_inside_list(element, block):
+                if not _is_inside_list(element, block) and not _is_off(element, block):
                     self._section.add(entries_of(element, self._section.kind))
             elif element.tag == "p":
-                if not _is_inside_list(element, block):
+                if not _is_inside_list(element, block) and not _is_off(element, block):
                     self._add_paragraph(element)
             elif not self._visit_subheading(element):
                 return
@@ -218,8 +243,20 @@ class _SectionWalk:
         if section.kind != "steps" and section.count <= 1:
             return
         paragraphs = paragraphs_of(element, "steps")
+        if section.is_enough and any(IS_AFTERWORD.search(text) for text in paragraphs):
+            return
         if section.kind == "steps" or section.then or are_steps(paragraphs):
             section.add(paragraphs)
+
+
+def _is_off(node: LexborNode, block: LexborNode) -> bool:
+    """Return True for a part of a form, menu or footer inside a block."""
+    at = node.parent
+    while at is not None and at.mem_id != block.mem_id:
+        if at.tag in NOT_CONTENT:
+            return True
+        at = at.parent
+    return False
 
 
 def _is_inside_list(node: LexborNode, block: LexborNode) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product, takewhile
 from typing import Literal
 
 from selectolax.lexbor import LexborNode
@@ -32,6 +33,7 @@ from aragog.pages.visible_text.vocabulary import (
     amounts,
     are_ingredients,
     is_mentioned,
+    is_step,
 )
 
 _MAX_HEADINGS = 4_000
@@ -44,24 +46,26 @@ HeadingKind = SectionKind | Literal["end"]
 
 
 def best_sections(sources: Sources) -> dict[str, Section]:
-    """Return the longest section for each part of a recipe, preferably one with a heading."""
+    """
+    Return the best section for each part of a recipe, preferably one with a heading.
+
+    Of several ingredients and several steps, those are chosen that have the smallest element of the
+    page in common: a recipe's card has both, and comes after a text that describes the steps.
+    """
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):
         return best
-    heads = list(_heads(sources))
-    for section in _by_headings(heads):
-        previous = best.get(section.kind)
-        if previous is not None and _continues(previous, section):
-            previous.groups.extend(section.groups)
-            continue
-        if previous is None or _score(section) > _score(previous):
-            best[section.kind] = section
-    if "ingredients" not in best and (measured := _by_amounts(sources, heads)) is not None:
-        best["ingredients"] = measured
-    for kind in ("ingredients", "steps"):
-        called = _by_class(sources, kind) if kind not in best else None
-        if called is not None:
-            best[kind] = called
+    heads = _once_only(list(_heads(sources)))
+    found = _joined(_by_headings(heads))
+    found["steps"] = [section for section in found["steps"] if _score(section)]
+    for kind in _KINDS:
+        called = _by_class(sources, kind)
+        if called is not None and (not found[kind] or _is_plausible(called)):
+            found[kind].append(called)
+    if not any(map(_is_plausible, found["ingredients"])):
+        measured = _by_amounts(sources, heads)
+        found["ingredients"].extend([measured] if measured is not None else [])
+    best = _nearest(found["ingredients"], found["steps"])
     following = _steps_behind(best.get("ingredients"))
     if following is not None and (
         "steps" not in best or best["steps"].heading == "class" or not _score(best["steps"])
@@ -70,14 +74,81 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     return best
 
 
+_KINDS: tuple[SectionKind, ...] = ("ingredients", "steps")
+
+
+Head = tuple[LexborNode, HeadingKind, str]
+
+
+def _once_only(heads: list[Head]) -> list[Head]:
+    """Return the headings without labels that each step has: `Step`, `Step`, `Step`."""
+    counts = Counter(text for _, kind, text in heads if kind == "steps")
+    return [head for head in heads if head[1] != "steps" or counts[head[2]] <= _MAX_SAME]
+
+
+_MAX_SAME = 2
+
+
+def _is_plausible(section: Section) -> bool:
+    if section.kind == "steps":
+        return _score(section) > 0
+    return 2 * amounts(section.entries) >= section.count
+
+
+def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
+    """Return the sections by kind; `Ingredients for the sauce` continues the one before it."""
+    found: dict[str, list[Section]] = {kind: [] for kind in _KINDS}
+    for section in sections:
+        same = found[section.kind]
+        if same and _continues(same[-1], section):
+            same[-1].groups.extend(section.groups)
+        else:
+            same.append(section)
+    return found
+
+
+def _nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
+    """Return the pair with the most of the page's structure in common; of equals the longest."""
+    pairs = [
+        (_shared_depth(first, other), _score(first), _score(other), -number, first, other)
+        for number, (first, other) in enumerate(product(_likely(ingredients), _likely(steps)))
+    ]
+    if pairs:
+        *_, first, other = max(pairs, key=lambda pair: pair[:4])
+        return {"ingredients": first, "steps": other}
+    alone = [*ingredients, *steps]
+    return {section.kind: section for section in sorted(alone, key=_score)}
+
+
+def _likely(sections: list[Section]) -> list[Section]:
+    """Return the sections that have at least half of what the best one has."""
+    best = max(map(_score, sections), default=0)
+    return [section for section in sections if 2 * _score(section) >= best]
+
+
+def _shared_depth(first: Section, other: Section) -> int:
+    """Return how many elements contain the headings of both sections."""
+    paths = zip(_path(first.at), _path(other.at), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], paths))
+
+
+def _path(node: LexborNode | None) -> list[int]:
+    """Return the identities of the elements around a node, outermost first."""
+    path: list[int] = []
+    while node is not None and len(path) < _MAX_PATH:
+        path.append(node.mem_id)
+        node = node.parent
+    return path[::-1]
+
+
+_MAX_PATH = 600
+
+
 def _score(section: Section) -> int:
     entries = section.entries
     if section.kind == "ingredients":
         return min(len(entries), 6) + min(amounts(entries), 6)
-    return min(sum(len(entry) >= _STEP_CHARS for entry in entries), 4)
-
-
-_STEP_CHARS = 30
+    return min(sum(map(is_step, entries)), 4)
 
 
 def _continues(previous: Section, section: Section) -> bool:
@@ -88,7 +159,9 @@ def _continues(previous: Section, section: Section) -> bool:
         and len(others) > 1
         and words[0] == others[0]
         and words[1:] != others[1:]
-        and previous.tag == section.tag
+        and previous.at is not None
+        and section.at is not None
+        and previous.at.tag == section.at.tag
         and not set(previous.entries) & set(section.entries)
     )
 
@@ -102,15 +175,15 @@ def _steps_behind(ingredients: Section | None) -> Section | None:
     return Section("steps", f"behind {ingredients.heading}", ingredients.then)
 
 
-def _by_headings(heads: list[tuple[LexborNode, HeadingKind, str]]) -> Iterator[Section]:
+def _by_headings(heads: list[Head]) -> Iterator[Section]:
     places = {node.mem_id: kind for node, kind, _ in heads}
     looked_into = Counter[str]()
     for node, kind, text in heads:
         looked_into[kind] += 1
         if kind != "end" and looked_into[kind] <= _MAX_SECTIONS:
-            section = Section(kind, text, tag=node.tag or "")
+            section = Section(kind, text, at=node)
             collect_after(node, section, places)
-            if section.count >= section.least and not (
+            if section.is_enough and not (
                 IS_NEEDED.fullmatch(text) and 5 * amounts(section.entries) < 2 * section.count
             ):
                 yield section
@@ -156,9 +229,7 @@ def _undecorated(text: str) -> str:
     return text
 
 
-def _by_amounts(
-    sources: Sources, heads: list[tuple[LexborNode, HeadingKind, str]]
-) -> Section | None:
+def _by_amounts(sources: Sources, heads: list[Head]) -> Section | None:
     """Return the longest list of amounts without a known heading, and the similar lists near it."""
     lists = [
         (node, entries)
@@ -175,7 +246,7 @@ def _by_amounts(
         for node, entries in lists
         if _around(node) & around and (node.tag != "p" or are_ingredients(entries))
     ]
-    section = Section("ingredients", "amounts")
+    section = Section("ingredients", "amounts", at=longest)
     for _, entries in beside:
         section.add(entries)
     collect_after(beside[-1][0], section, {node.mem_id: kind for node, kind, _ in heads})
@@ -228,7 +299,7 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
         if node.tag in NOT_CONTENT or node.tag in {"html", "body", "a", "input"}:
             continue
         lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
-        section = Section(kind, "class")
+        section = Section(kind, "class", at=node)
         for element in lists:
             if element.mem_id not in read:
                 read[element.mem_id] = entries_of(element, kind)

@@ -55,6 +55,42 @@ ENDS = re.compile(
     r"why .*|sign up.*|macros.*|næringsindhold.*|allerg.*)\s*[:!]?",
     re.IGNORECASE,
 )
+IS_AFTERWORD = re.compile(
+    r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
+    r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us))\b"
+    r"|\A(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
+    re.IGNORECASE,
+)
+"""What a paragraph after the steps has that is none: a tip, or an invitation to follow the site."""
+_TIME = (
+    r"\d[\d.,/ ½¼¾-]{0,8}(?:h(?:ours?|rs?|\d\d)?|m(?:in(?:ute[ns]?|s|uti)?)?|std\.?|stunden?)\b\.?"
+)
+IS_CONTROL = re.compile(
+    r"\W*(?:"
+    r"(?:edit|bearbeiten|modifier|editar|modifica|bewerken|redigera|edytuj)(?:\s.{0,12})?"
+    r"|(?:share|teilen|partager|compartir|condividi|delen|tweet|pin(?:\s?it)?|e-?mail|facebook|twitter|"
+    r"whatsapp|pinterest|copy\slink|like|follow|subscribe)(?:\s(?:this|on|via|it|to|us)\b.{0,20})?"
+    r"|(?:print|drucken|imprimer|imprimir|stampa|save|jump\sto|skip\sto|rate)(?:\s.{0,24})?"
+    r"|(?:cook(?:ing)?\smode|prevent\syour|keep\s(?:your\s)?screen).{0,50}|scale|video|watch\svideo"
+    r"|(?:show|hide|view|see|load|read)\s(?:images?|photos?|more|less|all|full)(?:\s.{0,30})?"
+    r"|(?:add|send)\s(?:all\s)?(?:\S+\s)?to\s(?:(?:my|your|the)\s)?(?:shopping|grocery|cart|basket|list)"
+    r"\b.{0,20}|ajouter\s.{0,20}\b(?:liste|panier)\b.{0,20}|.{0,20}\b(?:einkaufsliste|boodschappenlijst)\b"
+    r"(?:\s\S{1,12})?|(?:us\scustomary|metric|imperial)"
+    r"|check\s?list|(?:step|schritt|étape|paso|passo|stap|steg|krok)\s?\d{0,2}"
+    r"|(?:select|deselect|uncheck)\sall|ingredients?|instructions?|directions?|method"
+    r"|(?:[½\d]{1,2}\s?[x×]\s?){1,4}|advertisement|anzeige|publicité|werbung"
+    r"|(?:servings?|serves|yields?|makes|portion(?:s|en)|für|pour|per|voor)\s?:?\s?\d{1,3}"
+    r"(?:\s?[-–]\s?\d{1,3})?(?:\s(?:servings|people|portion(?:s|en)|personen|personnes|persone))?"
+    r"|\d{1,3}\s(?:servings?|people|portion(?:s|en)|personen|personnes|persone|porzioni|porc[eí]\w*|personer|personas|raciones)"
+    r"|(?:(?:prep\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
+    rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
+    r"|(?:calories|kcal|kalorien|protein|fat|carb\w*|fiber|sodium|sugar|cholesterol|eiweiß|fett)"
+    r"\s?:?\s?\d[\d.,]{0,6}\s?(?:k?cal|kj|g|mg|%)?|\d[\d.,]{0,6}\s?(?:kcal|kj|calories)"
+    r")\W*",
+    re.IGNORECASE,
+)
+"""What is written beside ingredients and steps and is none: buttons, times, servings, calories."""
+MAX_CONTROL_CHARS = 60
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
@@ -64,6 +100,11 @@ _UNITS = (
 _NUMBER = r"(?:\d[\d.,/\s–-]{0,8}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜]|an?\s|half\s)"
 _AMOUNT = re.compile(rf"\W{{0,3}}{_NUMBER}\s?\S", re.IGNORECASE)
 _MEASURED = re.compile(rf"\W{{0,3}}{_NUMBER}\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
+IS_AMOUNT_ALONE = re.compile(
+    rf"(?:\d[\d.,/\s–-]{{0,8}}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜])\s?(?:{_UNITS})?\.?|(?:{_UNITS})\.?",
+    re.IGNORECASE,
+)
+"""An amount or a unit without the name of an ingredient."""
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
 _STEP_CHARS = 45
 """Ingredients are rarely longer than this, and steps on average never shorter."""
@@ -93,6 +134,16 @@ def are_steps(entries: list[str]) -> bool:
         and 2 * sum(_SENTENCE_END.search(entry) is not None for entry in entries) >= len(entries)
         and 3 * amounts(entries) <= len(entries)
     )
+
+
+def is_step(text: str) -> bool:
+    """Return True for a sentence or a longer text: no caption, no button, no duration alone."""
+    least = _LEAST_STEP_CHARS if text.isascii() else _LEAST_STEP_CHARS // 2
+    return len(text) >= least or (text[:1].isalpha() and text[-1:] in _SENTENCE_ENDS)
+
+
+_LEAST_STEP_CHARS = 30
+_SENTENCE_ENDS = tuple(".!。！")
 
 
 def is_mentioned(words: Words, language: str | None) -> bool:
