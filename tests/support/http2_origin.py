@@ -18,6 +18,7 @@ code in common with the client's; attacks write their frames byte by byte (`Http
     /h2/goaway           GOAWAY: not processed         /h2/http11       demands HTTP/1.1
     /h2/crlf             a line end in a value         /h2/upper        a name in upper case
     /h2/too-much         more than Content-Length      /h2/pause-ping   PINGs between the data
+    /h2/idle-ping        PING after the response       /h2/idle-goaway  GOAWAY after the response
 """
 
 from __future__ import annotations
@@ -319,6 +320,19 @@ def _pause_ping(wire: Http2Wire) -> None:
     wire.pause(60)
 
 
+def _idle(kind: int, payload: bytes) -> Handler:
+    """A whole response, the connection kept, and then one frame of the connection."""
+
+    def handle(_: http1.Request, wire: http1.Wire) -> bytes:
+        assert isinstance(wire, Http2Wire)
+        wire.send(http1.page(http1.HELLO, keep_alive=True))
+        wire.end()
+        wire.frame(kind, 0, payload, 0)
+        return b""
+
+    return handle
+
+
 def http2_misbehaviour() -> dict[str, Handler]:
     """Every path of both texts."""
     lengths = (("Content-Length", "5"), ("Content-Length", "6"))
@@ -349,4 +363,6 @@ def http2_misbehaviour() -> dict[str, Handler]:
         "/h2/upper": _bad_field("X-A", "b"),
         "/h2/too-much": http1.misbehaviour()["/lies-short"],
         "/h2/pause-ping": _handler(_pause_ping),
+        "/h2/idle-ping": _idle(PING, b"are you?"),
+        "/h2/idle-goaway": _idle(GOAWAY, struct.pack(">II", 1, 0)),
     }

@@ -11,6 +11,7 @@ from tests.support.cases import cases
 from tests.support.http2_origin import http2_misbehaviour
 from tests.support.origin import HELLO, page
 from tests.support.tls import client_context
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -73,6 +74,20 @@ def test_control_frames_between_the_data_are_no_matter(origin, fetcher):
 
     assert isinstance(outcome, o.Fetched)
     assert (outcome.body, outcome.truncated) == (HELLO, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "connections"), [("/h2/idle-ping", [1, 1]), ("/h2/idle-goaway", [1, 2])]
+)
+def test_frames_between_two_requests_say_whether_the_connection_stays(
+    origin, fetcher, path, connections
+):
+    fetcher.fetch(origin.url(path))
+    ((idle,),) = fetcher.adapter.connections._idle.values()
+    wait_until(lambda: idle._poll.poll(0))
+
+    assert isinstance(fetcher.fetch(origin.url("/kept")), o.Fetched)
+    assert [request.connection for request in origin.seen] == connections
 
 
 def test_a_body_that_may_never_be_sent_ends_with_the_deadline(origin, fetcher_with):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import random
+
 import pytest
 
+from aragog.clock import ManualClock
 from aragog.fetcher import outcome as o
 from aragog.fetcher.outcome import UnreachableKind
 from tests.support.cases import cases
@@ -19,6 +23,40 @@ def test_an_origin_that_answers_too_slowly_is_unreachable(origin, fetcher_with, 
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, outcome.status) == ("timeout", None), outcome.reason
+
+
+def test_a_pause_between_two_reads_is_limited(origin, fetcher_with):
+    outcome = fetcher_with(read_timeout_s=0.3).fetch(origin.url("/stall"))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert (outcome.kind, "timed out" in outcome.reason) == ("timeout", True)
+
+
+def test_a_body_slower_than_the_least_rate_is_given_up(origin, fetcher_with):
+    clock = ManualClock()
+
+    def slow(_, wire):
+        wire.send(answer(length=False))
+        while wire.send(b"x" * 100) and wire.pause(0.01):
+            clock.advance_ms(200)  # 500 bytes/s, by the fetcher's clock
+
+    origin.handlers["/slow"] = slow
+    fetcher = fetcher_with(clock=clock, deadline_s=1000, min_bytes_per_s=10_000)
+
+    outcome = fetcher.fetch(origin.url("/slow"))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert (outcome.kind, outcome.reason) == ("timeout", "slower than 10000 bytes/s")
+
+
+def test_a_body_beyond_the_cap_after_decompression_is_cut_there(origin, fetcher_with):
+    packed = gzip.compress(random.Random(7).randbytes(30_000).hex().encode())
+    origin.handlers["/large"] = answer(body=packed, headers={"Content-Encoding": "gzip"})
+
+    outcome = fetcher_with(max_body_bytes=50_000).fetch(origin.url("/large"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert (len(outcome.body), outcome.truncated_why) == (50_000, "truncated at 50000 bytes")
 
 
 @pytest.mark.parametrize(
