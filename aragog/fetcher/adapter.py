@@ -33,7 +33,7 @@ from aragog.fetcher.http1.connection import (
 from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.response import HttpResponse, faults_as_requests_errors
 from aragog.fetcher.http1.tls import HTTP2, SessionKey, TlsSessions, tls_context
-from aragog.fetcher.http2.hosts import Http2Hosts
+from aragog.fetcher.http2_hosts import Http2Hosts
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted

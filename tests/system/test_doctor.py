@@ -161,6 +161,7 @@ def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path
         SERVING__TLS_CERT_FILE      /nowhere.pem   serving.tls_cert_file: cannot use
         SERVING__STANDBY_GATEWAYS   127.0.0.1:1    only an HBase store has a standby
         PIPELINE__EXTRACTORS        nosuch         nosuch
+        FETCH__HTTP2_HOSTS          a.test:443     is not a host name
         SITE_RULES_FILE             /nowhere.toml  /nowhere.toml
         POLITENESS__OVERRIDES_FILE  /nowhere.toml  /nowhere.toml
         STORE__ENGINE               memory         each process has its own data

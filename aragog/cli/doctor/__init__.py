@@ -30,6 +30,7 @@ CHECKS: tuple[Check, ...] = (
     configuration.check_site_rules,
     configuration.check_extractors,
     configuration.check_text_finder,
+    configuration.check_http2,
     configuration.check_rendering,
     configuration.check_exposure,
     configuration.check_listeners,

@@ -14,9 +14,11 @@ from aragog.bootstrap.stores import replica_tables
 from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
+from aragog.clock import SystemClock
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
+from aragog.fetcher.http2_hosts import Http2Hosts
 from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
@@ -197,6 +199,14 @@ def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
 
         version = load(pipeline.text_finder).version
         yield Finding("pipeline.text_finder", ok=True, text=f"{version} finds main texts")
+
+
+def check_http2(system: CheckedSystem) -> Iterator[Finding]:
+    """What speaks HTTP/2 is installed on this machine, and the hosts have valid names."""
+    if names := system.settings.fetch.http2_hosts:
+        Http2Hosts(names, SystemClock())
+        text = f"nghttp2 is installed, for {', '.join(names)}"
+        yield Finding("fetch.http2_hosts", ok=True, text=text)
 
 
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.fetcher.http2.hosts import REFUSED_S, Http2Hosts
+from aragog.fetcher.http2_hosts import REFUSED_S, Http2Hosts
 
 
 @pytest.mark.parametrize(
