@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -41,8 +42,9 @@ def list_(
     """
     List the stored URLs of HOST, or those of all hosts with an outcome.
 
-    With --outcome or --since a line has the URL, the outcome of its last fetch, when that was, and
-    the reason. Without HOST that reads every record.
+    With --outcome or --since a line has the URL, the outcome of its last fetch, its status (- if
+    there was none), when that was, and the reason, separated by tabs. Without HOST that reads every
+    record.
     """
     if host is None and not outcomes and since is None:
         raise click.UsageError("give a HOST, --outcome or --since")
@@ -55,7 +57,16 @@ def list_(
             if as_json:
                 echo_json(row)
             else:
-                echo("\t".join(one_line(str(row[name])) for name in row if row[name] is not None))
+                echo("\t".join(one_line(text) for text in _texts(row)))
+
+
+def _texts(row: dict[str, Any]) -> list[str]:
+    """The columns of a line, the same for every URL."""
+    if "tried_at_ms" not in row:
+        return [row["url"]]
+    when = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")
+    status = "-" if row["status"] is None else str(row["status"])
+    return [row["url"], str(row["outcome"]), status, when, row["reason"] or ""]
 
 
 def urls_of_host(opened: UrlStore, host: str) -> Iterator[str]:

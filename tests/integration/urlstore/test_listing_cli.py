@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
@@ -71,12 +72,15 @@ def test_failed_urls_are_listed_by_outcome_and_time(run):
 
 def test_a_line_has_the_outcome_and_the_reason(run):
     row = listed(run, "--outcome", "Unreachable", "--since", "1h")[DEAD]
-    text = run("store", "list", "--outcome", "Unreachable", "--since", "1h")
+    text = run("store", "list", "--since", "1h")
+    lines = {line.split("\t")[0]: line.split("\t")[1:] for line in text.splitlines()}
+    when = datetime.fromtimestamp(NOW_MS // 1000, UTC).isoformat()
 
     assert (row["outcome"], row["reason"], row["tried_at_ms"]) == (
         "Unreachable", "dns: no such host", NOW_MS,
     )  # fmt: skip
-    assert text.split("\t") == [DEAD, "Unreachable", str(NOW_MS), "dns: no such host\n"]
+    assert lines[DEAD] == ["Unreachable", "-", when, "dns: no such host"]
+    assert lines[GOOD] == ["Fetched", "200", when, ""]
 
 
 @pytest.mark.parametrize(
