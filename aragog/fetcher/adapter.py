@@ -20,7 +20,7 @@ from requests.adapters import BaseAdapter
 
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.deadline import Deadline
-from aragog.fetcher.faults import Deferred, Http1RequiredError, TargetBlocked, TransportError
+from aragog.fetcher.faults import Deferred, TargetBlocked, TransportError
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.connection import (
     MAX_ADDRESSES,
@@ -188,12 +188,10 @@ class PinnedAdapter(BaseAdapter):
             connection.send(message)
             request.release_permit()
             head = connection.protocol.head(self._settings.max_header_bytes)
-        except Http1RequiredError:
-            self.http2_hosts.refused(target.host)
-            connection.close()
-            raise
         except TransportError as error:
             connection.close()
+            if error.kind is UnreachableKind.PROTOCOL and connection.alpn == HTTP2:
+                self.http2_hosts.refused(target.host)
             stale = error.kind is UnreachableKind.RESET and connection.protocol.repeatable
             if reused and stale:
                 raise _StaleConnection from error

@@ -26,10 +26,6 @@ class TransportError(Fault):
         self.kind = kind
 
 
-class Http1RequiredError(TransportError):
-    """The server answers this request over HTTP/1.1 only; it has not processed it."""
-
-
 class LimitExceeded(Fault):
     """A size limit was exceeded before any usable content was read."""
 

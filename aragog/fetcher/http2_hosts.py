@@ -12,7 +12,7 @@ from aragog.hosts import longest_match
 from aragog.urls import normalize
 
 EVERY_HOST = "*"
-# A host that refuses HTTP/2 is asked again after an hour; it may have been repaired.
+# A host whose HTTP/2 failed is offered it again after an hour; it may have been repaired.
 REFUSED_S = 3_600.0
 MAX_REFUSED = 1_000
 
@@ -23,7 +23,7 @@ class Http2Hosts:
 
     Args:
         names: hosts and domains, with all hosts below them; `*`: all. Empty: none.
-        clock: measures how long ago a host refused HTTP/2.
+        clock: measures how long ago HTTP/2 failed with a host.
 
     Raises:
         ConfigError: a name is not a host name, or the extra `http2` is not installed.
@@ -45,7 +45,7 @@ class Http2Hosts:
         return until_s is None or self._clock.monotonic_s() >= until_s
 
     def refused(self, host: str) -> None:
-        """Offer `host` HTTP/1.1 alone for an hour, because it demands that for its pages."""
+        """Offer `host` HTTP/1.1 alone for an hour: it demands that, or its HTTP/2 is invalid."""
         if len(self._refused) >= MAX_REFUSED:
             self._refused.clear()
         self._refused[host] = self._clock.monotonic_s() + REFUSED_S

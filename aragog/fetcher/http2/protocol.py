@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import ngh2
 
-from aragog.fetcher.faults import Http1RequiredError, LimitExceeded, TransportError
+from aragog.fetcher.faults import LimitExceeded, TransportError
 from aragog.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetcher.http1.reader import MAX_INTERIM
 from aragog.fetcher.outcome import UnreachableKind
@@ -257,9 +257,7 @@ class Http2:
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
-            self._fault = Http1RequiredError(
-                UnreachableKind.PROTOCOL, "the server demands HTTP/1.1 for this page"
-            )
+            self._fail(UnreachableKind.PROTOCOL, "the server demands HTTP/1.1 for this page")
         else:
             self.repeatable = code == ngh2.ErrorCode.REFUSED_STREAM
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_code(code)}")
@@ -274,9 +272,7 @@ class Http2:
     def _take_goaway(self, last_stream: int, code: int) -> None:
         self._closing = True
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
-            self._fault = Http1RequiredError(
-                UnreachableKind.PROTOCOL, "the server demands HTTP/1.1"
-            )
+            self._fail(UnreachableKind.PROTOCOL, "the server demands HTTP/1.1")
         elif last_stream < self._stream and not self._ended:
             reason = f"the server closes the connection: {_code(code)}"
             self._fail(UnreachableKind.RESET, reason)

@@ -104,13 +104,19 @@ def test_a_large_body_is_sent_as_the_window_allows(origin, fetcher):
     assert response.text.startswith("POST /echo")
 
 
-def test_a_host_that_demands_http11_gets_it_from_the_next_request_on(origin, fetcher):
-    first = fetcher.fetch(origin.url("/h2/http11"))
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("/h2/http11", "demands HTTP/1.1"), ("/h2/upper", "not a valid response")],
+)
+def test_a_host_whose_http2_fails_gets_http11_from_the_next_request_on(
+    origin, fetcher, path, reason
+):
+    first = fetcher.fetch(origin.url(path))
     second = fetcher.fetch(origin.url("/echo"))
 
-    assert (first.kind, "demands HTTP/1.1" in first.reason) == ("protocol", True)
+    assert (first.kind, reason in first.reason) == ("protocol", True)
     assert b"\nHost: " in second.body  # HTTP/2 has :authority, and names in lower case
-    assert [request.path for request in origin.seen] == ["/h2/http11", "/echo"]
+    assert [request.path for request in origin.seen] == [path, "/echo"]
 
 
 def test_a_refused_request_on_a_kept_connection_is_repeated_on_a_new_one(origin, fetcher):

@@ -15,6 +15,7 @@ from aragog.fetcher import outcome as o
 from aragog.fetcher.fetcher import fetch
 from aragog.fetcher.gate import Admission, Deny, Go, Later
 from aragog.fetcher.request_defaults import ACCEPT
+from aragog.green_threads import GreenPool
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page, redirect
 from tests.support.tls import client_context
@@ -391,6 +392,17 @@ def test_many_threads_share_one_fetcher(origin, fetcher):
 
     expected = [o.Fetched, o.Fetched, o.Fetched, o.TooLarge, o.Fetched] * 8
     assert [type(outcomes[n]) for n in range(len(paths))] == expected
+
+
+def test_many_green_threads_share_one_fetcher(origin, fetcher, version):
+    def fetch_one(path: str) -> tuple[type, str | None]:
+        outcome = fetcher.fetch(origin.url(path))
+        return type(outcome), outcome.http_version
+
+    with GreenPool(16).batch() as batch:
+        calls = [batch.submit(fetch_one, path) for path in ["/", "/kept", "/chain/2"] * 20]
+
+    assert {call.result() for call in calls} == {(o.Fetched, version)}
 
 
 def test_fetch_is_a_fetcher_for_one_url(origin, fetcher):
