@@ -24,6 +24,11 @@ MAJOR = "2"
 NAVIGATION, LINKS = "navbar.html", "links.html"
 # The end of the Broker item, after which our items are inserted in Flower's navigation.
 BEHIND = ">Broker</a>\n        </li>\n"
+LOCKED = (
+    "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or on this machine "
+    "alone FLOWER_UNAUTHENTICATED_API=true."
+)
+"""What Flower says where its API is closed."""
 BASE = "base.html"
 STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
 """Disables Flower's own buttons, with the reason, where its API refuses what they ask for."""
@@ -84,7 +89,7 @@ class Loader(template.Loader):
     """
 
     def __init__(self, root: str, folders: Sequence[Traversable]) -> None:
-        super().__init__(root)
+        super().__init__(root, namespace={"actions_locked": LOCKED})
         self._folders = folders
 
     def _create_template(self, name: str) -> template.Template:

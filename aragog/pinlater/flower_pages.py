@@ -22,16 +22,12 @@ from aragog.clock import SystemClock
 from aragog.errors import AragogError, BadInput
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import PINLATER_SCHEMES
+from aragog.pinlater.flower import LOCKED
 from aragog.pinlater.models import JobState
 from aragog.pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
 
 MOST_JOBS = 1000
 REFRESH_S = 10
-LOCKED = (
-    "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or on this machine "
-    "alone FLOWER_UNAUTHENTICATED_API=true."
-)
-"""What Flower says where its API is closed."""
 T = TypeVar("T")
 AdminOf = Callable[[Any], Admin]
 
