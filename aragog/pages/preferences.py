@@ -99,6 +99,11 @@ def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
     return _tdm(reservations, policies, "meta")
 
 
+def of_tdm_rule(reservation: str, policy: str, where: str) -> list[UseStatement]:
+    """The TDMRep statements of a rule in the file of a site; a policy counts with a 1 only."""
+    return _tdm([reservation], [policy] if reservation == "1" else [], where)
+
+
 def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
     """The RSL licenses of link elements, given as (rel, type, href)."""
     return [

@@ -70,6 +70,7 @@ class RobotsCache:
         clock: measures ages and how long this process's memory is trusted.
         agent: the User-Agent or product token whose rules are kept.
         memory: the rules that this process keeps; None: one with the default bounds.
+        asks_tdm: rules without those of the origin's tdmrep.json are as good as none.
     """
 
     def __init__(
@@ -80,9 +81,12 @@ class RobotsCache:
         clock: Clock | None = None,
         agent: str = "",
         memory: RobotsMemory | None = None,
+        *,
+        asks_tdm: bool = False,
     ) -> None:
         self._settings = settings
         self._agent = product_token(agent)
+        self._asks_tdm = asks_tdm
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
@@ -128,7 +132,7 @@ class RobotsCache:
             if reply is not None:
                 record = unpack_head(reply)
                 rules = self._parse(record, reply)
-                cached = (record, rules) if rules.agent in (None, self._agent) else None
+                cached = (record, rules) if self._is_for_this_crawl(record, rules) else None
             cached_rules[origin] = self._judged(cached, ahead_ms)
         return cached_rules
 
@@ -174,19 +178,26 @@ class RobotsCache:
             record = unpack_head(reply)
             current = cached[1] if cached and cached[0].version == record.version else None
             rules = current if current is not None else self._parse(record, reply)
-            if rules.agent not in (None, self._agent):
-                continue  # kept for another User-Agent: the rules for ours are unknown
+            if not self._is_for_this_crawl(record, rules):
+                continue
             self._memory.keep(origin, record, rules, looked_s)
             rules_of[origin] = record, rules
         return rules_of
+
+    def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
+        """False for rules of another User-Agent, or without the tdmrep.json that is asked for."""
+        is_complete = rules.tdm is not None or not self._asks_tdm or not record.good
+        return is_complete and rules.agent in (None, self._agent)
 
     def _parse(self, record: RobotsRecord, reply: bytes) -> RobotsRules:
         rules = self._memory.rules(record.version)
         if rules is not None:
             return rules
-        if packed := unpack_rules(reply):
+        packed = unpack_rules(reply)
+        if packed and 200 <= record.status < 300:
             return RobotsRules.unpack(packed)
-        return rules_for_status(record.status if record.status > 0 else None)
+        rules = rules_for_status(record.status if record.status > 0 else None)
+        return rules.with_tdm(RobotsRules.unpack(packed).tdm) if packed else rules
 
     def _judged(
         self, cached: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int
@@ -230,7 +241,9 @@ class RobotsCache:
         usable_ms = settings.robots_usable_s * 1000
         packed = b""
         if status is not None and 200 <= status < 300:
-            packed = RobotsRules.parse(result.body, self._agent).packed()
+            packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
+        elif result.tdm is not None and not error:
+            packed = RobotsRules(tdm=result.tdm).packed()
         return {
             "record": self._key("robots", origin),
             "claims": self.refreshes.claims.key,

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from aragog.politeness.robots_rules import RobotsRules
+from aragog.politeness.tdm_file import TdmRule
 from aragog.settings import PolitenessSettings
 
 HEAD = struct.Struct("<B8shdhdd")
@@ -89,6 +90,8 @@ class RobotsResult(NamedTuple):
     fetched_at_ms: int
     validators: Validators = NO_VALIDATORS
     """Of a 2xx."""
+    tdm: tuple[TdmRule, ...] | None = None
+    """The rules of the origin's tdmrep.json; None: it was not asked for."""
 
 
 def judged(
@@ -168,7 +171,7 @@ def pack_record(
 
     Args:
         status: of the response; None: there was none.
-        packed: the rules of a 2xx, from `RobotsRules.packed`; empty for all others.
+        packed: the rules of a 2xx, or of a tdmrep.json, from `RobotsRules.packed`; else empty.
         at_ms: milliseconds since the epoch.
         validators: of the response.
     """

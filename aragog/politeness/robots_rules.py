@@ -31,9 +31,10 @@ from aragog.politeness.robots_parser.parse import (
     UsageRule,
     read_lines,
 )
-from aragog.politeness.robots_parser.spelling import comparable_path
+from aragog.politeness.robots_parser.spelling import comparable_path, path_of
 from aragog.politeness.robots_parser.timed_rules import TimedRule, minute_of_day
 from aragog.politeness.robots_parser.usage_rules import UsageRules
+from aragog.politeness.tdm_file import TdmRule, TdmRules
 
 # Of a file, so many bytes count (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
@@ -41,7 +42,6 @@ MAX_BYTES = parser.MAX_BYTES
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
 _PRODUCT_END = re.compile(r"[/(]")
-_PATH_START = re.compile(r"[/?;]")
 
 
 class RobotsRules:
@@ -51,18 +51,22 @@ class RobotsRules:
     `parse` reads a file; `rules_for_status` maps any response for robots.txt to rules.
     """
 
-    __slots__ = ("_lines", "_matchers", "_usage", "_whole", "agent")
+    __slots__ = ("_lines", "_matchers", "_tdm_rules", "_usage", "_whole", "agent", "tdm")
 
     def __init__(
         self,
         lines: RobotsLines | None = None,
         whole: tuple[bool, str] | None = None,
         agent: str | None = None,
+        tdm: tuple[TdmRule, ...] | None = None,
     ) -> None:
         self._lines = lines or RobotsLines()
         self._whole = whole
         self.agent = agent
         """The product token whose groups were kept, besides those of `*`; None: all groups."""
+        self.tdm = tdm
+        """The rules of the site's tdmrep.json; None: it was not asked for."""
+        self._tdm_rules = TdmRules(tdm) if tdm else None
         self._matchers: dict[str, Matcher | None] = {}
         self._usage: dict[tuple[str, str], UsageRules] = {}
 
@@ -81,6 +85,10 @@ class RobotsRules:
             return cls(read_lines(bytes(body)))
         agent = product_token(user_agent)
         return cls(read_lines(bytes(body), (agent, ALL_AGENTS)), agent=agent)
+
+    def with_tdm(self, tdm: tuple[TdmRule, ...] | None) -> RobotsRules:
+        """Return the same rules with those of the site's tdmrep.json."""
+        return RobotsRules(self._lines, self._whole, self.agent, tdm)
 
     def packed(self) -> bytes:
         """Return the rules as JSON for `unpack`, without comments and unknown lines."""
@@ -103,6 +111,8 @@ class RobotsRules:
             "timed": {name: lines.timed_rules(name) for name in lines.timed},
         }
         record |= {name: value for name, value in more.items() if value}
+        if self.tdm is not None:
+            record["tdm"] = self.tdm
         return json.dumps(record, separators=(",", ":")).encode()
 
     @classmethod
@@ -125,7 +135,9 @@ class RobotsRules:
                 for name, rules in record.get("timed", {}).items()
             },
         )
-        return cls(lines, agent=record["agent"])
+        tdm = record.get("tdm")
+        known = None if tdm is None else tuple(TdmRule(*rule) for rule in tdm)
+        return cls(lines, agent=record["agent"], tdm=known)
 
     @property
     def size(self) -> int:
@@ -133,7 +145,7 @@ class RobotsRules:
         lines = self._lines
         lists = {id(g): len(g) for groups in lines.groups.values() for g in groups}
         lists |= {id(g): len(g) for groups in lines.usage.values() for g in groups}
-        return sum(lists.values()) + len(lines.signals)
+        return sum(lists.values()) + len(lines.signals) + len(self.tdm or ())
 
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
@@ -217,6 +229,8 @@ class RobotsRules:
             UseStatement("license", value[:200], f"robots.txt line {number}, License")
             for value, number in lines.licenses
         ]
+        if self._tdm_rules is not None:
+            said += self._tdm_rules.statements(path_of(url))
         if self._whole is not None or not (lines.usage or lines.signals):
             return said
         group, path = self._group(user_agent), path_of(url)
@@ -318,7 +332,7 @@ class RobotsRules:
         return self._matchers[group]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (RobotsRules, (self._lines, self._whole, self.agent))
+        return (RobotsRules, (self._lines, self._whole, self.agent, self.tdm))
 
     def __repr__(self) -> str:
         if self._whole is not None:
@@ -369,26 +383,6 @@ def product_token(user_agent: str) -> str:
 def comparable_url(url: str) -> str:
     """Return what rules compare of an absolute URL: path and query, with escapes in one form."""
     return comparable_path(path_of(url))
-
-
-def path_of(url: str) -> str:
-    """
-    Return path and query of a URL with or without a scheme; `/` if it has no path.
-
-    Does not normalize. Any text gives some path.
-    """
-    start = 2 if url.startswith("//") else 0
-    early = _PATH_START.search(url, start)
-    scheme = url.find("://", start)
-    if scheme >= 0 and not (early and early.start() < scheme):
-        early = _PATH_START.search(url, scheme + 3)
-    if early is None:
-        return "/"
-    begin, end = early.start(), url.find("#", start)
-    if 0 <= end < begin:
-        return "/"
-    path = url[begin:end] if end >= 0 else url[begin:]
-    return path if path[:1] == "/" else "/" + path
 
 
 def _verdict(allowed: bool) -> str:

@@ -170,6 +170,11 @@ class PreferencesSettings:
     obey_unavailable_after: bool = True
     """Delete what is stored of a page when its `unavailable_after` has passed."""
 
+    @property
+    def asks_tdm_file(self) -> bool:
+        """Whether sites are asked for tdmrep.json: it is about the use of pages by models."""
+        return not {"ai-input", "ai-train"}.isdisjoint(self.purposes)
+
 
 @dataclass(frozen=True, slots=True)
 class IdentitySettings:

@@ -32,9 +32,15 @@ from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.robots_records import RobotsResult, RulesState, Validators
+from aragog.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.politeness.robots_rules import MAX_BYTES
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.tdm_file import (
+    TDM_PATH,
+    UNREADABLE,
+    TdmRule,
+    read_tdm_file,
+)
 from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.stages.requester import contained
@@ -48,6 +54,8 @@ UNAVAILABLE = 404
 # A slot further away than this is not reserved for a robots.txt. It is further ahead than URLs
 # leave the line of their domain, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
+# How long a request for tdmrep.json may wait for its permit, after robots.txt; within the claim.
+TDM_WAIT_MS = 40_000
 # The priority of refreshes that no URL waits for.
 BACKGROUND = 8
 # How long a refresh may wait in its queue before it may be sent again.
@@ -207,27 +215,44 @@ class _RobotsRun:
             }
         results = []
         for origin_url, call in calls.items():
-            outcome = call.result()
+            outcome, tdm = call.result()
             if isinstance(outcome, Redirected) and not outcome.hops:
                 # No request was sent: the slot had passed, and the next one is far.
                 self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)
             else:
-                results.append(_result(origin_url, outcome))
+                results.append(_result(origin_url, outcome)._replace(tdm=tdm))
         if results:
             self.robots.put_many(results)
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
-        """What the requests for known rules send; nothing when somebody asked for a refresh."""
-        known = [o for o in origins if self.cached[o].rules and not self.batch.refresh]
+        """
+        What the requests for known rules send; nothing when somebody asked for a refresh.
+
+        Nothing either where tdmrep.json is read: both files are kept as one.
+        """
+        whole = self.batch.refresh or self.stage.settings.preferences.asks_tdm_file
+        known = [o for o in origins if self.cached[o].rules and not whole]
         return self.robots.validators(known) if known else {}
 
-    def _ask(self, origin_url: str, slot: Slot, validators: Validators) -> Outcome:
-        stage, url = self.stage, origin_url + ROBOTS_PATH
+    def _ask(
+        self, origin_url: str, slot: Slot, validators: Validators
+    ) -> tuple[Outcome, tuple[TdmRule, ...] | None]:
+        """The outcome for robots.txt, and the rules of tdmrep.json if this crawl needs them."""
+        stage = self.stage
         rest_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, rest_s, refusals=stage.refusals) as gate:
-            fetch = partial(stage.fetcher.fetch, url, gate=gate, **validators._asdict())
-            return contained(fetch, url=url, next_url=url, clock=stage.clock)
+            outcome = self._fetched(origin_url + ROBOTS_PATH, gate, validators)
+            if not stage.settings.preferences.asks_tdm_file or is_error(status_of(outcome)):
+                return outcome, None
+            gate.inline_ms = TDM_WAIT_MS
+            tdm_file = self._fetched(origin_url + TDM_PATH, gate, Validators())
+            self.stage.counters.add({counters.ROBOTS: 1})
+            return outcome, tdm_rules_of(tdm_file)
+
+    def _fetched(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
+        fetch = partial(self.stage.fetcher.fetch, url, gate=gate, **validators._asdict())
+        return contained(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _hold_claims(self) -> None:
         """Keep the claims of the origins that come back, counted from now: fetching took time."""
@@ -262,6 +287,19 @@ def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
         outcome.fetched_at_ms,
         validators if own else Validators(),
     )
+
+
+def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
+    """
+    The rules of a tdmrep.json by the outcome of its fetch. Pure.
+
+    A site that has no such file reserves nothing by it, and neither does one that fails to give it
+    (TDMRep: "does not implement this protocol"). A file that is too large, or that no slot was
+    found for, might reserve everything, so it does.
+    """
+    if isinstance(outcome, Fetched) and outcome.status == 200:
+        return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
+    return UNREADABLE if isinstance(outcome, TooLarge | Redirected | Refused) else ()
 
 
 def status_of(outcome: Outcome) -> int | None:

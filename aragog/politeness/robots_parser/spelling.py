@@ -15,6 +15,7 @@ import string
 # Placeholders for a literal `*` and `$`; escaped paths and patterns do not contain them.
 STAR, DOLLAR = "\x01", "\x02"
 
+_PATH_START = re.compile(r"[/?;]")
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 # An escape, a bare `%`, and every character that normalization escapes in the path, in the query
 # (the apostrophe), or because it is not ASCII.
@@ -29,6 +30,26 @@ def comparable_path(path: str) -> str:
     if _TO_SPELL.search(path) is not None:
         path = _TO_SPELL.sub(_spelled, path)
     return path.replace("*", STAR).replace("$", DOLLAR)
+
+
+def path_of(url: str) -> str:
+    """
+    Return path and query of a URL with or without a scheme; `/` if it has no path.
+
+    Does not normalize. Any text gives some path.
+    """
+    start = 2 if url.startswith("//") else 0
+    early = _PATH_START.search(url, start)
+    scheme = url.find("://", start)
+    if scheme >= 0 and not (early and early.start() < scheme):
+        early = _PATH_START.search(url, scheme + 3)
+    if early is None:
+        return "/"
+    begin, end = early.start(), url.find("#", start)
+    if 0 <= end < begin:
+        return "/"
+    path = url[begin:end] if end >= 0 else url[begin:]
+    return path if path[:1] == "/" else "/" + path
 
 
 def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:

@@ -1,5 +1,7 @@
 """A crawl for a purpose of an origin with forty policies: nothing is kept against a statement."""
 
+import json
+
 import pytest
 
 from aragog.stages.enqueue import EnqueueOptions
@@ -60,14 +62,28 @@ METAS = {
     "m-license": (f'<link {RSL} href="https://a.test/l.xml">', ()),
     "m-all": ('<meta name="robots" content="all">', ()),
 }
+FILES = {
+    "f-site": ([{"location": "/", "tdm-reservation": 1}], MODELS),
+    "f-path": ([{"location": "/other", "tdm-reservation": 1}], ()),
+    "f-0": ([{"location": "/page", "tdm-reservation": 0}], ()),
+    "f-first": ([{"location": "/pa*", "tdm-reservation": 1},
+                 {"location": "/page", "tdm-reservation": 0}], MODELS),
+}  # fmt: skip
 POLICIES = {
-    name: refused for table in (ROBOTS, HEADERS, METAS) for name, (_, refused) in table.items()
+    name: refused
+    for table in (ROBOTS, HEADERS, METAS, FILES)
+    for name, (_, refused) in table.items()
 }
 
 
 def robots(request, _wire):
     lines = ROBOTS.get(request.host.removesuffix(".test"), ("Allow: /",))[0]
     return answer(200, f"User-agent: *\n{lines}\n".encode(), content_type="text/plain")
+
+
+def tdm_file(request, _wire):
+    rules = FILES.get(request.host.removesuffix(".test"), (None,))[0]
+    return answer(200, json.dumps(rules).encode()) if rules else answer(404)
 
 
 def policy_page(request, _wire):
@@ -86,15 +102,17 @@ def stand_for(crawl_stand):
     """A crawl for purposes, of all policies."""
 
     def crawled(*purposes, routes=None, **preferences):
-        routes = routes or {"/robots.txt": robots, "/page": policy_page}
+        routes = routes or {
+            "/robots.txt": robots, "/page": policy_page, "/.well-known/tdmrep.json": tdm_file,
+        }  # fmt: skip
         return crawl_stand(routes, qps=1000, agent=f"{AGENT}/1.0 (+http://bot.test/)",
                             preferences={"purposes": purposes, **preferences})  # fmt: skip
 
     return crawled
 
 
-def test_there_are_forty_policies():
-    assert len(POLICIES) == 40
+def test_there_are_forty_policies_and_four_files():
+    assert len(POLICIES) == 44
 
 
 @pytest.mark.parametrize("purpose", ALL)
@@ -118,12 +136,13 @@ def test_no_page_is_kept_against_a_statement_and_none_is_refused_without_one(sta
         for request in stand.origin.seen
         if request.path == "/page"
     }
-    assert asked == POLICIES.keys() - (refused & ROBOTS.keys())
+    before = ROBOTS | FILES
+    assert asked == POLICIES.keys() - (refused & before.keys())
     for name, (outcome, reason) in reasons.items():
-        assert outcome == ("Refused" if name in ROBOTS else "Reserved"), name
+        assert outcome == ("Refused" if name in before else "Reserved"), name
         assert reason.startswith(f"not for {purpose}: "), name
-        if name in ROBOTS:
-            assert "robots.txt line " in reason
+        if name in before:
+            assert ("robots.txt line " if name in ROBOTS else "tdmrep.json rule 1 ") in reason
 
 
 def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, tmp_path):
@@ -135,7 +154,11 @@ def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, t
     for purpose in ALL:
         exported = Exported()
         export_urls(stand.urls.zen, exported, purpose=purpose)
-        allowed = {url_of(name) for name, refused in POLICIES.items() if purpose not in refused}
+        allowed = {
+            url_of(name)
+            for name, refused in POLICIES.items()
+            if purpose not in refused or name in FILES  # they are not read without a purpose
+        }
         assert {record.url for record in exported.records} == allowed
     report = stand.urls.pages.fetch_report(url_of("usage-n"))
     assert report.robots_preferences == "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"

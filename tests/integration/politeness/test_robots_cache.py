@@ -10,6 +10,7 @@ from aragog.politeness.robots_records import (
     RulesState,
     Validators,
 )
+from aragog.politeness.tdm_file import TdmRule
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis
@@ -447,3 +448,30 @@ def test_validators_that_are_too_long_or_of_another_status_are_not_kept(cache, c
     assert cache.validators(["https://unknown.example"]) == {
         "https://unknown.example": Validators()
     }
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_the_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock, status):
+    rules = (TdmRule("/a/", "1", "", 1),)
+    new_cache(asks_tdm=True).put_many(
+        [RobotsResult(ORIGIN, status, PRIVATE, clock.now_ms(), tdm=rules)]
+    )
+
+    cached = new_cache(asks_tdm=True).get(ORIGIN)
+
+    assert cached.rules.tdm == rules
+    assert allows(cached, "/private") is (status == 404)
+    assert cached.rules.statements("aragog", ORIGIN + "/a/b", ())[0].value == "n"
+
+
+def test_a_crawl_that_needs_tdmrep_json_fetches_rules_that_came_without_it(new_cache, clock):
+    new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    assert new_cache().get(ORIGIN).state is RulesState.FRESH
+    assert new_cache(asks_tdm=True).get(ORIGIN).state is RulesState.MISSING
+
+    new_cache(asks_tdm=True).put_many(
+        [RobotsResult(ORIGIN, 200, PRIVATE, clock.now_ms() + 1, tdm=())]
+    )
+
+    assert new_cache(asks_tdm=True).get(ORIGIN).state is RulesState.FRESH

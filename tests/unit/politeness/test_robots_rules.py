@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from aragog.politeness.robots_rules import RobotsRules, path_of, product_token, rules_for_status
+from aragog.politeness.robots_parser.spelling import path_of
+from aragog.politeness.robots_rules import RobotsRules, product_token, rules_for_status
 from tests.support.cases import cases
 
 

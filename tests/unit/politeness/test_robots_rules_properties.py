@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from aragog.politeness.robots_parser.match import Matcher
 from aragog.politeness.robots_parser.parse import Rule, escaped
-from aragog.politeness.robots_parser.spelling import comparable_path
-from aragog.politeness.robots_rules import RobotsRules, path_of, rules_for_status
+from aragog.politeness.robots_parser.spelling import comparable_path, path_of
+from aragog.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.urls import normalize
 from aragog.urls.parser import parse
 

@@ -1,5 +1,7 @@
 """The robots stage over ports in memory: rules, waits, and the URLs that waited for them."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.fetcher.outcome import (
@@ -15,6 +17,7 @@ from aragog.fetcher.outcome import (
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.politeness.robots_records import RulesState, Validators
+from aragog.settings import PreferencesSettings
 from aragog.stages.robots import ASK_AGAIN_MS, SLOT_WITHIN_MS, UNAVAILABLE, RobotsStage, status_of
 from tests.support.stores import NOW_MS
 
@@ -48,6 +51,31 @@ def test_a_defect_that_one_robots_txt_triggers_harms_no_other_origin(stage, port
 
     assert ports.robots.statuses == {ORIGIN: None, other: 200}
     assert message.message.jobs == (JOB,)
+
+
+TDM = ORIGIN + "/.well-known/tdmrep.json"
+
+
+@pytest.mark.parametrize(
+    ("purposes", "asked"), [((), False), (("search",), False), (("search", "ai-train"), True)]
+)
+def test_tdmrep_json_is_asked_for_where_models_use_the_pages(stage, ports, purposes, asked):
+    settings = replace(ports.settings, preferences=PreferencesSettings(purposes=purposes))
+
+    replace(stage, settings=settings).run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt", *([TDM] if asked else [])]
+
+
+def test_tdmrep_json_is_not_asked_for_where_robots_txt_is_unreachable(stage, ports):
+    settings = replace(ports.settings, preferences=PreferencesSettings(purposes=("ai-train",)))
+    ports.web.outcomes[ORIGIN + "/robots.txt"] = Unreachable(
+        url="", kind=UnreachableKind.DNS, reason="no such host"
+    )
+
+    replace(stage, settings=settings).run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt"]
 
 
 def test_rules_that_are_fresh_are_not_fetched(stage, ports):
