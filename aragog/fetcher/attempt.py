@@ -72,6 +72,8 @@ class FetchAttempt:
         """The last request asked only for a changed page."""
         self.extra_headers: Mapping[str, str] = {}
         """Sent with each request; values of one line only."""
+        self.method = "GET"
+        self.body = b""
         self._cookies = Cookies() if defaults.settings.cookies else None
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
@@ -138,6 +140,8 @@ class FetchAttempt:
             self._deadline,
             acquire_permit=lambda: self._gate.acquire_permit(url),
             release_permit=lambda: self._gate.release_permit(url),
+            method=self.method,
+            body=self.body,
         )
         if self._wanted is not None and self._wanted_at == url:
             request.wanted = self._wanted
@@ -156,6 +160,8 @@ class FetchAttempt:
         """
         head = response.head
         if head.status != 403 or self._wanted is not None or self._request is None:
+            return False
+        if self.method == "POST":  # it must not be sent twice
             return False
         text = ", ".join(head.values("accept-signature"))
         if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
@@ -187,6 +193,8 @@ class FetchAttempt:
                 headers["If-None-Match"] = etag
             if last_modified:
                 headers["If-Modified-Since"] = last_modified
+        if self.method == "POST":
+            headers["Content-Length"] = str(len(self.body))
         return headers
 
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
@@ -194,6 +202,8 @@ class FetchAttempt:
         target = target_of(location, self._spelling)
         timings = {} if self._response is None else self._response.timings
         hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
+        if self.method == "POST":
+            raise TransportError(UnreachableKind.REDIRECT, "redirects of a POST are not followed")
         if len(self._hops) >= self._defaults.settings.max_redirects:
             raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)

@@ -75,9 +75,11 @@ class Fetcher:
         validators_url: str | None = None,
         hops: Sequence[Hop] = (),
         headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: bytes = b"",
     ) -> Outcome:
         """
-        Fetch `url` and return its outcome. Idempotent.
+        Fetch `url` and return its outcome. Idempotent, but for POST.
 
         Args:
             url: is normalized first.
@@ -88,6 +90,9 @@ class Fetcher:
                 None: `url`.
             hops: redirects that led to `url`, when an earlier fetch stopped at one of them.
             headers: sent besides the usual ones, or instead of them.
+            method: GET, HEAD or POST. Redirects of a POST are not followed: the outcome has their
+                status and headers.
+            body: of a POST.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
@@ -96,6 +101,7 @@ class Fetcher:
         attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops))
         attempt.set_validators(etag, last_modified, validators_url)
         attempt.extra_headers = headers or {}
+        attempt.method, attempt.body = method, body
         return attempt.run()
 
     def session(self) -> requests.Session:

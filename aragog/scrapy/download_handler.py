@@ -24,7 +24,9 @@ from aragog.fetcher.outcome import Outcome
 from aragog.politeness.slots import Slot
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.responses import response_of
+from aragog.stages.single_fetch import SingleRequest
 
+METHODS = ("GET", "HEAD", "POST")
 UNLIMITED = 64
 _OWN = frozenset({
     "user-agent", "accept-encoding", "host", "connection", "content-length", "transfer-encoding",
@@ -35,7 +37,7 @@ _OWN = frozenset({
 
 class PoliteDownloadHandler:
     """
-    Downloads by GET, in threads, `CONCURRENT_REQUESTS` at once.
+    Downloads in threads, `CONCURRENT_REQUESTS` at once.
 
     Args:
         crawl: what fetches.
@@ -66,18 +68,20 @@ class PoliteDownloadHandler:
 
     async def download_request(self, request: Request) -> Response:
         """
-        The response of a GET.
+        The response.
 
         Raises:
-            NotSupported: another method.
+            NotSupported: a method other than GET, HEAD and POST, or a body of another than POST.
             IgnoreRequest: the URL may not be fetched.
             AragogError: Redis did not answer. Others are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
-        if request.method != "GET" or request.body:
+        if request.method not in METHODS or (request.body and request.method != "POST"):
             if slot is not None:
                 self._crawl.fetches.fetch.unused(slot)
-            raise NotSupported(f"aragog sends GET without a body, not {request.method}")
+            raise NotSupported(
+                f"aragog sends GET, HEAD and POST, not {request.method} with this body"
+            )
         loop = asyncio.get_running_loop()
         outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
         if outcome.first_byte_ms is not None:
@@ -86,15 +90,28 @@ class PoliteDownloadHandler:
         return response_of(request, outcome)
 
     def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
+        until_s = self._clock.monotonic_s() + self._wait_s
+
+        def left_s() -> float:
+            # After ctrl-C, what has not been sent returns to the queue.
+            return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
+
         try:
             return self._crawl.fetches.fetch.fetch(
-                request.url,
-                headers=dict(_headers(request)),
-                until_s=self._clock.monotonic_s() + self._wait_s,
+                SingleRequest(
+                    url=request.url,
+                    headers=dict(_headers(request)),
+                    method=request.method,
+                    body=request.body,
+                ),
+                left_s=left_s,
                 slot=slot,
             )
         except InvalidUrl as error:
             raise IgnoreRequest(str(error)) from error
+
+    def _is_running(self) -> bool:
+        return bool(getattr(self._crawler.engine, "running", True))
 
     async def close(self) -> None:
         """Wait for the requests that are under way."""

@@ -11,8 +11,8 @@ Safe to run twice: nothing is stored but robots.txt rules and the state of the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -53,9 +53,17 @@ class RulesFetcher(Protocol):
 
 
 class HeaderFetcher(Protocol):
-    """Fetches one URL with headers of its own (`aragog.fetcher.fetcher.Fetcher`)."""
+    """Sends one request with headers of its own (`aragog.fetcher.fetcher.Fetcher`)."""
 
-    def fetch(self, url: str, *, gate: Gate, headers: Mapping[str, str]) -> Outcome:
+    def fetch(
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: bytes = b"",
+    ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
 
@@ -72,9 +80,23 @@ class SlotSearch(NamedTuple):
     """Its robots.txt is not known: one `fetch` is enough to learn it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleRequest:
+    """What to request."""
+
+    url: str
+    """In any spelling; robots.txt is asked about this one and the normalized, which is sent."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent besides the fetcher's own, or instead of them."""
+    method: str = "GET"
+    """GET, HEAD or POST."""
+    body: bytes = b""
+    """Of a POST."""
+
+
 @dataclass(frozen=True, slots=True)
 class SingleFetch:
-    """Fetches URLs one by one. Thread-safe."""
+    """Sends requests one by one. Thread-safe."""
 
     access: Access
     fetcher: HeaderFetcher
@@ -116,34 +138,33 @@ class SingleFetch:
         self.access.limiter.finished(slot)
 
     def fetch(
-        self, given: str, *, headers: Mapping[str, str], until_s: float, slot: Slot | None = None
+        self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
     ) -> Outcome:
         """
-        The outcome of a GET, or why there was no request.
+        The outcome of a request, or why there was none.
 
         Args:
-            given: the URL in any spelling; robots.txt is asked about this one and the normalized.
-            headers: sent besides the fetcher's own, or instead of them.
-            until_s: by the stopwatch; a request that has no rules or no slot by then is not sent.
+            request: what to request.
+            left_s: how long it may still wait for robots.txt and a slot; asked again every second.
             slot: from `slots`.
 
         Raises:
             InvalidUrl: it is no http(s) URL.
             AragogError: our own infrastructure failed.
         """
-        job = _job(given)
+        job = _job(request.url)
         if reason := self.access.rules.refusals([job.url]).get(job.url):
             return Refused(url=job.url, final_url=job.url, reason=reason)
         while True:
-            allowed = self._allowed(job, until_s)
+            allowed = self._allowed(job, left_s)
             if not isinstance(allowed, SlotRequest):
                 if slot is not None:
                     self.unused(slot)
                 return allowed
-            slot = slot or self._slot(allowed, until_s)
+            slot = slot or self._slot(allowed, left_s)
             if slot is None:
                 return _late(job, NO_SLOT)
-            outcome = self._sent(job, slot, headers)
+            outcome = self._sent(job, slot, request)
             if not isinstance(outcome, Redirected):
                 return outcome
             # No request was sent: the slot had passed, and the next one was far.
@@ -159,7 +180,7 @@ class SingleFetch:
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(int(ASK_AGAIN_S * 100), wait_ms - near_ms)
 
-    def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | Outcome:
+    def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
         """What to ask the limiter, or why the URL gets no request."""
         learned = False
         while True:
@@ -167,47 +188,59 @@ class SingleFetch:
             if vetted.denied:
                 return _denied(vetted.denied[0])
             if mine := self.access.claim_refresh(vetted.stale_origins):
-                self._learn(RobotsBatch(tuple(mine), claimed=True), until_s)
+                self._learn(RobotsBatch(tuple(mine), claimed=True), left_s)
             if vetted.allowed:
                 return self._request(*vetted.allowed[0])
-            if self.clock.monotonic_s() >= until_s:
+            if left_s() <= 0:
                 return _late(job, NO_RULES)
             if vetted.not_yet:
-                self.clock.sleep_s(min(vetted.not_yet[0][1] / 1000, self._left_s(until_s)))
+                self._wait(vetted.not_yet[0][1] / 1000, left_s)
                 continue
             if learned:  # another process fetches the rules
                 self.clock.sleep_s(ASK_AGAIN_S)
-            self._learn(RobotsBatch((origin(job.url),)), until_s)
+            self._learn(RobotsBatch((origin(job.url),)), left_s)
             learned = True
 
-    def _learn(self, batch: RobotsBatch, until_s: float) -> None:
+    def _learn(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
         """Fetch robots.txt, unless another process does, at its slot."""
         later = self.robots.run(batch)
-        while later and self._left_s(until_s) > 0:
+        while later:
             first = later.pop(0)
-            self.clock.sleep_s(min((first.delay_ms or 0) / 1000, self._left_s(until_s)))
+            if not self._wait((first.delay_ms or 0) / 1000, left_s):
+                return
             if isinstance(first.message, RobotsBatch):
                 later += self.robots.run(first.message)
 
-    def _slot(self, request: SlotRequest, until_s: float) -> Slot | None:
+    def _slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
         """A slot, once there is one; None: the time is over first."""
         while True:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
                 return reply
             wait_s = self._until_near(reply.key, reply.free_at_ms) / 1000
-            if wait_s >= self._left_s(until_s):
+            if wait_s >= left_s() or not self._wait(wait_s, left_s):
                 return None
-            self.clock.sleep_s(wait_s)
 
-    def _left_s(self, until_s: float) -> float:
-        return until_s - self.clock.monotonic_s()
+    def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
+        """Wait; False if the time of the request is over first."""
+        while (left := left_s()) > 0 and seconds > 0:
+            part_s = min(seconds, left, 1.0)
+            self.clock.sleep_s(part_s)
+            seconds -= part_s
+        return left > 0
 
-    def _sent(self, job: UrlJob, slot: Slot, headers: Mapping[str, str]) -> Outcome:
+    def _sent(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
         limiter = self.access.limiter
         self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
         with self.access.gate(slot) as gate:
-            fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
+            fetch = partial(
+                self.fetcher.fetch,
+                job.url,
+                gate=gate,
+                headers=request.headers,
+                method=request.method,
+                body=request.body,
+            )
             outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
             self._report(gate, outcome)
         return outcome

@@ -60,6 +60,21 @@ def test_a_page_comes_with_its_facts(origin, fetcher):
     assert outcome.total_ms >= (outcome.first_byte_ms or 0)
 
 
+def test_a_post_is_sent_once_and_its_redirect_is_not_followed(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/to?/"), method="POST", body=b"a=b")
+
+    assert isinstance(outcome, o.Unreachable)
+    assert (outcome.kind, outcome.status) == (o.UnreachableKind.REDIRECT, 302)
+    (seen,) = origin.seen
+    assert (seen.method, seen.header("Content-Length")) == ("POST", "3")
+
+
+def test_a_head_brings_facts_without_a_body(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/echo"), method="HEAD")
+
+    assert (outcome.status, outcome.body) == (200, b"")
+
+
 def test_the_request_says_who_asks_and_what_it_reads(origin, fetcher_with):
     fetcher = fetcher_with(headers={"X-Team": "search"})
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, closing
 from itertools import pairwise
 
 import pytest
-from scrapy import Request
+from scrapy import FormRequest, Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
@@ -125,10 +125,30 @@ def test_requests_keep_the_interval_of_the_domain(run, punctual_origin, monkeypa
     assert min(b - a for a, b in pairwise(arrived)) >= 1000 / 50 - 2
 
 
+def test_a_form_is_posted_once_and_its_redirect_is_a_response(run, site):
+    site.handlers["/login"] = redirect("/")
+    form = FormRequest("http://a.test/login", formdata={"user": "ada"})
+
+    (response,) = run(form)
+
+    assert (response.status, response.headers["Location"]) == (302, b"/")
+    assert [(seen.method, seen.path) for seen in site.seen] == [
+        ("GET", "/robots.txt"), ("POST", "/login")
+    ]  # fmt: skip
+    assert site.seen[-1].header("Content-Type") == "application/x-www-form-urlencoded"
+    assert site.seen[-1].header("Content-Length") == str(len(b"user=ada"))
+
+
+def test_a_head_has_no_body(run, site):
+    (response,) = run(Request("http://a.test/", method="HEAD"))
+
+    assert (response.status, response.body) == (200, b"")
+
+
 @pytest.mark.parametrize(
-    "request_", [Request("http://a.test/", method="POST"), Request("http://a.test/", body=b"x")]
+    "request_", [Request("http://a.test/", method="PUT"), Request("http://a.test/", body=b"x")]
 )
-def test_only_get_is_sent(run, site, request_):
+def test_other_methods_are_not_sent(run, site, request_):
     (error,) = run(request_)
 
     assert isinstance(error, scrapy_errors.NotSupported)

@@ -47,7 +47,7 @@ class Crawler(SimpleNamespace):
             settings=given,
             spidercls=QuoteSpider,
             request_fingerprinter=RequestFingerprinter(),
-            engine=SimpleNamespace(_slot=slot),
+            engine=SimpleNamespace(_slot=slot, running=True),
         )
         self.stats = MemoryStatsCollector(SimpleNamespace(settings=given))
         self.spider = QuoteSpider()
