@@ -1,1 +1,1 @@
-"""HTTP/1.1 over a checked connection: heads, bodies, codings, connections."""
+"""Checked connections, TLS, bodies and codings; heads and framing of HTTP/1.1."""

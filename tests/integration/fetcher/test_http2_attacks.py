@@ -91,7 +91,7 @@ def test_frames_between_two_requests_say_whether_the_connection_stays(
 
 
 def test_a_body_that_may_never_be_sent_ends_with_the_deadline(origin, fetcher_with):
-    with fetcher_with(deadline_s=1.0).session() as session, pytest.raises(requests.Timeout):
+    with fetcher_with(deadline_s=2.0).session() as session, pytest.raises(requests.Timeout):
         session.post(origin.url("/h2/closed-window"), data=b"x" * 200_000)
 
     assert origin.seen == []

@@ -19,7 +19,7 @@ pytestmark = BOTH_VERSIONS
 
 @pytest.mark.parametrize("path", ["/silent", "/stall", "/drip", "/slow-headers"])
 def test_an_origin_that_answers_too_slowly_is_unreachable(origin, fetcher_with, path):
-    outcome = fetcher_with(deadline_s=0.5).fetch(origin.url(path))
+    outcome = fetcher_with(deadline_s=1.0).fetch(origin.url(path))
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, outcome.status) == ("timeout", None), outcome.reason
