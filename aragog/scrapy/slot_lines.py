@@ -23,8 +23,9 @@ from aragog.politeness.slots import Slot
 from aragog.stages.single_fetch import SlotSearch
 from aragog.urls import normalize
 
-MOST_OF_A_DOMAIN = 16
-"""Requests of one domain that a process holds; at 10 requests/s, the slots of 1.6 s."""
+FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
+"""Requests of one domain that a process holds: those of `HELD_S`, but so many."""
+HELD_S = 2.0
 LONGEST_WAIT_S = 10.0
 """Of a domain that gives no slot for longer (a pause, a stop), no request is held."""
 LONGEST_DELAY_S = 300.0
@@ -166,12 +167,14 @@ class SlotLines:
 
 
 def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:
-    wait_s = line.look_s - now_s
-    most = MOST_OF_A_DOMAIN if wait_s <= LONGEST_WAIT_S else 0
+    wait_s, interval_s = line.look_s - now_s, line.interval_s * processes
+    most = min(MOST_OF_A_DOMAIN, max(FEW_OF_A_DOMAIN, int(HELD_S / interval_s)))
+    if wait_s > LONGEST_WAIT_S:
+        most = 0
     if len(line.waiting) <= most:
         return
-    interval_s = line.interval_s * processes
-    line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + most * interval_s)
+    # The first ones come back while half of the line is still there: a slot must not wait for them.
+    line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + most / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for place, held in enumerate(line.waiting):
         if place < most or held.tag is None:
