@@ -81,11 +81,16 @@ class RequestQueue:
 
     def unfinished(self) -> int:
         """
-        How many requests wait or run, in all processes; one round trip for each server.
+        How many requests wait or run, in all processes; one round trip for each server, two for 0.
 
         Raises:
             BrokerUnavailable: a server does not answer, so there may be others.
         """
+        # The server counts running jobs before waiting ones: one that is claimed in between is
+        # counted as neither.
+        return self._counted() or self._counted()
+
+    def _counted(self) -> int:
         sizes = [shard.sizes(self.name) for shard in self._claims.cluster.shards]
         total = sum(sizes, Sizes())
         return total.pending + total.running

@@ -65,6 +65,8 @@ class SpiderScheduler(BaseScheduler):
         """Requests that the engine has, with the tags of their claims."""
         self._kept: dict[Request, str] = {}
         """Those of them that must run again, and why."""
+        self._kept_here = 0
+        """Requests that cannot leave this process and wait."""
         self._logs_unserializable = True
 
     @classmethod
@@ -125,7 +127,7 @@ class SpiderScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         """Whether requests wait or run, in this process or in another one."""
         self._settle()
-        if self._handed or len(self._feeder):
+        if self._handed or self._kept_here or len(self._feeder):
             return True
         try:
             return self._queue.unfinished() > 0
@@ -164,6 +166,8 @@ class SpiderScheduler(BaseScheduler):
             return None
         if slot is not None:
             self._crawl.slots[held.request] = slot
+        if held.tag is None:
+            self._kept_here -= 1
         self._handed[held.request] = held.tag
         self._count("scheduler/dequeued")
         return held.request
@@ -210,7 +214,7 @@ class SpiderScheduler(BaseScheduler):
         try:
             body = to_json(marked, self._spider)
         except ValueError as error:
-            self._keep_here(marked, error)
+            self._keep_here(request, error)
             return True
         return self._queue.put(
             NewJob(
@@ -227,6 +231,9 @@ class SpiderScheduler(BaseScheduler):
             self._logs_unserializable = False
             log.warning("%s stays in this process, and others like it: %s", request, error)
         self._count("scheduler/unserializable")
+        # The same object: `scrapy shell` and others wait for it.
+        request.meta[SCHEDULED] = True
+        self._kept_here += 1
         self._feeder.inbox.append(HeldRequest(request))
         self._queue.wake()
 
