@@ -5,11 +5,12 @@ Make a folder for `bench.extraction` from pages that other projects publish as t
 
 CLONE is a copy of one of the repositories in `bench/page_repositories.lock` (`git clone`), which
 names the commits that the documented figures come from. What is known of a page is what that
-project's tests expect of it. Where they expect nothing, it is what the markup of the page states.
+project's tests expect of it.
 
 Each page is written twice: as it is, and in a group whose name ends in `, text` without JSON-LD,
 microdata and RDFa, and with no meta elements but those in KEPT_METAS. All values of the second copy
-come from visible text. Neither the pages nor the annotations are part of this repository.
+come from visible text; where the tests expect nothing, the page's own markup says what is right.
+Neither the pages nor the annotations are part of this repository.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ def rows_of(page: SourcePage, folder: Path) -> Iterator[Values]:
         name: value for name, value in stated.items() if name in FIELDS.get(page.group, stated)
     }
     copies = (
-        (page.group, page.body, page.expected or stated),
+        (page.group, page.body, page.expected),
         (f"{page.group}, text", without_markup(page.body), texts),
     )
     for number, (group, body, expected) in enumerate(copies):

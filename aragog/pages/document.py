@@ -7,6 +7,7 @@ This module does no I/O and never raises for a bad page: it reports what it coul
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -63,6 +64,8 @@ class Document:
     """The text of the first h1 that is not empty."""
     headings: tuple[str, ...]
     """The texts of the first h1 elements that are not empty, at most MAX_HEADINGS."""
+    banners: frozenset[str]
+    """Those of `headings` that are a link to the site's start page."""
     json_ld: tuple[str, ...]
     """The texts of the JSON-LD script elements, as written."""
     html_attributes: Attributes
@@ -107,6 +110,7 @@ class _Head:
         self.title: str | None = None
         self.base: str | None = None
         self.headings: list[str] = []
+        self.banners: set[str] = set()
         self.scripts: list[tuple[str, LexborNode]] = []
         self.cut = False
         for count, node in enumerate(tree.css("meta,link,base,title,h1,script[type]")):
@@ -124,11 +128,23 @@ class _Head:
         elif tag == "script":
             self.scripts.append(((node.attributes.get("type") or "").lower(), node))
         elif tag == "h1" and len(self.headings) < MAX_HEADINGS:
-            self.headings.extend(filter(None, [normalize_space(node.text())]))
+            self._take_heading(node)
         elif tag == "base" and self.base is None:
             self.base = node.attributes.get("href")
         elif tag == "title" and self.title is None and not _inside_svg(node):
             self.title = normalize_space(node.text()) or None
+
+    def _take_heading(self, node: LexborNode) -> None:
+        text = normalize_space(node.text())
+        if text:
+            self.headings.append(text)
+            link = node.css_first("a[href]") or (node.parent if node.parent is not None else None)
+            href = link.attributes.get("href") if link is not None and link.tag == "a" else None
+            if href and _START_PAGE.fullmatch(href.strip()):
+                self.banners.add(text)
+
+
+_START_PAGE = re.compile(r"(?:https?:)?//[^/?#]+/?|/|\./|(?:\.\./)+")
 
 
 def _inside_svg(node: LexborNode) -> bool:
@@ -171,6 +187,7 @@ def _read_head(
         link_elements=_link_elements(head),
         heading=next(iter(head.headings), None),
         headings=tuple(head.headings),
+        banners=frozenset(head.banners),
         json_ld=tuple(node.text() for kind, node in head.scripts if "ld+json" in kind),
         html_attributes=html,
         resolver=resolver,

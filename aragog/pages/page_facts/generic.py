@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from aragog.pages.page_facts import publication
@@ -146,7 +147,7 @@ def _images(
     if image is None:
         image, everything = _best_of(sources, images.shown(sources))
     if image is None:
-        image, everything = _best_of(sources, _tiles(sources))
+        _leave_out_tiles(sources)
     return image, everything
 
 
@@ -169,13 +170,15 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
         yield from ((image, candidate) for image in images.read(candidate.value, sources))
 
 
-def _tiles(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
-    for candidate in sources.meta("msapplication-tileimage"):
-        yield from ((image, candidate) for image in images.read(candidate.value, sources))
-    for link in sources.document.link_elements:
-        if "apple-touch-icon" in link.rel:
-            candidate = Candidate(link.href, "html", "link[rel=apple-touch-icon]")
-            yield from ((image, candidate) for image in images.read(link.href, sources))
+def _leave_out_tiles(sources: Sources) -> None:
+    """Record the site's icons that some pages offer instead of an image."""
+    icons = (
+        Candidate(link.href, "html", "link[rel=apple-touch-icon]")
+        for link in sources.document.link_elements
+        if "apple-touch-icon" in link.rel
+    )
+    for tile in islice(chain(sources.meta("msapplication-tileimage"), icons), 1):
+        sources.ledger.leave_out("page.image", tile, "doubtful: the icon of the site")
 
 
 def _best_of(

@@ -31,7 +31,7 @@ _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".au
 """Endings of meta names that a site invented, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
-    "og:published_time",
+    "og:published_time", "article:published:time",
 )  # fmt: skip
 _LOOSE_PUBLISHED_METAS = (
     "date", "pubdate", "publishdate", "publish_date", "publish-date", "parsely-pub-date",
@@ -119,6 +119,7 @@ def _declared_authors(
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
+    yield from sources.lists(sources.graph.of_types(_CLAIM_REVIEWS), "author")
     loose = [node for node in sources.graph.top if node.role in {"author", "creator"}]
     if loose:
         yield Candidate(loose[:_MAX_LOOSE_AUTHORS], loose[0].syntax, f"{loose[0].where} and others")
@@ -137,8 +138,8 @@ def _profiles(sources: Sources) -> Iterator[Candidate]:
 
 
 _PROFILE = re.compile(
-    r"/(?:authors?|autor|autore|auteurs?|autoren|editors?|writers?|reporters?|contributors?|staff"
-    r"|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
+    r"/(?:authors?|autor(?:e[ns]?|i|zy|a)?|auteurs?|redaktion|redakteure?|forfatter|skribent|yazar|"
+    r"editors?|writers?|reporters?|contributors?|staff|journalists?|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
 )
 
 _MAX_LOOSE_AUTHORS = 20
@@ -199,11 +200,16 @@ def published_at(
         loose = _loose_dates(sources)
         yield from sources.meta(*_PUBLISHED_METAS, *loose, *_LOOSE_PUBLISHED_METAS)
         yield from sources.scalars(pages, "datepublished")
+        yield from sources.scalars(sources.graph.of_types(_CLAIM_REVIEWS), "datepublished")
 
     in_url = url_day(sources.document.url)
     dated = _by_votes(list(candidates()), in_url)
     last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
     return dates.pick(sources.ledger, "page.published_at", dated, otherwise=chain(shown, last))
+
+
+_CLAIM_REVIEWS = frozenset({"claimreview"})
+"""What a page that checks a claim may have instead of an article."""
 
 
 def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import islice
 
 from aragog.errors import InvalidUrl
+from aragog.pages.document import normalize_space
 from aragog.pages.page_types import app, book, movie
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
@@ -307,7 +308,9 @@ def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     tag, heading = sources.document.title, _heading(sources, sites)
     metas = list(sources.meta(*_METAS))
     others = [*filter(None, [tag]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
-    is_confirmed = heading is not None and agreement(heading.value, others) > 0
+    is_confirmed = heading is not None and (
+        heading.where == "h2" or agreement(heading.value, others) > 0
+    )
     if heading is not None and is_confirmed:
         yield heading
     yield from metas
@@ -323,10 +326,28 @@ def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
     headings = sources.document.headings
     if tag and len(headings) > 1:
         headings = tuple(sorted(headings, key=lambda text: -agreement(text, [tag])))
+    is_start = _is_start_page(sources.document.url)
     for text in headings:
+        if text in sources.document.banners and not is_start:
+            continue
         if tag is None or not _is_site(text, tag, sites):
             return Candidate(text, "html", "h1")
-    return None
+    return None if is_start else _below_banner(sources, tag)
+
+
+def _is_start_page(url: str) -> bool:
+    return not url.partition("://")[2].partition("/")[2].partition("?")[0]
+
+
+def _below_banner(sources: Sources, tag: str | None) -> Candidate | None:
+    """Return the h2 of a page whose title and only h1 are the name or slogan of its site."""
+    document = sources.document
+    alone = {bare(text) for text in document.banners}
+    if tag is None or not any(name and (name in bare(tag) or bare(tag) in name) for name in alone):
+        return None
+    node = document.tree.css_first("article h2,main h2,h2[class*=title],h2[class*=headline],h2,h3")
+    text = normalize_space(node.text()) if node is not None else ""
+    return Candidate(text, "html", "h2") if text else None
 
 
 def _is_site(heading: str, tag: str, sites: set[str]) -> bool:

@@ -210,13 +210,17 @@ def _word(value: Any) -> str:
 
 
 def gtin(value: Any) -> str | None:
-    """Return a GTIN's digits, or None if its check digit is wrong."""
-    digits = re.sub(r"[\s\-]|^(?:gtin|ean|upc)\D*", "", str(value).lower())
+    """Return a GTIN's digits, or None if its check digit is wrong; also of an ISBN in brackets."""
+    digits = _GTIN_LABEL.sub("", _NO_DIGITS.sub("", str(value).lower()))
     if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
         return None
     body = [int(digit) for digit in reversed(digits)]
     total = sum(digit * (3 if place % 2 else 1) for place, digit in enumerate(body))
     return digits if total % 10 == 0 and int(digits) else None
+
+
+_NO_DIGITS = re.compile(r"[\s()\[\]{}\u2010-\u2015-]")
+_GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{0,20}")
 
 
 def _day(value: Any) -> date | None:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 MARKUP = ("itemscope", "itemprop", "typeof")
-AUTHORS = ("author", "byline")
+AUTHORS_IN_TAGS = ("author", "autor", "auteur", "redakteur", "forfatter", "skribent", "yazar")
+AUTHORS = (*AUTHORS_IN_TAGS, "byline")
 DATES = ("publish", "date", "timestamp", "post-meta")
 TIME = "<time"
 HEADING = "<h1"

@@ -42,14 +42,22 @@ _ISO = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SLASHED = re.compile(
-    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})(?:[,\s]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})(?:[,\s]+(\d{1,2}):(\d{2})(?::(\d{2}))?"
+    r"(?:\s?(?:Uhr|h)\b)?\s*([+-]\d{2}:\d{2})?)?"
 )
+_ZONE_HOURS = {
+    "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2, "SAST": 2, "EEST": 3, "MSK": 3,
+    "HKT": 8, "SGT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
+}  # fmt: skip
+"""Abbreviations of one zone, with its hours ahead of UTC. `EDT`, `IST` or `BST` are of several."""
+_ZONE_NAME = re.compile(rf"(?<=\d|m|r|\.)\s?\(?\b({'|'.join(_ZONE_HOURS)})\b\)?(?!\s\d{{4}}\b)")
+_TIME = re.compile(r"\d:\d\d")
 _NAMED = re.compile(
     r"(?:[^\W\d_]+,?\s+)?(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
     r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?),?\s+(?:de\s+|del\s+)?"
     r"(?P<y>\d{4})"
     r"(?:,?\s+(?:at\s+)?(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2}))?\s*(?P<ap>[ap]\.?m\.?)?"
-    r"\s*(?P<z>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,12}",
+    r"\s*(?:Uhr\s*)?(?P<z>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,12}",
     re.IGNORECASE,
 )
 _CJK = re.compile(
@@ -58,7 +66,7 @@ _CJK = re.compile(
 )
 _JS = re.compile(
     r"[A-Za-z]{3} ([A-Za-z]{3}) (\d{1,2}) (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
-    r"(?: (?:GMT|UTC|[A-Z]{3,4})([+-]\d{4})?)?"
+    r"(?: (?:GMT|UTC|(?P<name>[A-Z]{3,4}))([+-]\d{4})?)?"
     r"(?: (\d{4}))?.*"
 )
 _MONTHS = {
@@ -103,6 +111,8 @@ def moment(value: Any) -> Moment | None:
 @lru_cache(256)
 def _moment(text: str) -> Moment | None:
     """Parse a text; cached because each date of a page is compared, ranked and then read."""
+    if _TIME.search(text):
+        text = _ZONE_NAME.sub(_offset, text)
     try:
         return (
             _iso(text)
@@ -114,6 +124,10 @@ def _moment(text: str) -> Moment | None:
         )
     except (ValueError, OverflowError):
         return None
+
+
+def _offset(zone: re.Match[str]) -> str:
+    return f" +{_ZONE_HOURS[zone[1]]:02}:00"
 
 
 def moment_or_year(value: Any) -> AnyDate | None:
@@ -194,13 +208,16 @@ def _named(text: str) -> Moment | None:
 
 def _javascript(text: str) -> Moment | None:
     match = _JS.fullmatch(text)
-    year_text = (match[3] or match[8]) if match else None
+    year_text = (match[3] or match[9]) if match else None
     month = _MONTHS.get(match[1].lower()) if match else None
     if not match or not year_text or month is None:
         return None
     at = datetime(int(year_text), month, int(match[2]), int(match[4]), int(match[5]), int(match[6]))
     named_zone = "GMT" in text or "UTC" in text
-    return at.replace(tzinfo=_zone(match[7]) or (UTC if named_zone else None))
+    hours = _ZONE_HOURS.get(match["name"] or "")
+    if match[8] is None and hours is not None:
+        return at.replace(tzinfo=timezone(timedelta(hours=hours)))
+    return at.replace(tzinfo=_zone(match[8]) or (UTC if named_zone else None))
 
 
 def _slashed(text: str) -> Moment | None:
@@ -220,7 +237,8 @@ def _slashed(text: str) -> Moment | None:
         return None
     if match[4] is None:
         return day
-    return datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6] or 0))
+    at = datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6] or 0))
+    return at.replace(tzinfo=_zone(match[7]))
 
 
 def _cjk(text: str) -> Moment | None:

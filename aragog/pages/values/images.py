@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from selectolax.lexbor import LexborNode
+
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources
@@ -133,7 +135,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         if url is None:
             continue
         image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
-        if not is_presentable(image):
+        if not is_presentable(image) or _is_logo(node, attributes):
             continue
         if is_called:
             yield image, Candidate(url, "html", "img")
@@ -142,6 +144,24 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
             large = image
     if large is not None:
         yield large, Candidate(large.url, "html", "img")
+
+
+def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    """Return True for an image in the frame of the page, and for one that is called a logo."""
+    if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
+        return True
+    at = node.parent
+    for _ in range(_MAX_CLIMB):
+        if at is None or at.tag in {"article", "main", "body"}:
+            return False
+        if at.tag in _FRAME or "logo" in (at.attributes.get("class") or "").lower():
+            return at.tag != "header" or at.css_first("h1") is None
+        at = at.parent
+    return False
+
+
+_FRAME = frozenset({"header", "nav", "footer"})
+_MAX_CLIMB = 8
 
 
 def _words(text: str | None) -> set[str]:

@@ -12,14 +12,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from aragog.pages.document import normalize_space
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.sources import Sources
-from aragog.pages.structured_data.words import DATES, TIME
+from aragog.pages.structured_data.words import AUTHORS_IN_TAGS, DATES, TIME
 from aragog.pages.values import dates
 from aragog.pages.values.scalars import MAX_NAME_CHARS
 
-_BYLINES = (
-    '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"],'
-    'a[href*="/author/" i],a[href*="/authors/" i]'
-)
+_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"]'
 _MAX_BYLINES = 30
 _BYLINE = re.compile(
     r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
@@ -33,7 +30,7 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
     named = [
         (node, name)
         for node in _after_the_heading(sources)
-        if (name := _name_in(node)) is not None and not is_in_comments(node)
+        if (name := _name_in(node)) is not None and not _is_elsewhere(node)
     ]
     for node, name in named:
         around = _around(node)
@@ -145,9 +142,12 @@ _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Return author or byline elements, those after the first h1 before those above it."""
-    if not (sources.words.in_tag("author") or sources.words.in_class("byline")):
+    words = sources.words
+    called = [word for word in AUTHORS_IN_TAGS if words.in_tag(word)]
+    if not called and not words.in_class("byline"):
         return []
-    marked = sources.document.tree.css(f"h1,{_BYLINES}")
+    named = [f'a[href*="/{word}" i],[class*="{word}" i]' for word in called]
+    marked = sources.document.tree.css(",".join(["h1", _BYLINES, *named]))
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
     ordered = [*marked[at:], *marked[:at]]
     return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
@@ -178,16 +178,23 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
 def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates that are the only text of an element shortly after the first h1."""
     for match in _behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
-        yield Candidate(match[1].decode("utf-8", "replace").strip(), "html", "behind the h1")
-        return
+        text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
+        if dates.moment(text) is not None:
+            yield Candidate(text, "html", "behind the h1")
+            return
 
 
 _DAY_ALONE = re.compile(
-    rb">\s{0,40}+(?=[0-9ADFJMNOPSUpu])(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated)(?: on)?:?\s)?"
-    rb"((?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
+    rb">\s{0,40}+(?=[0-9A-Z\x80-\xffpu])"
+    rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
+    rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
+    rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s)?"
+    rb"((?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
     + r"|年[01]?\d月[0-3]?\d日".encode()
-    + rb")|(?:[0-3]?\d\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
-    rb"(?:[0-3]?\d,\s)?(?:19|20)\d\d)(?=[\s<,])[^<>]{0,40}<"
+    + rb")|[0-3]?\d\.[01]?\d\.(?:19|20)\d\d"
+    rb"|[0-3]?\d\.?\s(?:de\s)?[A-Za-z\x80-\xff]{3,14}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
+    rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
+    rb"(?:,?\s{1,3}[012]?\d:\d\d(?::\d\d)?(?:\s?[A-Za-z.]{1,5}){0,2})?)(?=[\s<,])[^<>]{0,40}<"
 )
 _MAX_BYTES_BEFORE_DAY = 3_000
 
@@ -226,8 +233,43 @@ _MAX_DATES = 30
 _MIN_DATE_CHARS = 6
 _MAX_DATE_CHARS = 60
 _BEFORE_DATE = re.compile(
-    r"^(?:(?:last )?(?:published|posted|updated|on|date)\b\W*)+", re.IGNORECASE
+    r"^(?:(?:last )?(?:published|posted|updated|on|date|stand|veröffentlicht|erstellt|vom|am|"
+    r"publié|le|publicado|pubblicato|il|el|gepubliceerd|op|opublikowano|publicerad|publisert|den)\b\W*)+",
+    re.IGNORECASE,
 )
+
+
+def _is_elsewhere(node: LexborNode) -> bool:
+    """Return True for the author of a comment, or of another article that the page links."""
+    at: LexborNode | None = node
+    for _ in range(8):
+        if at is None or at.tag in {"body", "html"}:
+            break
+        if at.tag in {"aside", "nav", "footer"} or (at.tag == "a" and at.css_first(_TITLES)):
+            return True
+        if at.tag in _TEASER_ELEMENTS and _is_teaser(at):
+            return True
+        at = at.parent
+    return is_in_comments(node)
+
+
+_TITLES = "h1,h2,h3,h4"
+_TEASER_ELEMENTS = frozenset({"article", "li", "section", "div"})
+_TEASER = re.compile(
+    r"(?:^|[-_\s])(?:teaser|recommend\w*|read-?more|most-?read|popular|trending|latest|sidebar|"
+    r"more-(?:from|on|stories|news)|mehr-zum|weitere)(?:$|[-_\s])",
+    re.IGNORECASE,
+)
+
+
+def _is_teaser(node: LexborNode) -> bool:
+    """Return True for a block whose class names a teaser, or that is the link of its own title."""
+    if _TEASER.search(node.attributes.get("class") or ""):
+        return True
+    if node.tag not in {"article", "li"} or node.css_first("h1") is not None:
+        return False
+    linked = node.css_first("h2 a[href],h3 a[href],h4 a[href]")
+    return linked is not None
 
 
 def is_in_comments(node: LexborNode) -> bool:

@@ -48,13 +48,17 @@ def text_of(document: Document, *, anywhere: bool) -> str:
         main = body if anywhere else None
     if main is None:
         return ""
-    return _UNIT_AGAIN.sub(r"\1", " ".join(main.text(separator=" ")[:MAX_CHARS].split()))
+    shown = " ".join(main.text(separator=" ")[:MAX_CHARS].split())
+    return _UNIT_AGAIN.sub(r"\1", shown) if any(pair in shown for pair in _PAIRS) else shown
 
 
 _UNIT_AGAIN = re.compile(
     r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
 )
-"""A unit that is written for eyes and again for screen readers: `1 hour hr 15 minutes mins`."""
+_PAIRS = (
+    "hour h", "hours h", "minutes m", "minute m", "day d", "days d", "Hour h", "Hours h",
+)  # fmt: skip
+"""Units that are written for eyes and again for screen readers: `1 hour hr 15 minutes mins`."""
 
 
 def _lasts(shown: str, match: re.Match[str]) -> bool:
@@ -113,11 +117,11 @@ _HOURS = (
 )
 _MINUTES = r"(?:m\w{0,8}|λεπτ\w{0,20}|мин\w{0,20}|perc)\.?"
 _NUMBER = r"\d{1,4}[\d.,:/½¼¾\s\-–]{0,8}\s?"
-_DAYS = r"(?:days?|dage?|dagen|tage?n?|jours?|d[ií]as?|giorn[oi])\b"
 _DURATION = (
-    rf"((?:{_NUMBER}{_DAYS}[\s,]{{0,3}})?(?:{_NUMBER}{_HOURS}[\s,]{{0,3}}(?:and|und|et|y|e|og|i)?\s{{0,3}})?{_NUMBER}{_MINUTES}"
-    rf"|(?:{_NUMBER}{_DAYS}[\s,]{{0,3}})?{_NUMBER}{_HOURS}(?:\s?\d\d(?!\d))?|{_NUMBER}{_DAYS})"
+    rf"((?:{_NUMBER}{_HOURS}[\s,]{{0,3}}(?:and|und|et|y|e|og|i)?\s{{0,3}})?{_NUMBER}{_MINUTES}"
+    rf"|{_NUMBER}{_HOURS}(?:\s?\d\d(?!\d))?)"
 )
+_DAYS = r"(?:days?|dage|dagen|tage?n?|jours?|d[ií]as?|giorn[oi])\b"
 _ABOUT = r"(?:(?:around|about|approx\w{0,20}\.?|ca\.?|circa|até|up\s+to|etwa|ongeveer|cirka)\s+)?"
 _PREP = (
     r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
@@ -137,6 +141,8 @@ _CAPTION = (
     rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
 )
 _LASTS = re.compile(_DURATION, re.IGNORECASE)
+_LASTS_DAYS = re.compile(rf"({_NUMBER}{_DAYS}(?:[\s,]{{0,3}}{_DURATION})?)", re.IGNORECASE)
+_DAY = re.compile(rf"\d\s?{_DAYS}", re.IGNORECASE)
 _BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
 _AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
@@ -208,10 +214,13 @@ def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
 def _tokens(shown: str) -> list[_CaptionToken]:
     """Find durations, which are few, then the captions next to them, which cost more."""
     result: dict[int, _CaptionToken] = {}
+    has_days = _DAY.search(shown) is not None
     behind = 0
     for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
         at = digits.start()
         lasts = _LASTS.match(shown, at) if at >= behind else None
+        if has_days and at >= behind:
+            lasts = _LASTS_DAYS.match(shown, at) or lasts
         if lasts is None or (at and shown[at - 1] in ".,"):
             continue
         start, behind = lasts.span()

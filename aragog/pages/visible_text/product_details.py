@@ -130,6 +130,51 @@ def brands(sources: Sources) -> Iterator[Candidate]:
     for each in labeled(sources, MAKER_LABELS):
         if _is_name(each.value) and not _COMPANY.search(each.value):
             yield each
+    yield from _brands_in_pictures(sources)
+
+
+def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of the one picture that is called a brand, if the page names it."""
+    if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
+        return
+    nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
+    names = {
+        text.casefold(): text
+        for node in nodes[:_MAX_PICTURES]
+        if node.tag == "img" and not _is_framed(node)
+        if (text := _LOGO.sub("", normalize_space(node.attributes.get("alt") or "")).strip(" -:"))
+    }
+    name = next(iter(names.values()), "") if len(names) == 1 else ""
+    if name and _is_name(name) and _names(sources, name):
+        yield Candidate(name, "html", "img of a brand")
+
+
+def _names(sources: Sources, brand: str) -> bool:
+    """Return True if the title, the heading or the description of a page has the brand's name."""
+    document = sources.document
+    texts = (
+        document.title,
+        document.heading,
+        sources.metas.first("og:title"),
+        document.description,
+    )
+    return any(brand.casefold() in text.casefold() for text in texts if text)
+
+
+_BRAND_PICTURES = (
+    '[class*="brand" i] img[alt],img[class*="brand" i][alt],a[href*="/brand" i] img[alt]'
+)
+_MAX_PICTURES = 40
+_LOGO = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
+
+
+def _is_framed(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None and at.tag != "body":
+        if at.tag in _OUTSIDE:
+            return True
+        at = at.parent
+    return False
 
 
 def _is_name(text: str) -> bool:

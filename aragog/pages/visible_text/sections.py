@@ -58,7 +58,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     heads = _once_only(list(_heads(sources)))
     found = _joined(_by_headings(heads))
     found["steps"] = [section for section in found["steps"] if _score(section)]
-    for kind in _KINDS:
+    is_clear = all(len(found[kind]) == 1 and _is_plausible(found[kind][0]) for kind in _KINDS)
+    for kind in () if is_clear else _KINDS:
         called = _by_class(sources, kind)
         if called is not None and (not found[kind] or _is_plausible(called)):
             found[kind].append(called)

@@ -51,7 +51,6 @@ ORDERS = {
         "<link rel=image_src href=https://a.test/3.jpg>",
         '<meta name="thumbnail" content="https://a.test/4.jpg">',
         "<title>Leek soup</title><img alt='Leek soup' src=https://a.test/5.jpg>",
-        "<link rel=apple-touch-icon href=https://a.test/6.png>",
     ],
 }
 
