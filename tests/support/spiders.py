@@ -75,16 +75,30 @@ def spiders_of(
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "SCRAPY_"))}
     environ = {
         **ours,
-        "PYTHONPATH": str(Path(__file__).parent.parent.parent),
         "ARAGOG_SETTINGS": "",
         "ARAGOG_DATA_DIR": str(folder / "var"),
         "ARAGOG_REDIS__URL": redis_url,
         "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_url.removeprefix('unix://')}",
-        "ARAGOG_FETCH__HOST_MAP": f"{quotes_site.HOST}=127.0.0.1:{origin.port}",
-        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        **way_to(origin),
         **{f"ARAGOG_{name}": value for name, value in more.items()},
     }
-    spiders = Spiders(folder, environ)
+    with spiders_in(folder, environ) as spiders:
+        yield spiders
+
+
+def way_to(origin: PunctualOrigin) -> dict[str, str]:
+    """The settings with which requests to the site of quotes go to `origin`."""
+    return {
+        "ARAGOG_FETCH__HOST_MAP": f"{quotes_site.HOST}=127.0.0.1:{origin.port}",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+    }
+
+
+@contextmanager
+def spiders_in(folder: Path, environ: Mapping[str, str]) -> Iterator[Spiders]:
+    """Spiders with these variables; their feeds and logs are in `folder`."""
+    root = str(Path(__file__).parent.parent.parent)
+    spiders = Spiders(folder, {**environ, "PYTHONPATH": root})
     try:
         yield spiders
     finally:

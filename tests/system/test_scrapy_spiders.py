@@ -9,11 +9,13 @@ from itertools import pairwise
 import pytest
 
 from aragog.bootstrap.stores import url_store
+from aragog.client import Aragog
 from aragog.settings import load_settings
 from tests.support import quotes_site
 from tests.support.documented import blocks
 from tests.support.punctual_origin import PunctualOrigin
-from tests.support.spiders import AUTHORS, QUOTESBOT, spiders_of
+from tests.support.spiders import AUTHORS, QUOTESBOT, spiders_in, spiders_of, way_to
+from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
@@ -75,6 +77,26 @@ def test_two_spiders_on_three_processes_share_pages_and_the_rate(
     assert paths.count("/author/Author-7") == 1
     assert paths.count("/page/5/") == 2
     assert "/robots.txt" in paths
+
+
+def test_a_spider_and_aragogs_own_crawl_share_the_rate_of_a_domain(origin, tmp_path, given):
+    urls = [f"http://{quotes_site.HOST}/author/{name}" for name in quotes_site.authors()]
+    with (
+        standalone({**way_to(origin), "ARAGOG_POLITENESS__QPS": str(QPS)}, front=()) as system,
+        spiders_in(tmp_path, system.environ) as spiders,
+        Aragog(system.settings) as client,
+    ):
+        spiders.start("runspider", str(AUTHORS), settings={"ADDONS": given["ADDONS"]})
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        client.enqueue(urls)
+        spiders.finish()
+        system.finish(client)
+        stored = client.counters()["stored"]
+
+    assert {item["name"] for item in spiders.items()} == quotes_site.authors()
+    assert stored == len(urls)
+    assert paths_of(origin).count("/author/Author-7") == 2
+    assert_interval_kept(origin)
 
 
 def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp_path, given):
