@@ -69,7 +69,9 @@ def authors_of(
     persons: list[tuple[int, Candidate]] = []
     others: list[Candidate] = []
     for names, candidate in zip(read, declared, strict=True):
-        if names and all(bare(name) in organizations for name in names):
+        if names and (
+            all(bare(name) in organizations for name in names) or _are_companies(candidate.value)
+        ):
             others.append(candidate)
         else:
             persons.append((max((votes[bare(name)] for name in names), default=0), candidate))
@@ -82,6 +84,19 @@ def authors_of(
         expected="a name",
     )
     return _without_organizations(authors or (), organizations)
+
+
+def _are_companies(value: Any) -> bool:
+    """Return True if all of an author's items are organizations by their types."""
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(
+        isinstance(item, Node) and item.is_a(_COMPANIES) and not item.is_a(_PERSONS)
+        for item in items
+    )
+
+
+_COMPANIES = frozenset({"organization", "newsmediaorganization", "corporation", "ngo"})
+_PERSONS = frozenset({"person"})
 
 
 def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:

@@ -90,6 +90,31 @@ _MAX_BYTES_BEHIND_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
+    """Return the name in an element without the person's office; None if there is no name."""
+    found = _text_in(node)
+    name = _OFFICE.sub("", _SECTION.sub("", found)).strip() if found else ""
+    return name if name and not _NO_NAME.fullmatch(name) else None
+
+
+_OFFICE = re.compile(
+    r"(?:\s(?:leitender?|senior|chief|political|staff|deputy|freier?|freie|special|foreign)){0,3}"
+    r"\s(?:\w{0,20}(?:redakteur|korrespondent|reporter|journalist)(?:in)?|editor|correspondent|writer|"
+    r"columnist|contributor|for\s\S+\.\w{2,4})\Z",
+    re.IGNORECASE,
+)
+_SECTION = re.compile(
+    r"\A(?:news|opinion|analysis|kommentar|interview|gastbeitrag|text)\s(?:(?:by|von|par|de)\s)?",
+    re.IGNORECASE,
+)
+_NO_NAME = re.compile(
+    r"(?:news|newsroom|log\s?in|sign\s?(?:in|up)|login|subscribe|read\smore|more|follow|share|"
+    r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
+    re.IGNORECASE,
+)
+"""Links and offices where a name may stand."""
+
+
+def _text_in(node: LexborNode) -> str | None:
     """Return the name in an element: alone, on its first line, or on the line after a `by`."""
     text = normalize_space(node.text(separator=" "))
     if len(text) <= MAX_NAME_CHARS:

@@ -49,6 +49,31 @@ def test_a_person_in_a_byline_comes_before_the_paper_in_the_markup():
     assert article(f"<h1>Leeks</h1>{byline}{STORY}", head).authors == ("Ann Lee",)
 
 
+def test_a_person_in_a_byline_comes_before_an_agency_in_the_markup():
+    head = (
+        '<script type="application/ld+json">{"@type":"NewsArticle","headline":"Leeks",'
+        '"author":{"@type":"Organization","name":"The Agency"}}</script>'
+    )
+    byline = "<p class=byline>By Ann Lee</p>"
+
+    assert article(f"<h1>Leeks</h1>{byline}{STORY}", head).authors == ("Ann Lee",)
+    assert article(f"<h1>Leeks</h1>{STORY}", head).authors == ("The Agency",)
+
+
+@pytest.mark.parametrize(
+    "byline",
+    ["Ann Lee Korrespondentin", "Ann Lee Political Correspondent", "Kommentar von Ann Lee"],
+)
+def test_an_office_is_not_part_of_a_name(byline):
+    page = article(f"<h1>Leeks</h1><div class=author>{byline}</div>{STORY}")
+
+    assert page.authors == ("Ann Lee",)
+
+
+def test_a_link_where_a_name_may_stand_is_no_name():
+    assert article(f"<h1>Leeks</h1><a class=author href=/l>Log In</a>{STORY}").authors == ()
+
+
 def test_published_time_may_be_spelled_with_a_colon():
     head = "<meta property='article:published:time' content='2024-05-01T08:00:00Z'>"
 
