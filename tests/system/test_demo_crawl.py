@@ -265,13 +265,14 @@ def test_a_page_is_fetched_while_its_caller_waits(crawled):
     assert fetched["record"]["canonical_url"] == "http://news.test/city-bees"
     [hop] = fetched["fetch"]["hops"]
     assert (hop["url"], hop["status"]) == (moved, 301)
-    assert hop["latency_ms"] > 0
+    # Zero where the kernel's clock, which counts in ticks, sees none.
+    assert hop["latency_ms"] >= 0
     assert {name.lower() for name, _ in fetched["fetch"]["headers"]} >= {"content-type", "date"}
     assert read["freshness"]["state"] == "fresh"
     assert read["fields"]["page.title"]
     assert progress["total"] == 1
     # What it is, why it stands for its canonical URL, and what it waits for.
-    for text in ("http://news.test/city-bees", "<th>because", "<th>next slot", "<th>on its way"):
+    for text in ("http://news.test/city-bees", "<dt>because", "<dt>next slot", "<dt>on its way"):
         assert text in shown
 
 
