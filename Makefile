@@ -20,7 +20,7 @@ endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench archives docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ fix: setup  ## format, and correct what ruff can correct
 bench: setup  ## crawl real pages with aragog, Scrapy, colly and fast Python, interleaved
 	@scripts/setup bench
 	@$(BIN)/python -m bench.crawl $(ARGS)
+
+plan-check: setup  ## measure the costs of `aragog plan` here, and print which are off (8 minutes)
+	@$(BIN)/python -m bench.plan_check $(ARGS)
 
 archives: setup  ## check WARC and WACZ exports with pywb, cdxj-indexer and wacz
 	@scripts/setup archives

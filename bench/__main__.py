@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 COMMANDS = (
     "backpressure", "crawl", "enqueue", "extraction", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "latency", "limiter", "messages", "page_annotations", "page_text", "pages", "pinlater",
-    "pinlater_bloat", "pinlater_postgres",
-    "politeness", "politeness --urgent --raise-to 10", "redis_client", "refresh", "rendering", "robots", "serving",
+    "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
+    "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",
     "serving_thrift", "shards", "signing", "ssrf", "startup", "tls", "urgency backlog", "urgency domain",
     "urgency priority", "urls", "urlstore", "urlstore --engine hbase",
 )  # fmt: skip

@@ -30,6 +30,7 @@ from aragog.fetcher.outcome import Fetched
 from aragog.green_threads import GreenPool
 from aragog.settings import FetchSettings
 from aragog.workers.preload import SWITCH_AFTER_S
+from bench import figures
 from bench.quick import add_quick
 from tests.support.origin import Origin, page
 
@@ -152,6 +153,7 @@ def main() -> None:
                 for path in ("/plain", "/kept", "/gzip"):
                     took = ms_a_page(get, f"http://127.0.0.1:{port}{path}", pages // ROUNDS or 1)
                     best[name, path] = min(took, best.get((name, path), took))
+        figures.report(connection=best["aragog", "/plain"] - best["aragog", "/kept"])
         for name in variants:
             row = "".join(f"{best[name, p]:9.3f}" for p in ("/plain", "/kept", "/gzip"))
             print(f"{name:18}{row}")

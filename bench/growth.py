@@ -38,6 +38,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTable, MemoryTables
+from bench import figures
 from bench.crawl.page_sets import CACHE
 from bench.quick import add_quick
 from bench.urlstore import BATCH, pages_of
@@ -184,9 +185,13 @@ def count_rows(pages: int) -> None:
         store.maintenance.compact_links(1000)
     print(f"rows written a page: {CountedTable.rows / pages:.0f}")
     print(f"bytes written a page, before compression: {CountedTable.written_bytes / pages:,.0f}")
+    figures.report(
+        hbase_rows=CountedTable.rows / pages, hbase_bytes=CountedTable.written_bytes / pages
+    )
     bodies = [path.read_bytes() for path in CACHE.glob("*/**/*.html")][:500]
     if bodies:
         share = sum(len(compress(body)) for body in bodies) / sum(map(len, bodies))
+        figures.report(compressed=share)
         print(f"compressed size of {len(bodies)} pages of make bench: {share:.2f}")
 
 

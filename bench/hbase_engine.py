@@ -10,18 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import happybase
+import psutil
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.record_reader import columns_of
 from aragog.zen.tables.hbase import HBaseTables
+from bench import figures
 from deploy.hbase.server import HBaseServer
 
 
 class BareHBase:
     """One connection, one table; reads the cells that a record is made of."""
 
-    def __init__(self, port: int, fields: list[str]) -> None:
-        self.connection = happybase.Connection("127.0.0.1", port)
+    def __init__(self, server: HBaseServer, fields: list[str]) -> None:
+        self._processes = [psutil.Process(pid) for pid in server.pids]
+        self.connection = happybase.Connection("127.0.0.1", server.ports[0])
         family = {
             "max_versions": 1, "bloom_filter_type": "ROW", "block_cache_enabled": True,
             "compression": "SNAPPY",
@@ -39,6 +42,20 @@ class BareHBase:
 
     def get(self, key: bytes) -> dict[bytes, bytes]:
         return self.table.row(key, self.columns)
+
+    def server_ms_a_get(self, keys: list[bytes], *, times: int = 10) -> float:
+        """CPU ms of the gateway and the region server for one `get`, once they are warm."""
+        for key in keys * 3:
+            self.get(key)
+        before_s = self._cpu_s()
+        for key in keys * times:
+            self.get(key)
+        each_ms = (self._cpu_s() - before_s) / len(keys) / times * 1000
+        figures.report(hbase_read=each_ms)
+        return each_ms
+
+    def _cpu_s(self) -> float:
+        return sum(sum(process.cpu_times()[:2]) for process in self._processes)
 
     def get_many(self, keys: list[bytes]) -> list[object]:
         return self.table.rows(keys, self.columns)
@@ -66,7 +83,7 @@ def hbase_engine(fields: list[str]) -> Iterator[tuple[HBaseTables, BareHBase]]:
         server.start()
         tables = HBaseTables(StoreSettings(hbase_gateways=server.gateways))
         tables.create()
-        yield tables, BareHBase(server.ports[0], fields)
+        yield tables, BareHBase(server, fields)
         tables.close()
     finally:
         server.kill()

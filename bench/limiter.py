@@ -24,6 +24,7 @@ from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
+from bench import figures
 from bench.quick import add_quick
 
 DOMAINS = 100_000
@@ -52,14 +53,15 @@ def main(seconds: float) -> None:
         client = redis.Redis.from_url(server.url)
         limiter = Limiter([server.url], PolitenessSettings())
 
-        def add(name: str, each: int, call: Callable[[int], object]) -> None:
+        def add(name: str, each: int, call: Callable[[int], object]) -> float:
             rate, client_us, server_us = measure(client, seconds, each, call)
             table.add_row(name, f"{rate:,.0f}", f"{client_us:.1f}", f"{server_us:.1f}")
+            return server_us
 
-        add("reserve, batches of 25", 25, lambda n: limiter.reserve(asks(n, 25)))
+        slots_us = add("reserve, batches of 25", 25, lambda n: limiter.reserve(asks(n, 25)))
         add("reserve, batches of 1", 1, lambda n: limiter.reserve(asks(n, 1)))
         fast = Limiter([server.url], PolitenessSettings(qps=499))
-        add("depart and departed, solo", 25, lambda n: solo(fast, n))
+        permits_us = add("depart and departed, solo", 25, lambda n: solo(fast, n))
         add("depart and departed, queued", 1, lambda n: queued(fast, n))
         add(
             "report, good news",
@@ -76,6 +78,7 @@ def main(seconds: float) -> None:
             # Far slots, or the keys would expire while they are counted.
             limiter.reserve([SlotRequest(f"site-{n + i}.example", 30.0) for i in range(1000)])
         used = (client.info("memory")["used_memory"] - before) / DOMAINS
+        figures.report(redis_limiter=(slots_us + permits_us) / 1000, active_domain=used)
         limiter.close()
         fast.close()
         rules.close()

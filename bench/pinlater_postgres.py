@@ -34,6 +34,7 @@ from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard
 from aragog.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
+from bench import figures
 from bench.postgres_engine import server_cpu_s
 from bench.quick import add_quick
 
@@ -119,6 +120,7 @@ def throughput(server, pool, options):
         "files when all have run", "after a vacuum",
     )  # fmt: skip
     count = sum(r[0] for r in results)
+    figures.report(postgres_job=(done_s - idle_s) / count * 1e3)
     table.add_row(
         f"{count:,}", f"{options.jobs / enqueued_s:,.0f}", f"{count / took_s:,.0f}",
         f"{sum(r[1] for r in results) / count * 1e6:.0f}",
@@ -152,6 +154,7 @@ def waiting_urls(server, options):
         ]
         shard.collect("q", frame, items)
     settle(shard)
+    figures.report(postgres_waiting_url=(size_of(shard) - empty) / count)
     console.print(
         f"{count:,} URLs that share jobs: {(size_of(shard) - empty) / count:,.0f} B a URL"
     )

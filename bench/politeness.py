@@ -65,6 +65,7 @@ from aragog.stages.enqueue import EnqueueOptions
 from aragog.stages.pipeline import Pipeline
 from aragog.stages.release import Releasing
 from aragog.standalone.redis_server import RedisServer
+from bench import figures
 from bench.quick import add_quick
 
 NOISE_S = 0.002
@@ -314,6 +315,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
         "URLs that wait at the end": f"{in_flight.count():,}",
         "limiter bytes per active domain": f"{per_domain:.0f}",
     }
+    figures.report(waiting_url=memory.per_url[-1])
     show(facts | probe.facts())
 
 

@@ -30,6 +30,7 @@ from aragog.zen.tables import Tables
 from aragog.zen.tables.postgres import PostgresTables
 from aragog.zen.tables.postgres.connection import Call, PostgresConnection, Rows
 from aragog.zen.tables.sqlite import SqliteTables
+from bench import figures
 
 BATCH = 25
 Open = Callable[[], Tables]
@@ -130,6 +131,8 @@ def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) ->
         for name, open_tables in engines.items():
             for reading in latencies(open_tables(), urls, fields, server):
                 print(f"{name}: {reading}", flush=True)
+                if (name, reading.name) == ("postgres", "get"):
+                    figures.report(postgres_read=reading.server)
         print("aims of PostgreSQL: get below 0.6 ms, get_many of 100 below 5 ms")
         for name, open_tables in engines.items():
             single, double = (writers(open_tables, make_pages, count, each) for each in (1, 2))
@@ -325,6 +328,15 @@ def server_costs(make_pages: Callable[..., list[Any]], count: int) -> None:
                 own_s = time.process_time() - own_s
                 cpu_s, wal = server_cpu_s(server) - cpu_s, value(_WAL) - wal
                 admin.execute("VACUUM")
+                if name == "refreshed":
+                    figures.report(postgres_bytes=(value(_SIZE) - empty) / count)
+                else:
+                    figures.report(
+                        postgres_server=cpu_s / count * 1e3,
+                        postgres_round_trips=traffic.calls / count,
+                        postgres_traffic=(traffic.sent_bytes + traffic.received_bytes) / count,
+                        postgres_wal=wal / count,
+                    )
                 print(
                     f"PostgreSQL, a page, {name}: {traffic.calls / count:.2f} round trips, "
                     f"{cpu_s / count * 1e3:.2f} ms of its CPU and {own_s / count * 1e3:.2f} ms of "

@@ -31,6 +31,7 @@ from aragog.politeness.robots_rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
+from bench import figures
 from bench.quick import add_quick
 from bench.timing import best_s
 
@@ -103,7 +104,9 @@ def main() -> None:
     their_us = best_s(lambda: theirs.allowed(path, "a"), 1) * 1e6
     print(f"four wildcards, a path of 60: {own_us:.0f} µs, reppy {their_us:.0f} µs")
     for origins in (1, 25):
-        print(f"robots stage, {origins} origins a message: {stage_ms(origins):.2f} ms an origin")
+        each_ms = stage_ms(origins)
+        figures.report(robots=each_ms)
+        print(f"robots stage, {origins} origins a message: {each_ms:.2f} ms an origin")
 
 
 BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\nSitemap: https://a.test/s.xml\n"

@@ -35,6 +35,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.thrift.contract import CALL, head, idl
 from aragog.api.thrift.wire import frame
+from bench import figures
 from bench.open_loop import Whole, busy_s, divide_cores, http_reply, run, thrift_reply
 from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, cpu_s, fill, url
@@ -170,6 +171,8 @@ def main() -> None:
                     label = f"{server} {what} {f'{rate:.0f}/s' if rate else 'closed'}"
                     numbers = "{:9.1f} {:9.0f} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.0%}"
                     print(f"{label:32}", numbers.format(*row), flush=True)
+                    if (load, rate) == (gets, 0) and server == "thrift":
+                        figures.report(api_get=row.cpu_us / 1000)
                 if load is batches:
                     print(f"{'':32} {row.cpu_us / BATCH:9.2f} us of CPU a URL")
 

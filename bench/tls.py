@@ -29,6 +29,7 @@ from aragog.fetcher.http1.connection import Peer
 from aragog.fetcher.http1.tls import TlsSessions
 from aragog.fetcher.outcome import Fetched
 from aragog.settings import FetchSettings
+from bench import figures
 from bench.crawl import origin
 from bench.fetcher import html
 from bench.quick import add_quick
@@ -173,6 +174,8 @@ def report(variants: dict[str, list[Get]], pages: int, size: int) -> None:
             for at, get in enumerate(gets):
                 took = ms_a_page(get, pages, size)
                 best[name, at] = min(took, best.get((name, at), took))
+    kept, resumed, full = (best["aragog, HTTP/1.1", at] for at in range(len(KINDS)))
+    figures.report(tls_resumed=resumed - kept, tls_full=full - kept)
     print(f"{'CPU ms a page':18}" + "".join(f"{kind:>9}" for kind in KINDS))
     for name in variants:
         print(f"{name:18}" + "".join(f"{best[name, at]:9.3f}" for at in range(len(KINDS))))

@@ -34,7 +34,8 @@ from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.outlinks import PackedLinks
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
-from bench.hbase_engine import hbase_engine
+from bench import figures
+from bench.hbase_engine import BareHBase, hbase_engine
 from bench.postgres_engine import aims, postgres_engine, server_costs
 from bench.quick import add_quick
 
@@ -163,10 +164,11 @@ class Row:
 
 
 def measure(name: str, per: str, units: int, act: Callable[[], object], note: str = "") -> float:
+    """Run once, print both times, and return the CPU of a unit in us."""
     row = Row(name, per, units)
     wall, cpu = row.run(act)
     print(f"{name:46} {wall:10.1f} {cpu:10.1f}  us a {per:10} {note}", flush=True)
-    return wall
+    return cpu
 
 
 def ratio(
@@ -176,8 +178,8 @@ def ratio(
     ours: Callable[[], object],
     bare: Callable[[], object],
     rounds: int = 3,
-) -> None:
-    """Both, several times in turn; the middle ones."""
+) -> float:
+    """Both, several times in turn; prints the middle ones, and returns the CPU of ours in us."""
     times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": []}
     for _ in range(rounds):
         times["bare"].append(Row(name, per, units).run(bare))
@@ -189,6 +191,7 @@ def ratio(
         f"{bare_cpu:.1f} CPU: {wall / bare_wall:.2f}x, {cpu / bare_cpu:.2f}x CPU",
         flush=True,
     )
+    return cpu
 
 
 def main() -> None:
@@ -218,9 +221,11 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
         for at in range(0, len(some), BATCH):
             store.write_pages(some[at : at + BATCH])
 
-    measure("store stage, links and all", "page", len(pages), lambda: write(pages))
-    measure("the same again (nothing changed)", "page", len(pages), lambda: write(pages))
-    measure("compaction of their links", "page", len(pages), lambda: compact(store))
+    new = measure("store stage, links and all", "page", len(pages), lambda: write(pages))
+    same = measure("the same again (nothing changed)", "page", len(pages), lambda: write(pages))
+    compacted = measure("compaction of their links", "page", len(pages), lambda: compact(store))
+    if engine == "sqlite":
+        figures.report(store_unchanged=same / new, compaction=compacted / 1000)
     linkless = [replace(page, links=None) for page in pages_of(len(pages), seed=2)]
     measure("store stage without links", "page", len(pages), lambda: write(linkless))
     reads_and_puts(store, tables, bare, [page.url for page in pages], engine)
@@ -232,11 +237,14 @@ def reads_and_puts(store: UrlStore, tables: Tables, bare, urls: list[str], engin
     bare.fill([node_id(url) for url in urls])
     sample = random.Random(3).choices(urls, k=2000 if engine == "sqlite" else 300)
     ids = [node_id(url) for url in sample]
-    ratio(
+    get_us = ratio(
         "get, 4 fields", "URL", len(sample),
         lambda: [store.get(url, FIELDS) for url in sample],
         lambda: [bare.get(key) for key in ids],
     )  # fmt: skip
+    figures.report(**{f"{engine}_get": get_us / 1000})
+    if isinstance(bare, BareHBase):
+        print(f"HBase: {bare.server_ms_a_get(ids):.2f} ms of CPU of gateway and server a get")
     hundreds = [sample[at : at + 100] for at in range(0, len(sample), 100)]
     ratio(
         "get_many of 100, 4 fields", "URL", len(sample),

@@ -37,6 +37,7 @@ SHORT = {
     "dist": "make dist",
     "pinlater-dist": "make pinlater-dist",
     "bench": "make bench ARGS=--quick",
+    "plan-check": "make plan-check ARGS=--quick",
     "archives": "make archives ARGS='--pages 20'",
     "chaos": "cp docs/reliability.md $FOLDER/chaos.md && "
     'make chaos ARGS="--report $FOLDER/chaos.md --urls 500 --domains 20 redis-killed"',

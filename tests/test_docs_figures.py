@@ -17,7 +17,7 @@ from aragog.api.thrift import server as thrift_server
 from aragog.api.values import MOST_ITEMS
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, main, show
-from aragog.cli.capacity import read_costs
+from aragog.cli.costs import read_costs
 from aragog.cli.store import importing
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE

@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.table import Table
 
 from aragog.cli.arguments import FiniteRange
 from aragog.cli.arguments import as_json as as_json_option
-from aragog.cli.capacity import Costs, Demand, Plan, read_costs
+from aragog.cli.capacity import Plan
 from aragog.cli.capacity import plan as needs_of
+from aragog.cli.costs import Costs, read_costs
+from aragog.cli.demand import Demand
 from aragog.terminal import SafeConsole, echo, echo_json
 
 _POSITIVE = FiniteRange(min=0, min_open=True)
 _SHARE = FiniteRange(0, 1, min_open=True)
+_FROM_0_TO_1 = FiniteRange(0, 1)
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+_NONE_OR_MORE = FiniteRange(min=0)
+
+
+def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
+    """An option for a field of `Demand`, with the default of that field."""
+    field = name.removeprefix("--").replace("-", "_")
+    default = getattr(Demand(urls=1, domains=1), field)
+    shown = {} if default is None else {"default": default, "show_default": True}
+    return click.option(name, type=of, help=text, **shown)
 
 
 @click.command("plan")
 @click.option(
-    "--urls", type=_POSITIVE, required=True, help="Number of fetches in --days, such as 1e9."
+    "--urls", type=_POSITIVE, required=True, help="Number of first fetches in --days, such as 1e9."
 )
 @click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
-@click.option("--days", type=_POSITIVE, default=7, show_default=True)
-@click.option("--page-bytes", type=_POSITIVE, default=62_000, show_default=True)
-@click.option(
-    "--waiting",
-    type=FiniteRange(min=0),
-    help="Number of waiting URLs; default: those of a day.",
+@_number("--days", "Time for them.")
+@_number("--hosts", "Number of hosts; default: one a domain.")
+@_number("--largest-domain", "URLs of the largest domain; default: by Zipf's law.")
+@_number("--page-bytes", "Mean size of a body.")
+@_number("--links", "Mean number of links of a page.", of=_NONE_OR_MORE)
+@_number("--waiting", "Number of waiting URLs; default: those of a day.", of=_NONE_OR_MORE)
+@_number("--changed", "Share of fetches with a new body.", of=_SHARE)
+@_number("--qps", "Requests a second to one domain.")
+@_number("--https-share", "Share of fetches over HTTPS.", of=_FROM_0_TO_1)
+@_number("--latency-ms", "Mean time of a fetch.")
+@_number(
+    "--pages-per-connection",
+    "Fetches for each opened connection; default: as if visits of a host were spread evenly.",
+    of=FiniteRange(min=1),
 )
-@click.option(
-    "--changed", type=_SHARE, default=1, show_default=True, help="Share of fetches with a new body."
-)
-@click.option(
-    "--qps", type=_POSITIVE, default=10, show_default=True, help="Requests a second to one domain."
-)
+@_number("--sitemap-urls", "Entries of sitemaps a day.", of=_NONE_OR_MORE)
+@_number("--stored", "Pages that are kept fresh, besides --urls.", of=_NONE_OR_MORE)
+@_number("--refresh-days", "Mean time between two refreshes of one.")
+@_number("--not-modified", "Share of refreshes answered with 304.", of=_FROM_0_TO_1)
+@_number("--refresh-changed", "Share of refreshes with a new body.", of=_FROM_0_TO_1)
+@_number("--reads-per-second", "Reads of records through the API.", of=_NONE_OR_MORE)
+@_number("--hit-ratio", "Share of reads from the memory of the store.", of=_FROM_0_TO_1)
+@_number("--redis-memory", "GB of memory of a Redis server.")
 @click.option(
     "--store",
     type=click.Choice(("hbase", "postgres")),
@@ -64,6 +90,8 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
 
     It uses measured costs and list prices, and asks no server. docs/scale.md explains the figures.
     """
+    if demand["refresh_changed"] + demand["not_modified"] > 1:
+        raise click.BadParameter("--not-modified and --refresh-changed are more than 1 together")
     used = read_costs(prices)
     result = needs_of(Demand(**demand), used)
     if as_json:
@@ -71,7 +99,7 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
         return
     console = SafeConsole()
     console.print(_needs(result))
-    echo("\nBottlenecks (share of the capacity of one unit):")
+    echo("\nBottlenecks (share of what one of it can do; what to change above 100 %):")
     console.print(_limits(result))
     if costs:
         echo("\nMeasured:")
@@ -102,7 +130,7 @@ def _needs(result: Plan) -> Table:
 def _limits(result: Plan) -> Table:
     table = _grid()
     for limit in result.limits:
-        table.add_row(f"{limit.load:.0%}", limit.name, limit.remedy)
+        table.add_row(f"{limit.load:,.0%}", limit.name, limit.remedy)
     return table
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
+from bench import figures
 from bench.crawl.sides import Crawl
 
 Results = Mapping[str, Mapping[str, Sequence[Crawl]]]
@@ -25,8 +26,20 @@ def rate(crawl: Crawl) -> float:
 def print_crawl(side: str, crawl: Crawl) -> None:
     """Print one crawl with its roles."""
     print(f"  {side:7} {rate(crawl):6.1f} pages/s {cpu_ms(crawl):6.2f} CPU ms/page", flush=True)
+    if side == "aragog":
+        _report(crawl)
     for role, used_s in crawl.roles.most_common():
         print(f"    {role:25} {1000 * used_s / crawl.pages:6.2f}", flush=True)
+
+
+def _report(crawl: Crawl) -> None:
+    roles = {
+        "redis": "redis_shared",
+        "fetch": "fetch",
+        "canonicalize": "canonicalize",
+        "store": "store",
+    }
+    figures.report(**{cost: 1000 * crawl.roles[role] / crawl.pages for role, cost in roles.items()})
 
 
 def table(results: Results) -> list[str]:

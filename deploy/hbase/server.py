@@ -116,6 +116,12 @@ class HBaseServer:
         return tuple(f"127.0.0.1:{port}" for port in self.ports)
 
     @property
+    def pids(self) -> tuple[int, ...]:
+        """The process ids of the server and of its gateways, as far as they run."""
+        processes = (self._master, *self._gateways.values())
+        return tuple(process.pid for process in processes if process is not None)
+
+    @property
     def cluster_key(self) -> str:
         """What the `add_peer` of another HBase takes to replicate to this one."""
         return f"127.0.0.1:{self._inner['zookeeper_port']}:/hbase"

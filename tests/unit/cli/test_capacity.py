@@ -1,6 +1,7 @@
 """The plan of a crawl: it grows with the demand, and each of its figures has a source."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog.cli import capacity
-from aragog.cli.capacity import Demand, read_costs
+from aragog.cli import capacity, crawl_load, server_needs
+from aragog.cli.costs import read_costs
+from aragog.cli.crawl_load import CrawlLoad
+from aragog.cli.demand import Demand
 from aragog.cli.plan import amount
 from aragog.cli.plan import plan as plan_command
 from aragog.errors import BadInput
+from aragog.fetcher.http1 import pool, tls
 
 ROOT = Path(__file__).resolve().parents[3]
 BILLION = Demand(urls=1e9, domains=1e7)
@@ -102,12 +106,13 @@ def test_connections_grow_with_the_machines():
 def test_a_small_crawl_needs_one_of_each():
     small = plan(Demand(urls=1e5, domains=100))
 
-    for name in ("worker machines", "limiter nodes", "other Redis", "HBase region servers"):
+    names = ("worker machines", "limiter nodes", "other Redis", "HBase region servers")
+    for name in (*names, "fetch processes"):
         assert small.amount(name) == 1
 
 
 def test_unchanged_pages_are_not_put_again():
-    assert plan(replace(BILLION, changed=0.25)).amount("S3 puts") == 0.25e9
+    assert plan(replace(BILLION, changed=0.25)).amount("S3 puts") == pytest.approx(0.25e9)
 
 
 def test_memory_of_the_queue_is_that_of_the_waiting_urls():
@@ -129,9 +134,9 @@ def test_few_domains_are_the_limit_of_a_fast_crawl():
 
 
 def test_every_measured_cost_is_used_and_its_command_exists():
-    source = Path(capacity.__file__).read_text()
+    source = "".join(Path(m.__file__).read_text() for m in (capacity, crawl_load, server_needs))
     for name, cost in COSTS.items():
-        assert f'"{name}"' in source, f"{name} is not used"
+        assert f'"{name}"' in source or name == "reference", f"{name} is not used"
         if module := re.match(r"python -m (bench\.\w+)", cost.measured_by):
             assert (ROOT / module[1].replace(".", "/")).with_suffix(".py").exists()
         elif cost.measured_by.startswith("docs/"):
@@ -173,7 +178,7 @@ def test_prices_of_a_file_take_the_place_of_the_list_prices(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[s3_get]\nvalue = 1", "s3_get is not a cost; known are canonicalize, "),
+        ("[s3_get]\nvalue = 1", "s3_get is not a cost; known are reference, canonicalize, "),
         ("[s3_put]\nvalue = -1", "[s3_put] needs a value of at least 0, got -1"),
         ("s3_put = 1", "[s3_put] needs a value"),
         ("[s3_put", "cannot be read as TOML"),
@@ -185,6 +190,126 @@ def test_a_file_of_prices_that_cannot_be_used_is_refused(tmp_path, text, problem
 
     with pytest.raises(BadInput, match=re.escape(problem)):
         read_costs(file)
+
+
+def test_slower_servers_need_more_processes_at_the_same_cpu():
+    slow = plan(replace(BILLION, latency_ms=5000))
+
+    assert slow.amount("fetch processes") == math.ceil(1e9 / 604_800 * 5 / (64 * 0.6))
+    assert slow.amount("worker cores") == pytest.approx(
+        plan(BILLION).amount("worker cores"), rel=0.01
+    )
+
+
+def test_https_costs_a_handshake_for_each_connection():
+    plain, kept, spread = (
+        CrawlLoad(replace(BILLION, **change), COSTS).connection_ms(
+            CrawlLoad(replace(BILLION, **change), COSTS).connections()
+        )
+        for change in ({"https_share": 0}, {"pages_per_connection": 20}, {})
+    )
+
+    assert plain == pytest.approx(COSTS["connection"].value + COSTS["dns"].value, rel=0.01)
+    assert spread == pytest.approx(
+        0.95 * COSTS["tls_full"].value + 0.05 * COSTS["connection"].value + COSTS["dns"].value,
+        rel=0.01,
+    )
+    assert kept < spread / 10
+
+
+def test_a_fetch_process_keeps_what_the_fetcher_keeps():
+    connections = crawl_load.KEPT_CONNECTIONS, crawl_load.KEPT_S
+    sessions = crawl_load.KEPT_SESSIONS, crawl_load.RESUMED_S
+
+    assert connections == (pool.MAX_IDLE, pool.IDLE_S)
+    assert sessions == (tls.MAX_SESSIONS, tls.MAX_AGE_S)
+
+
+def test_few_busy_hosts_keep_their_connections():
+    few = CrawlLoad(Demand(urls=1e7, domains=20), COSTS).connections()
+
+    assert few.opened < 0.01
+    assert few.looked_up < 0.01
+
+
+def test_a_queue_that_does_not_fit_needs_servers_by_memory():
+    large = plan(replace(BILLION, waiting=1e9, redis_memory=32))
+
+    needed = math.ceil(
+        (1e9 * COSTS["waiting_url"].value + 1e7 * COSTS["robots_rules"].value) / 25.6e9
+    )
+    assert large.amount("other Redis") == needed
+    (limit,) = [each for each in large.limits if each.name.endswith("queue")]
+    assert limit.load > 1
+    assert f"needs {needed} in broker.shards and redis.nodes" in limit.remedy
+
+
+def test_compaction_that_cannot_keep_up_has_computed_remedies():
+    (limit,) = [
+        each for each in plan(replace(BILLION, urls=5e9)).limits if "compaction" in each.name
+    ]
+    links = int(re.search(r"or (\d+) links a page", limit.remedy)[1])
+
+    assert limit.remedy.startswith(f"needs {math.ceil(limit.load)} (one runs at a time)")
+    assert load(replace(BILLION, urls=5e9, links=links), "link compaction") <= 1
+    twice = {**COSTS, "compactors": COSTS["compactors"]._replace(value=2)}
+    (halved,) = [
+        x for x in capacity.plan(replace(BILLION, urls=5e9), twice).limits if "compaction" in x.name
+    ]
+    assert halved.load == pytest.approx(limit.load / 2)
+
+
+def test_refreshes_count_as_fetches_and_304_saves_their_analysis():
+    both, none = (
+        plan(replace(BILLION, stored=1e9, refresh_days=30, refresh_changed=0.1, not_modified=share))
+        for share in (0.9, 0)
+    )
+
+    assert both.amount("refreshes/s") == pytest.approx(1e9 / 30 / 86_400)
+    assert plan(BILLION).amount("worker cores") < both.amount("worker cores")
+    assert both.amount("worker cores") < none.amount("worker cores")
+    assert both.amount("S3 puts") == pytest.approx(1e9 + 0.1 * 1e9 / 30 * 7)
+
+
+@pytest.mark.parametrize("store", ["hbase", "postgres"])
+def test_reads_need_machines_of_the_api_and_more_of_the_store(store):
+    quiet = replace(POSTGRES, store=store)
+    read = replace(quiet, reads_per_second=1e6, hit_ratio=0.5)
+    name = {"hbase": "HBase region servers", "postgres": "PostgreSQL cores"}[store]
+
+    assert plan(read).amount("API machines") > 1
+    assert "API machines" not in {need.name for need in plan(quiet).needs}
+    assert plan(read).amount(name) > plan(quiet).amount(name)
+
+
+def test_misses_are_bounded_by_the_disk():
+    read = replace(POSTGRES, reads_per_second=1e6, hit_ratio=0.9)
+
+    assert load(read, "reads of one disk") == pytest.approx(1e5 / COSTS["disk_reads"].value)
+    (limit,) = [each for each in plan(read).limits if each.name == "reads of one disk"]
+    needed = float(re.search(r"hit ratio of ([\d.]+)%", limit.remedy)[1]) / 100
+    assert load(replace(read, hit_ratio=needed), "reads of one disk") == pytest.approx(1, rel=0.01)
+
+
+def test_the_largest_domain_takes_as_long_as_its_rate_makes_it():
+    one = Demand(urls=1e9, domains=1e7, largest_domain=864_000 * 14)
+
+    assert load(one, "the largest domain's rate") == pytest.approx(2)
+    assert Demand(urls=100, domains=1).largest_domain_urls == pytest.approx(100, rel=0.08)
+    assert Demand(urls=100, domains=2).largest_domain_urls == pytest.approx(66.7, rel=0.08)
+
+
+def test_sitemaps_take_cpu():
+    read = plan(replace(BILLION, sitemap_urls=86_400e3))
+
+    more = read.amount("worker cores") - plan(BILLION).amount("worker cores")
+    assert more == pytest.approx(COSTS["sitemap_url"].value)
+
+
+def test_shares_of_refreshes_above_one_are_refused():
+    options = ["--urls", "1", "--domains", "1", "--not-modified", "0.8", "--refresh-changed", "0.3"]
+
+    assert CliRunner().invoke(plan_command, options).exit_code == 2
 
 
 @pytest.mark.parametrize("urls", ["0", "-1", "many"])

@@ -1,0 +1,64 @@
+"""
+Work that takes the same CPU time on a machine whatever aragog does: the yardstick of measured costs.
+
+    python -m bench.reference
+
+A third each is Python bytecode, small allocations, and native code over a cache of memory (JSON, SHA-256,
+zlib): what a fetched page costs consists of these. `make plan-check` divides the CPU times that it
+measures by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+import zlib
+
+from bench import figures
+
+TEXT = " ".join(str(random.Random(1).random()) for _ in range(20_000)).encode()
+RECORDS = json.dumps(
+    [{"url": f"https://host{n}.example/{n}", "links": [n] * 9} for n in range(900)]
+)
+ROUNDS = 7
+
+
+def work() -> int:
+    """About 60 ms of CPU; the value keeps the work from being left out."""
+    total = 0
+    for n in range(150_000):
+        total += n & 7
+    words = {f"{n}:{n * 7 % 1000}": (n, str(n)) for n in range(15_000)}
+    pieces = [key.split(":")[1] for key in words]
+    total += len(set(pieces)) + len(json.loads(RECORDS)) + len(zlib.compress(TEXT, 1))
+    return total + hashlib.sha256(TEXT * 8).digest()[0]
+
+
+def reference_ms(rounds: int = ROUNDS) -> float:
+    """The least CPU milliseconds of some rounds of the reference work, about half a second in all."""
+    best = float("inf")
+    for _ in range(rounds):
+        before = time.process_time()
+        work()
+        best = min(best, time.process_time() - before)
+    return best * 1000
+
+
+def mean_ms(rounds: int = ROUNDS) -> float:
+    """The same as a mean: how fast this machine is now, with all that other programs do to it."""
+    before = time.process_time()
+    for _ in range(rounds):
+        work()
+    return (time.process_time() - before) / rounds * 1000
+
+
+def main() -> None:
+    least, mean = reference_ms(), mean_ms()
+    print(f"reference work: {least:.1f} CPU ms at least, {mean:.1f} in the mean")
+    figures.report(reference=mean)
+
+
+if __name__ == "__main__":
+    main()
