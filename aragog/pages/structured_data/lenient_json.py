@@ -17,6 +17,11 @@ from typing import Any
 import orjson
 
 MAX_DEPTH = 64
+MAX_STRICT_DEPTH = 1_000
+"""
+Maximum depth of what Python's own parser reads, close to the limit of orjson (1,024). From Python
+3.14 on its parser has no limit but the stack, and returns values that nothing else can walk.
+"""
 MAX_MALFORMED_CHARS = 1_000_000
 """
 Maximum size of a block that the fast parser rejects; lenient parsing costs up to 1.5 µs per
@@ -41,6 +46,7 @@ _BLANK = re.compile(rf"(?:{_BLANKS})(?:{_BLANKS}|)*+")
 _LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _ENDS_STRING = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
 
 
@@ -60,11 +66,12 @@ def loads(text: str) -> tuple[list[Any], str | None]:
     except orjson.JSONDecodeError:
         pass
     bare = _unwrapped(text[:MAX_MALFORMED_CHARS])
-    try:
-        values = json.loads(_whole_characters(bare), strict=False)
-        return [values], "marks around it or raw control characters"
-    except (ValueError, RecursionError):
-        pass
+    if _is_shallow(bare):
+        try:
+            values = json.loads(_whole_characters(bare), strict=False)
+            return [values], "marks around it or raw control characters"
+        except (ValueError, RecursionError):
+            pass
     if "&quot;" in bare and '"' not in bare:
         bare = html.unescape(bare)
     values, reason = _LenientReader(bare).everything()
@@ -77,6 +84,19 @@ def loads(text: str) -> tuple[list[Any], str | None]:
 
 def _unwrapped(text: str) -> str:
     return _without_end(_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()).strip()
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether no bracket outside of strings is deeper than MAX_STRICT_DEPTH."""
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        if match[0] in {"[", "{"}:
+            depth += 1
+            if depth > MAX_STRICT_DEPTH:
+                return False
+        elif match[0] in {"]", "}"}:
+            depth -= 1
+    return True
 
 
 def _whole_characters(text: str) -> str:

@@ -166,3 +166,20 @@ def test_a_block_cut_anywhere_keeps_its_start(value, cut):
     values, _ = lenient_json.loads(text[: max(12, len(text) - cut)])
 
     assert values[0]["first"] == 1
+
+
+@pytest.mark.parametrize("depth", [5_000, 50_000])
+def test_deep_nesting_is_cut_by_every_version_of_python(depth):
+    """Python 3.14 parses it, into a value that nothing else can walk."""
+    _, reason = lenient_json.loads('{"a":' * depth + '"\n"' + "}" * depth)
+
+    assert reason.startswith("nested too deep")
+
+
+def test_brackets_in_strings_do_not_nest():
+    text = '{"name": "' + "[{" * 2_000 + '\\" [\n"}'
+
+    (value,), reason = lenient_json.loads(text)
+
+    assert value["name"].endswith('" [\n')
+    assert reason == "marks around it or raw control characters"
