@@ -7,6 +7,8 @@ DEPTH ?= 0
 # Where the tables are, if not where the settings say: sqlite, postgres, hbase.
 STORE ?=
 IMAGES ?= docs/images
+# The Python that tries a wheel: a version or a path.
+PYTHON ?= $(BIN)/python
 # Two pytest processes a core: tests wait for servers and for time about as long as they compute.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # Compiled modules are kept, also where the environment says not to write them beside the sources:
@@ -20,7 +22,7 @@ endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel platforms pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,8 +92,18 @@ pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
 	@$(BIN)/python packaging/celery-pinlater/assemble.py build/celery-pinlater
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist build/celery-pinlater
 
-dist: setup  ## build the wheel of aragog into dist/
+# Two builds of a commit are the same bytes (scripts/sbom.py).
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
+dist: setup  ## build the wheel of aragog into dist/, with its bill of materials
+	@rm -rf build/lib build/bdist.*
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
+	@$(BIN)/python scripts/sbom.py dist/aragog_crawler-*.whl
+
+try-wheel: setup  ## install the wheel of dist/ in an empty environment, and crawl; PYTHON=3.14
+	@$(BIN)/python scripts/try_wheel.py --python $(PYTHON)
+
+platforms: setup  ## check that every dependency has a wheel, on each Python and platform (PyPI)
+	@$(BIN)/python scripts/check_platforms.py $(ARGS)
 
 docs: setup  ## build the documentation as a site, build/docs
 	@scripts/setup docs

@@ -34,7 +34,8 @@ SHORT = {
     "unit": "make unit ARGS='-q -k niceness'",
     "fix": "make fix && git diff --exit-code",
     "lock": "make lock && git diff --exit-code",
-    "dist": "make dist",
+    "dist": "make dist try-wheel",
+    "platforms": "make platforms ARGS='--python 3.14 --platform aarch64-manylinux_2_28'",
     "pinlater-dist": "make pinlater-dist",
     "bench": "make bench ARGS=--quick",
     "plan-check": "make plan-check ARGS=--quick",
@@ -47,8 +48,8 @@ SHORT = {
     "two-hosts": "make two-hosts",
     "clean": "git clone -q . $FOLDER/clone && make -C $FOLDER/clone clean",
 }
-# `make up` and `make down` are tried together.
-TOGETHER = {"up": {"up", "down"}}
+# `make up` and `make down` are tried together, and so are a wheel's two.
+TOGETHER = {"up": {"up", "down"}, "dist": {"dist", "try-wheel"}}
 # These run until they are asked to stop, after this line.
 UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
 

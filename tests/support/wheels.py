@@ -55,6 +55,14 @@ def build(folder: Path, source: Path = ROOT) -> Path:
     return wheel
 
 
+def build_release(folder: Path) -> Path:
+    """The wheel that `make dist` builds, with its bill of materials."""
+    wheel = build(folder)
+    env = {**os.environ, "SOURCE_DATE_EPOCH": "1764000000"}
+    run(sys.executable, ROOT / "scripts" / "sbom.py", wheel, cwd=folder, env=env)
+    return wheel
+
+
 def top_level(wheel: Path) -> set[str]:
     """What a wheel puts into site-packages, besides its own metadata."""
     with zipfile.ZipFile(wheel) as archive:

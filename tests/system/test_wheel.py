@@ -19,7 +19,7 @@ LAMP = "http://www.shop.test/p/brass-lamp"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    return wheels.build(tmp_path_factory.mktemp("build"))
+    return wheels.build_release(tmp_path_factory.mktemp("build"))
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,18 @@ def test_pip_installs_it_as_the_documentation_says(wheel, tmp_path):
     site = wheels.pip_installs(command, wheel, tmp_path)
 
     assert (site / "bin" / "aragog").exists()
+
+
+def test_a_second_build_is_the_same_bytes(wheel, tmp_path):
+    assert wheels.build_release(tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_its_bill_of_materials_is_installed_with_it(installed):
+    bin_, _ = installed
+
+    (bill,) = bin_.parent.glob("lib/python*/site-packages/*.dist-info/sboms/aragog.cdx.json")
+
+    assert json.loads(bill.read_text())["metadata"]["component"]["name"] == "aragog-crawler"
 
 
 def test_its_name_is_not_that_of_another_project(wheel):

@@ -1,0 +1,161 @@
+"""
+Put a software bill of materials into a wheel, and make the wheel reproducible: `make dist`.
+
+    SOURCE_DATE_EPOCH=1764000000 python scripts/sbom.py dist/aragog_crawler-0.1.0-py3-none-any.whl
+
+The bill is CycloneDX 1.6 in `*.dist-info/sboms/aragog.cdx.json` (PEP 770; setuptools has no option
+for it). It lists what requirements.lock has of the dependencies and extras, with versions and who
+requires whom: `required` is what every installation has, `optional` what an extra or a platform
+adds. The time of each file becomes SOURCE_DATE_EPOCH and its mode 0644, so that two builds of a
+commit are the same bytes whatever the checkout.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+import tomllib
+import uuid
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PROJECT = Path(__file__).resolve().parents[1]
+OWN = "aragog-crawler"
+NOT_SHIPPED = {"dev", "all"}
+EARLIEST_S = 315532800  # 1980-01-01, the first day of a zip file
+
+
+class Locked(NamedTuple):
+    """A package of requirements.lock."""
+
+    name: str
+    version: str
+    conditional: bool
+    """Whether it is installed on some platforms or versions of Python only."""
+    required_by: frozenset[str]
+
+
+def plain(requirement: str) -> str:
+    """The name of a requirement's distribution, as PyPI compares names."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()  # type: ignore[index]
+
+
+def locked(text: str) -> Iterator[Locked]:
+    """The packages of a lock, with those that require them."""
+    for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE):
+        if match := re.match(r"([\w.-]+)==([^\s;]+)([^\n\\]*)", block):
+            via = re.findall(r"^    #(?: via)? +([\w.-]+)", block, re.MULTILINE)
+            names = frozenset(plain(name) for name in via if name != "via")
+            yield Locked(plain(match[1]), match[2], ";" in match[3], names)
+
+
+def reached(roots: set[str], packages: dict[str, Locked], *, everywhere: bool) -> set[str]:
+    """The packages that the roots require, themselves included; `everywhere`: without markers."""
+    usable = {n for n, package in packages.items() if not (everywhere and package.conditional)}
+    found, waiting = set[str](), roots & usable
+    while waiting:
+        found |= waiting
+        waiting = {n for n in usable - found if packages[n].required_by & waiting}
+    return found
+
+
+def bill(project: dict[str, Any], lock: str) -> dict[str, Any]:
+    """The CycloneDX document of a project's metadata and its lock."""
+    packages = {package.name: package for package in locked(lock)}
+    extras = project["optional-dependencies"].items()
+    optional = {plain(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
+    direct = {plain(requirement) for requirement in project["dependencies"]}
+    required = reached(direct, packages, everywhere=True)
+    listed = reached(direct | optional, packages, everywhere=False)
+    refs = {name: f"pkg:pypi/{name}@{packages[name].version}" for name in listed}
+    own = f"pkg:pypi/{OWN}@{project['version']}"
+    document = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "library",
+                "bom-ref": own,
+                "name": OWN,
+                "version": project["version"],
+                "description": project["description"],
+                "licenses": [{"license": {"id": project["license"]}}],
+                "purl": own,
+            }
+        },
+        "components": [
+            {
+                "type": "library",
+                "bom-ref": refs[name],
+                "name": name,
+                "version": packages[name].version,
+                "scope": "required" if name in required else "optional",
+                "purl": refs[name],
+            }
+            for name in sorted(listed)
+        ],
+        "dependencies": [
+            {"ref": own, "dependsOn": sorted(refs[n] for n in (direct | optional) & listed)},
+            *(
+                {
+                    "ref": refs[name],
+                    "dependsOn": sorted(
+                        refs[n] for n in listed if name in packages[n].required_by and n != name
+                    ),
+                }
+                for name in sorted(listed)
+            ),
+        ],
+    }
+    serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(document, sort_keys=True))
+    return {**document, "serialNumber": serial.urn}
+
+
+def record_line(name: str, data: bytes) -> str:
+    """A line of RECORD."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(data)}\n"
+
+
+def embed(wheel: Path, document: dict[str, Any], at_s: int) -> None:
+    """Write the wheel anew, with the document in it and the same bytes for the same files."""
+    data = (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    (record,) = [name for name in files if name.endswith(".dist-info/RECORD")]
+    name = f"{record.rpartition('/')[0]}/sboms/aragog.cdx.json"
+    lines = [line for line in files.pop(record).decode().splitlines() if not line.startswith(name)]
+    files[name] = data
+    text = "".join([*sorted(f"{line}\n" for line in lines), record_line(name, data)])
+    date = time.gmtime(max(at_s, EARLIEST_S))[:6]
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        # RECORD is last, as in every wheel.
+        for each, content in (*sorted(files.items()), (record, text.encode())):
+            info = zipfile.ZipInfo(each, date)
+            info.external_attr = 0o100644 << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
+
+
+def main(wheels: list[str]) -> int:
+    """Complete the wheels; the exit status."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    document = bill(project, (PROJECT / "requirements.lock").read_text())
+    for wheel in wheels:
+        embed(Path(wheel), document, int(os.environ.get("SOURCE_DATE_EPOCH", "0")))
+        digest = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()
+        print(f"{wheel}: {len(document['components'])} components, sha256 {digest}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

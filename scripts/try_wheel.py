@@ -1,0 +1,86 @@
+"""
+Try a wheel as somebody gets it who has Python and an empty folder: `make try-wheel`.
+
+    python scripts/try_wheel.py [--python 3.14] [WHEEL]
+
+installs the newest wheel of dist/ into an empty environment, from wheels alone and in the versions
+of requirements.lock, crawls the demo web in an empty folder, and compares a field of one page. It
+exits with 1 and the output of the command that failed. Needs a way to PyPI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGE, FIELD, VALUE = "http://www.shop.test/p/brass-lamp", "product.price", "89.90"
+
+
+def newest() -> Path:
+    """The wheel of dist/ that was built last."""
+    found = sorted((PROJECT / "dist").glob("aragog_crawler-*.whl"), key=lambda p: p.stat().st_mtime)
+    if not found:
+        raise SystemExit("try_wheel: no wheel in dist/: make dist")
+    return found[-1]
+
+
+def run(folder: Path, *argv: str | Path) -> str:
+    """What a command printed; ends this program if it fails."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
+    environ = {**ours, "ARAGOG_SERVING__HTTP_PORT": "0", "ARAGOG_SERVING__THRIFT_PORT": "0"}
+    done = subprocess.run(
+        [str(part) for part in argv], cwd=folder, env=environ, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(
+            f"try_wheel: {argv[0]}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        )
+    return done.stdout
+
+
+def install(wheel: Path, python: str, folder: Path) -> Path:
+    """Install the wheel into an empty environment; its bin folder."""
+    lock = (PROJECT / "requirements.lock").read_text()
+    (folder / "constraints.txt").write_text(
+        "\n".join(re.findall(r"^(\w.*?)(?: \\)?$", lock, re.MULTILINE))
+    )
+    uv, bin_ = Path(sys.executable).with_name("uv"), folder / "venv" / "bin"
+    run(folder, uv, "venv", "--quiet", "--python", python, folder / "venv")
+    run(
+        folder, uv, "pip", "install", "--quiet", "--python", bin_ / "python",
+        "--only-binary", ":all:", "--constraint", folder / "constraints.txt", wheel,
+    )  # fmt: skip
+    return bin_
+
+
+def main(arguments: list[str]) -> int:
+    """Install, crawl and read; the exit status."""
+    parser = argparse.ArgumentParser(description="Install a wheel and crawl the demo web with it.")
+    parser.add_argument("--python", default=sys.executable, help="a version or a path")
+    parser.add_argument("wheel", nargs="?", type=Path)
+    chosen = parser.parse_args(arguments)
+    wheel = (chosen.wheel or newest()).absolute()
+    with tempfile.TemporaryDirectory(prefix="ar") as directory:
+        folder = Path(directory)
+        bin_ = install(wheel, chosen.python, folder)
+        (folder / "empty").mkdir()
+        print(run(folder / "empty", bin_ / "aragog", "--version").strip())
+        run(folder / "empty", bin_ / "aragog", "run", "--stop")
+        shown = json.loads(run(folder / "empty", bin_ / "aragog", "show", PAGE, "--json"))
+        version = run(folder, bin_ / "python", "--version").strip()
+    if shown["fields"].get(FIELD) != VALUE:
+        raise SystemExit(f"try_wheel: {PAGE}: {FIELD} is {shown['fields'].get(FIELD)!r}")
+    print(f"{wheel.name} on {version}: installed from wheels, crawled the demo web, read {FIELD}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
