@@ -162,6 +162,10 @@ class ContentUnavailable(TransientError):
     """The content store (folder, S3) is unavailable."""
 
 
+class Unfinished(TransientError):
+    """A call did as much of its work as one call may; the same call does more of it."""
+
+
 class LimiterUnavailable(TransientError):
     """The Redis of the rate limiter is unavailable; no slot was reserved."""
 

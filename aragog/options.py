@@ -192,9 +192,16 @@ def _items(field: OptionField, value: Any) -> Any:
         for item in value:
             _text(field, item)
     elif dataclasses.is_dataclass(kind):
-        accepted = [checked(item) for item in value]
+        accepted = [_checked_item(field, number, item) for number, item in enumerate(value)]
         return value if all(map(operator.is_, accepted, value)) else accepted
     return value
+
+
+def _checked_item(field: OptionField, number: int, item: Any) -> Any:
+    try:
+        return checked(item)
+    except BadInput as error:
+        raise BadInput(f"{field.name}[{number}]: {error}") from error
 
 
 def _values(field: OptionField, value: Mapping[str, Any]) -> None:

@@ -35,6 +35,8 @@ from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
+from aragog.zen.application_graphs import ApplicationGraphs
+from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
@@ -110,6 +112,12 @@ def html(title: str) -> ContentWrite:
     return ContentWrite(compress(body), "zstd", len(body), meta)
 
 
+def graphs() -> ApplicationGraphs:
+    """A graph of an application, empty."""
+    clock = ManualClock(NOW_MS)
+    return ApplicationGraphs({"pins": Schema()}, lambda _: MemoryTables(clock), clock)
+
+
 def filled_store() -> Any:
     """A store with two pages."""
     settings = StoreSettings(
@@ -153,7 +161,7 @@ def example_server() -> Iterator[Running]:
         with closing(Jobs(Cluster(connect_shards([redis.url])))) as jobs:
             services = Services(
                 enqueue=enqueue, fetching=Fetching(store), batches=Batches(), jobs=jobs,
-                explain=explain,
+                explain=explain, graphs=graphs(),
             )  # fmt: skip
             with running(store, services) as server:
                 yield server

@@ -24,6 +24,7 @@ PRODUCERS = "tests/system/test_cli_docs.py"
 EXPORTS = "tests/integration/urlstore/test_exports_page.py"
 SPIDERS = "tests/system/test_scrapy_spiders.py"
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
+ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
@@ -207,6 +208,12 @@ RUN_BY = {
     ("docs/urls.md", "toml"): (
         "tests/test_docs_urls.py::test_the_example_of_a_site_file_is_one"
     ),
+    ("docs/zen.md", "console"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/zen.md", "json"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/zen.md", "python"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/zen.md", "sh"): f"{ZEN}::test_the_command_of_the_page_makes_a_token_for_a_graph",
+    ("docs/zen.md", "text"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/zen.md", "toml"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
 }  # fmt: skip
 

@@ -137,6 +137,12 @@ class TokenView:
     """Requests per second, over all processes; None: unlimited."""
 
 
+def _in_order(scopes: frozenset[str]) -> tuple[str, ...]:
+    """The scopes of the store first, then those of graphs."""
+    graphs = sorted(scope for scope in scopes if "@" in scope)
+    return (*(scope for scope in SCOPES if scope in scopes), *graphs)
+
+
 @operation(
     TokenViewRequest, http=HttpRoute("GET", "/v1/token"), thrift="UrlStore.tokenView", scope=ANY
 )
@@ -144,5 +150,5 @@ def token_view(caller: Caller, _request: TokenViewRequest) -> TokenView:
     """What the caller's token may do; any token may ask."""
     token = caller.token
     if isinstance(token, Token):
-        return TokenView(str(token), tuple(sorted(token.scopes, key=SCOPES.index)), token.rate)
+        return TokenView(str(token), _in_order(token.scopes), token.rate)
     return TokenView(None, SCOPES)

@@ -135,11 +135,11 @@ def request_of(
             if field.option.nulls is not None:
                 values[field.option.nulls] = tuple(raw.keys() - present.keys())
         else:
-            values[field.name] = _of_request(field.kind, raw, name)
+            values[field.name] = _of_request(field.kind, raw, name, formats)
     return kind(**values)
 
 
-def _of_request(kind: Any, raw: Any, name: str) -> Any:
+def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is bytes:
         return _bytes(raw, name)
@@ -151,11 +151,13 @@ def _of_request(kind: Any, raw: Any, name: str) -> Any:
         members = dict(raw)
         if origin is PageLink and isinstance(raw.get("rel"), list):
             members["rel"] = " ".join(map(str, raw["rel"]))
-        return request_of(typing.cast("type", origin), members)
+        return request_of(typing.cast("type", origin), members, formats)
     if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
-        return tuple(_of_request(parts[0], item, name) for item in raw) if parts else tuple(raw)
+        if not parts:
+            return tuple(raw)
+        return tuple(_of_request(parts[0], item, name, formats) for item in raw)
     if isinstance(raw, dict) and isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: _of_request(parts[1], item, name) for key, item in raw.items()}
+        return {key: _of_request(parts[1], item, name, formats) for key, item in raw.items()}
     return raw
 
 

@@ -13,16 +13,18 @@ import typing
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import ReadStore, unhedged
 from aragog.api.page_texts import PageTexts
 from aragog.api.steps import Steps
-from aragog.api.tokens import READ
+from aragog.api.tokens import READ, require_graph
 from aragog.errors import Unsupported
 from aragog.options import OptionField, option_fields
 from aragog.urlstore.store import UrlStore
+from aragog.zen.application_graphs import ApplicationGraphs, no_graphs
 
 if TYPE_CHECKING:
     # The types of parts: commands that only read do without the clients of a broker.
@@ -79,6 +81,7 @@ class OtherParts:
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
         texts: finds the main texts of pages.
+        graphs: the graphs of applications.
         explain: explains URLs.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
             `purge` to remove what Redis and the broker hold of what was taken down.
@@ -91,6 +94,7 @@ class OtherParts:
     jobs: Jobs | None = None
     explain: Explain | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
+    graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)
     takedowns_changed: TakedownsChanged = unshared
 
     def arguments(self) -> dict[str, Any]:
@@ -245,6 +249,21 @@ class Operation(Generic[P, R]):
         return () if self.http is None else (self.http, *self.http.also)
 
     @property
+    def gate(self) -> str:
+        """
+        What a token needs before the request is read.
+
+        A graph of an application may be chosen in the request: then `scope@graph` is checked after
+        it was read (`require_graph`).
+        """
+        return f"{self.scope}@" if self.in_graphs else self.scope
+
+    @property
+    def in_graphs(self) -> bool:
+        """Whether it can be made on a graph of an application."""
+        return any(field.name == "graph" for field in self.fields)
+
+    @property
     def fields(self) -> tuple[OptionField, ...]:
         """Its options."""
         return option_fields(self.request)  # type: ignore[arg-type] # classes are hashable
@@ -269,6 +288,21 @@ def _answer(run: Callable[..., Any]) -> Any:
     if typing.get_origin(answer) is Generator:
         return typing.get_args(answer)[-1]
     return answer
+
+
+def _takes_graph(request: Any) -> bool:
+    return any(field.name == "graph" for field in dataclasses.fields(request))
+
+
+def _in_graph(run: Callable[[Caller, Any], Any], scope: str) -> Callable[[Caller, Any], Any]:
+    """The function, which first checks that the token may use the graph of the request."""
+
+    @wraps(run)
+    def allowed_run(caller: Caller, request: Any) -> Any:
+        require_graph(caller.token, scope, request.graph)
+        return run(caller, request)
+
+    return allowed_run
 
 
 def operation(
@@ -303,7 +337,7 @@ def operation(
         return Operation(
             name=run.__name__,
             request=cast("type", request),
-            run=run,
+            run=_in_graph(run, scope) if _takes_graph(request) else run,
             answer=_answer(run),
             scope=scope,
             pool=pool,

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.api import administration, crawling, graph, job_queues, reading, writing
+from aragog.api import (
+    administration,
+    crawling,
+    graph_edges,
+    graph_nodes,
+    job_queues,
+    reading,
+    writing,
+)
 from aragog.api.operation import HttpRoute, Operation
 
 OPERATIONS: dict[str, Operation[Any, Any]] = {
     value.name: value
-    for room in (reading, writing, crawling, job_queues, graph, administration)
+    for room in (reading, writing, crawling, job_queues, graph_nodes, graph_edges, administration)
     for value in vars(room).values()
     if isinstance(value, Operation)
 }

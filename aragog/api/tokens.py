@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,8 @@ from aragog.settings import ServingSettings
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
+"""What a token may be allowed; `read@pins` and `write@pins` are about one graph (docs/zen.md)."""
+GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
 ANY = ""
 """The scope of calls that every token may make."""
 
@@ -78,6 +81,38 @@ class Token(str):
         token.bucket = None if rate is None else Bucket(rate / processes)
         return token
 
+    def allows(self, scope: str) -> bool:
+        """
+        Whether it has a scope, which `admin` includes.
+
+        `read@` stands for the scope `read` and those of any graph, as `read@pins`.
+        """
+        if scope == ANY or scope in self.scopes or ADMIN in self.scopes:
+            return True
+        if not scope.endswith("@"):
+            return False
+        return any(own == scope[:-1] or own.startswith(scope) for own in self.scopes)
+
+
+def lacking(scope: str) -> Problem:
+    """403: a token lacks a scope."""
+    challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
+    return Problem(403, f"this token lacks the scope {scope}", {"WWW-Authenticate": challenge})
+
+
+def require_graph(token: str | None, scope: str, graph: str | None) -> None:
+    """
+    Check that a token may do this in a graph; None is that of the store.
+
+    The scopes of the store and of each graph do not include each other.
+
+    Raises:
+        Problem: 403, it may not.
+    """
+    needed = scope if graph is None else f"{scope}@{graph}"
+    if isinstance(token, Token) and not token.allows(needed):
+        raise lacking(needed)
+
 
 class Tokens:
     """
@@ -112,7 +147,8 @@ class Tokens:
         """
         Check that a request with this Authorization header has `scope`; returns its token.
 
-        Scope `admin` includes all others. Without `counts`, the request was counted already.
+        Scope `admin` includes all others; see `Token.allows`. Without `counts`, the request was
+        counted already.
 
         Raises:
             Problem: 401 for a missing or unknown token; 403 for a token without the scope.
@@ -127,11 +163,8 @@ class Tokens:
             detail = "serving.tokens has no such token" if has_token else "needs a bearer token"
             error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
-        if scope != ANY and scope not in entry.scopes and ADMIN not in entry.scopes:
-            challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
-            raise Problem(
-                403, f"this token lacks the scope {scope}", {"WWW-Authenticate": challenge}
-            )
+        if not entry.allows(scope):
+            raise lacking(scope.removesuffix("@"))
         wait_s = entry.bucket.take(self._now_s()) if entry.bucket and counts else 0.0
         if wait_s:
             raise TokenRateExceeded(wait_s)

@@ -835,6 +835,34 @@ struct NodePage {
   2: optional string cursor
 }
 
+struct GraphOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** A graph in `store.graphs`. Absent: the graph under the store. */
+  2: optional string graph
+}
+
+struct ScannedNodes {
+  1: list<GraphNode> nodes
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+/** One change of a graph. */
+struct GraphMutation {
+  /** put_node, remove_node, put_edge or remove_edge. */
+  1: required string kind
+  2: required string node
+  /** Of an edge, from 16 to 65,535. */
+  3: optional i32 type
+  /** The node at the other end of an edge. */
+  4: optional string other
+  /** Of an edge that is put. Default: 0. */
+  5: optional i64 score
+  /** Up to 1,000. */
+  6: optional map<string, binary> properties
+}
+
 /** An edge, seen from one of its ends. */
 struct GraphEdge {
   /** The id of the node at the other end. */
@@ -855,20 +883,26 @@ struct PutEdgeOptions {
   /** Sorts the edges of a node. Default: 0. */
   2: optional i64 score
   3: optional map<string, binary> properties
+  /** A graph in `store.graphs`. Absent: the graph under the store. */
+  4: optional string graph
 }
 
 struct RemoveEdgeOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** Of the edge. Default: 0. */
+  /** Of the edge; of no effect with `graph`. Default: 0. */
   2: optional i64 score
+  /** A graph in `store.graphs`. Absent: the graph under the store. */
+  3: optional string graph
 }
 
 struct GetEdgeOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** Of the edge. Default: 0. */
+  /** Of the edge; of no effect with `graph`. Default: 0. */
   2: optional i64 score
+  /** A graph in `store.graphs`. Absent: the graph under the store. */
+  3: optional string graph
 }
 
 struct EdgesOptions {
@@ -876,46 +910,70 @@ struct EdgesOptions {
   1: optional i32 deadline_ms
   /** The highest score first; no effect on type 0. Default: false. */
   2: optional bool reverse
+  /** Only edges with such a score. Absent: all. */
+  3: optional i64 least_score
+  4: optional i64 most_score
+  /** A graph in `store.graphs`. Absent: the graph under the store. */
+  5: optional string graph
 }
 
 /**
  * The graph under the store. A node is named by its id, 32 hexadecimal digits, or by a URL, for the
  * node of its page. Properties of pages are fields, which only UrlStore writes. Edge types below 16
  * are the store's: 0 links of pages, 1 aliases, 2 watches. Reads require scope read, writes scope
- * write.
+ * write. With `graph` they are about a graph of an application, with tables of its own, and require
+ * `read@graph` or `write@graph`; nodes then have names as well, of up to 200 bytes.
  */
 service Zen extends Session {
   /** The properties of a node, up to 1,000 names; none given: all. NotFound: there is no node. */
-  GraphNode getNode(1: string node, 2: list<string> properties, 3: CallOptions options) throws (
+  GraphNode getNode(1: string node, 2: list<string> properties, 3: GraphOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Set up to 1,000 properties of an application's node, which is created if it is missing. */
-  void putNode(1: string node, 2: map<string, binary> properties, 3: CallOptions options) throws (
+  /** Up to 1,000 nodes of a graph, in order; those that do not exist are left out. `properties` as in `getNode`. */
+  list<GraphNode> getNodes(1: string graph, 2: list<string> nodes, 3: list<string> properties, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Remove an application's node with its edges in both directions. */
-  void removeNode(1: string node, 2: CallOptions options) throws (
+  /** All nodes of a graph in the order of their ids; `limit` and `cursor` as in `outlinks`, `properties` as in `getNode`. */
+  ScannedNodes scanNodes(1: string graph, 2: i32 limit, 3: string cursor, 4: list<string> properties, 5: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Set up to 1,000 properties of an application's node, which is created if it is missing. */
+  void putNode(1: string node, 2: map<string, binary> properties, 3: GraphOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Remove an application's node with its edges in both directions. In a graph one call removes up to
+   * 10,000 edges; of a node that has more it raises Unavailable, and is to be repeated.
+   */
+  void removeNode(1: string node, 2: GraphOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
   /** The nodes that have a value of a property in `store.indexed`; `limit` and `cursor` as in `outlinks`. */
-  NodePage lookup(1: string name, 2: binary value, 3: i32 limit, 4: string cursor, 5: CallOptions options) throws (
+  NodePage lookup(1: string name, 2: binary value, 3: i32 limit, 4: string cursor, 5: GraphOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
   /** The node that has a value of a property in `store.unique`; NotFound: none has it. `properties` as in `getNode`. */
-  GraphNode lookupUnique(1: string name, 2: binary value, 3: list<string> properties, 4: CallOptions options) throws (
+  GraphNode lookupUnique(1: string name, 2: binary value, 3: list<string> properties, 4: GraphOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Set an edge of a type from 16 to 65,535; those that differ in their score are different edges. */
+  /**
+   * Set an edge of a type from 16 to 65,535. In a graph a node has one edge of a type to another node,
+   * and another score moves it; under the store, edges that differ in their score are different edges.
+   */
   void putEdge(1: string node, 2: i32 type, 3: string other, 4: PutEdgeOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -939,8 +997,17 @@ service Zen extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** How many edges of a type a node has; read from counts for type 0, by a scan for others. */
-  i64 countEdges(1: string node, 2: i32 type, 3: string direction, 4: CallOptions options) throws (
+  /** How many edges of a type a node has; read from counts for type 0 and those in `store.graph_counted`, by a scan for others. */
+  i64 countEdges(1: string node, 2: i32 type, 3: string direction, 4: GraphOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Make up to 1,000 changes of a graph, in order; safe to repeat as a whole. Not atomic: those before
+   * an error stay. BadInput is found before anything is written.
+   */
+  void mutate(1: string graph, 2: list<GraphMutation> mutations, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),

@@ -25,6 +25,7 @@ from aragog.api.operation import Explain, OtherParts, Parts
 from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import Tokens
 from aragog.api.values import Explanation
+from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store, url_store_of_replica
 from aragog.client import Aragog, Client
@@ -181,6 +182,7 @@ def other_parts(
         closing(PageTexts(settings.pipeline)) as texts,
         ExitStack() as stack,
     ):
+        graphs = stack.enter_context(closing(application_graphs(settings)))
         jobs = job_queues(settings)
         if jobs is not None:
             stack.callback(jobs.close)
@@ -192,6 +194,7 @@ def other_parts(
             jobs=jobs,
             explain=explainer(settings, store),
             texts=texts,
+            graphs=graphs,
             takedowns_changed=TakedownSharing(settings, store),
         )
 

@@ -24,7 +24,7 @@ from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
 from aragog.api.memory import return_large_blocks
-from aragog.api.tokens import READ, SCOPES, Tokens, make
+from aragog.api.tokens import GRAPH_SCOPE, READ, SCOPES, Tokens, make
 from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
@@ -162,11 +162,24 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     return 0 if requested else os.waitstatus_to_exitcode(status) or 1
 
 
+class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """A scope of a token: of the store, or of one graph."""
+
+    name = "scope"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in SCOPES and not GRAPH_SCOPE.fullmatch(value):
+            known = ", ".join(SCOPES)
+            self.fail(f"{value[:80]!r} is none of {known}, read@GRAPH, write@GRAPH", param, ctx)
+        return value
+
+
 @click.command("token")
 @click.argument("name", type=Name())
 @click.option(
-    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
-    show_default=True, help="What the token allows; repeatable.",
+    "--scope", "scopes", multiple=True, type=TokenScope(), default=(READ,),
+    show_default=True,
+    help="What the token allows: read, write, admin, or read@GRAPH and write@GRAPH; repeatable.",
 )  # fmt: skip
 @click.option("--rate", type=FiniteRange(0.001, 999_999_999), help="Maximum requests per second.")
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:

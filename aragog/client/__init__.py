@@ -7,6 +7,7 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
         record = client.get("http://shop.example/p/1", ["product.price"])
 """
 
+from aragog.api.graph_edges import GraphMutation
 from aragog.api.values import FetchedPage, PageRecord
 from aragog.client.async_client import AsyncClient
 from aragog.client.connect import connect, connect_async
@@ -19,6 +20,7 @@ __all__ = [
     "Backlog",
     "Client",
     "FetchedPage",
+    "GraphMutation",
     "PageRecord",
     "connect",
     "connect_async",

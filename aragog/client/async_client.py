@@ -8,7 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from aragog.api import administration, crawling, graph, job_queues, reading, writing
+from aragog.api import (
+    administration,
+    crawling,
+    graph_edges,
+    graph_nodes,
+    job_queues,
+    reading,
+    writing,
+)
 from aragog.api.operation import Operation
 from aragog.api.page_texts import ORIGINAL
 from aragog.client.store_client import Client, documented
@@ -68,16 +76,19 @@ class AsyncClient:
     ack_jobs = _awaits(job_queues.ack_jobs)
     nack_jobs = _awaits(job_queues.nack_jobs)
     extend_jobs = _awaits(job_queues.extend_jobs)
-    get_node = _awaits(graph.get_node)
-    put_node = _awaits(graph.put_node)
-    remove_node = _awaits(graph.remove_node)
-    lookup = _awaits(graph.lookup)
-    lookup_unique = _awaits(graph.lookup_unique)
-    put_edge = _awaits(graph.put_edge)
-    remove_edge = _awaits(graph.remove_edge)
-    get_edge = _awaits(graph.get_edge)
-    edges = _awaits(graph.edges)
-    count_edges = _awaits(graph.count_edges)
+    get_node = _awaits(graph_nodes.get_node)
+    get_nodes = _awaits(graph_nodes.get_nodes)
+    scan_nodes = _awaits(graph_nodes.scan_nodes)
+    put_node = _awaits(graph_nodes.put_node)
+    remove_node = _awaits(graph_nodes.remove_node)
+    lookup = _awaits(graph_nodes.lookup)
+    lookup_unique = _awaits(graph_nodes.lookup_unique)
+    put_edge = _awaits(graph_edges.put_edge)
+    remove_edge = _awaits(graph_edges.remove_edge)
+    get_edge = _awaits(graph_edges.get_edge)
+    edges = _awaits(graph_edges.edges)
+    count_edges = _awaits(graph_edges.count_edges)
+    mutate = _awaits(graph_edges.mutate)
     take_down = _awaits(administration.take_down)
     lift_takedown = _awaits(administration.lift_takedown)
     takedowns = _awaits(administration.takedowns)

@@ -16,7 +16,15 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from aragog.api import administration, crawling, graph, job_queues, reading, writing
+from aragog.api import (
+    administration,
+    crawling,
+    graph_edges,
+    graph_nodes,
+    job_queues,
+    reading,
+    writing,
+)
 from aragog.api.operation import Operation
 from aragog.api.page_texts import ORIGINAL
 from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
@@ -120,16 +128,19 @@ class Client(AbstractContextManager["Client"]):
     ack_jobs = _calls(job_queues.ack_jobs)
     nack_jobs = _calls(job_queues.nack_jobs)
     extend_jobs = _calls(job_queues.extend_jobs)
-    get_node = _calls(graph.get_node)
-    put_node = _calls(graph.put_node)
-    remove_node = _calls(graph.remove_node)
-    lookup = _calls(graph.lookup)
-    lookup_unique = _calls(graph.lookup_unique)
-    put_edge = _calls(graph.put_edge)
-    remove_edge = _calls(graph.remove_edge)
-    get_edge = _calls(graph.get_edge)
-    edges = _calls(graph.edges)
-    count_edges = _calls(graph.count_edges)
+    get_node = _calls(graph_nodes.get_node)
+    get_nodes = _calls(graph_nodes.get_nodes)
+    scan_nodes = _calls(graph_nodes.scan_nodes)
+    put_node = _calls(graph_nodes.put_node)
+    remove_node = _calls(graph_nodes.remove_node)
+    lookup = _calls(graph_nodes.lookup)
+    lookup_unique = _calls(graph_nodes.lookup_unique)
+    put_edge = _calls(graph_edges.put_edge)
+    remove_edge = _calls(graph_edges.remove_edge)
+    get_edge = _calls(graph_edges.get_edge)
+    edges = _calls(graph_edges.edges)
+    count_edges = _calls(graph_edges.count_edges)
+    mutate = _calls(graph_edges.mutate)
     take_down = _calls(administration.take_down)
     lift_takedown = _calls(administration.lift_takedown)
     takedowns = _calls(administration.takedowns)

@@ -40,8 +40,10 @@ TEXT_FORMS = ("text", "markdown")
 AGENT = re.compile(r"https://[a-z0-9.\[\]:-]{1,255}/(?!.*\.\.)[A-Za-z0-9._~/-]{1,1000}", re.ASCII)
 CONTACT = re.compile(r"[^\s@:/]{1,64}@[^\s@:/]{1,255}|https?://\S{1,2000}")
 ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
+GRAPH_NAME = "[a-z][a-z0-9_]{0,19}"
+_TOKEN_SCOPE = rf"(?:admin|(?:read|write)(?:@{GRAPH_NAME})?)"
 TOKEN_ENTRY = re.compile(
-    r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}"
+    rf"[\w.-]{{1,64}}:{_TOKEN_SCOPE}(?:\+{_TOKEN_SCOPE}){{0,31}}:[0-9a-f]{{64}}"
     r"(?::(?=[0-9.]*[1-9])[0-9]{1,9}(?:\.[0-9]{1,3})?)?",
     re.ASCII,
 )
@@ -63,6 +65,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_identity_problems(settings.identity, settings.fetch),
         *_politeness_problems(settings.politeness),
         *_store_problems(settings),
+        *_graph_problems(settings),
         *_gateway_problems(settings),
         *_serving_problems(settings.serving),
         *_standalone_problems(settings.standalone),
@@ -194,6 +197,36 @@ def _gateway_problems(settings: Settings) -> Iterator[str]:
             yield f"{setting}: must be host:port, such as 127.0.0.1:9090, got {gateway!r}"
     if settings.store.engine == "hbase" and not settings.store.hbase_gateways:
         yield "store.hbase_gateways: is required when store.engine is hbase"
+
+
+def _graph_problems(settings: Settings) -> Iterator[str]:
+    store = settings.store
+    for name in store.graphs:
+        if not re.fullmatch(GRAPH_NAME, name, re.ASCII):
+            yield (
+                "store.graphs: must be up to 20 lower-case letters, digits and underscores that "
+                f"begin with a letter, got {name!r}"
+            )
+    for setting in ("graph_indexed", "graph_unique", "graph_counted"):
+        for entry in getattr(store, setting):
+            graph, colon, rest = entry.partition(":")
+            if not (colon and rest and graph in store.graphs):
+                yield (
+                    f"store.{setting}: must be graph:name with a graph of store.graphs, "
+                    f"got {entry!r}"
+                )
+            elif setting == "graph_counted" and not _is_edge_type(rest):
+                yield f"store.graph_counted: must end with a type from 16 to 65535, got {entry!r}"
+    for entry in settings.serving.tokens:
+        for scope in entry.split(":")[1:2]:
+            for each in scope.split("+"):
+                _, at, graph = each.partition("@")
+                if at and graph not in store.graphs:
+                    yield f"serving.tokens: {each!r} names a graph that is not in store.graphs"
+
+
+def _is_edge_type(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 16 <= int(text) <= 65_535
 
 
 def _serving_problems(serving: ServingSettings) -> Iterator[str]:

@@ -122,6 +122,23 @@ class StoreSettings:
     never sets one. After a change run `aragog store repair`, which enters stored values, and
     reports those that two pages have.
     """
+    graphs: tuple[str, ...] = ()
+    """
+    Graphs of applications beside the pages (docs/zen.md), each in tables of its own: up to 20
+    lower-case letters, digits and underscores. After a change run `aragog store create-tables`.
+    """
+    graph_indexed: tuple[str, ...] = ()
+    """
+    `graph:property`: the properties by whose values nodes of a graph are found. After a change run
+    `aragog store repair-graph`.
+    """
+    graph_unique: tuple[str, ...] = ()
+    """`graph:property`: the same where a value belongs to one node at most."""
+    graph_counted: tuple[str, ...] = ()
+    """
+    `graph:type`: the types of edges of a graph whose number is stored with each node. After a
+    change run `aragog store repair-graph`.
+    """
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
     extracted fields are `json` (docs/http.md)."""

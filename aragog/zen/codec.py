@@ -60,6 +60,16 @@ def read_edge_key(key: bytes) -> tuple[bytes, bytes, int, int, bytes]:
     )
 
 
+def score_range(
+    prefix: bytes, least: int | None = None, most: int | None = None
+) -> tuple[bytes, bytes]:
+    """(start, stop) of the edges of a node whose scores are in a range; None: without a bound."""
+    start = prefix if least is None else prefix + score_bytes(least)
+    stop = after(prefix if most is None else prefix + score_bytes(most))
+    # The byte after a node's id is a letter, so there is a key after the prefix.
+    return start, stop or b""
+
+
 def due_key(node_id: bytes, due_at_ms: int) -> bytes:
     """Bucket, instant, id: 25 bytes; a bucket's rows sort by instant."""
     return bytes([bucket_of(node_id)]) + due_at_ms.to_bytes(8) + node_id

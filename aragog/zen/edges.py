@@ -15,7 +15,7 @@ from typing import NamedTuple
 from aragog.clock import Clock
 from aragog.errors import BadInput
 from aragog.urls.keys import url_key
-from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key
+from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
 from aragog.zen.indexes import MAX_LIMIT, Schema
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.link_records import OutLink
@@ -160,21 +160,24 @@ class EdgeStore:
         cursor: bytes | None = None,
         *,
         reverse: bool = False,
+        least_score: int | None = None,
+        most_score: int | None = None,
     ) -> Edges:
         """
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
-        One range scan, for any number of edges. `direction` is `OUT` or `IN` of `aragog.zen.codec`.
-        Page links are edges of type `LINK`: outgoing ones in the order of the page, with its
-        position as score, incoming ones by source; `reverse` has no effect on them. One-ended types
-        have no outgoing edges.
+        One range scan, for any number of edges. `direction` is `OUT` or `IN` of `aragog.zen.codec`;
+        scores are from `least_score` to `most_score`. Page links are edges of type `LINK`: outgoing
+        ones in the order of the page, with its position as score, incoming ones by source;
+        `reverse` and bounds have no effect on them. One-ended types have no outgoing edges.
         """
         limit = min(limit, MAX_LIMIT)
         if edge_type == LINK:
             return self._links.edges(node_id, direction, limit, cursor)
         items: list[Edge] = []
         last = None
-        with closing(self._scan(node_id, direction, edge_type, cursor, reverse=reverse)) as rows:
+        scores = least_score, most_score
+        with closing(self._scan(node_id, direction, edge_type, cursor, scores, reverse)) as rows:
             for key, edge in rows:
                 if len(items) == limit:
                     return Edges(items, last)
@@ -227,14 +230,16 @@ class EdgeStore:
         direction: bytes,
         edge_type: int,
         cursor: bytes | None = None,
-        *,
+        scores: tuple[int | None, int | None] = (None, None),
         reverse: bool = False,
     ) -> Generator[tuple[bytes, Edge], None, None]:
         """(key, edge) of the edges that are true."""
-        prefix = edge_prefix(node_id, direction, edge_type)
-        start, stop = prefix, after(prefix)
+        start, stop = score_range(edge_prefix(node_id, direction, edge_type), *scores)
         if cursor is not None:
-            start, stop = (start, cursor) if reverse else (cursor + b"\0", stop)
+            # A cursor of another list continues nothing here.
+            start, stop = (
+                (start, min(stop, cursor)) if reverse else (max(start, cursor + b"\0"), stop)
+            )
         checked = direction == IN and edge_type not in self._schema.one_ended
         with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
             for key, row in rows:

@@ -123,8 +123,7 @@ class Zen:
             NotUnique: another node has the value of a unique property.
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
-        cells = {_SENTINEL: b"1"} | {property_column(name): v for name, v in properties.items()}
-        self.mutate([("n", node_id, cells, at_ms)])
+        self.mutate([node_row(node_id, properties, at_ms)])
 
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
@@ -177,6 +176,12 @@ class Zen:
         """The node that has the value of a unique property; None: no node has it. Two reads."""
         found, _ = self._indexes.lookup(name, value, 1, None)
         return found[0] if found else None
+
+
+def node_row(node_id: bytes, properties: Mapping[str, bytes], at_ms: int) -> Put:
+    """The mutation that sets properties of a node, and creates it."""
+    cells = {_SENTINEL: b"1"} | {property_column(name): v for name, v in properties.items()}
+    return ("n", node_id, cells, at_ms)
 
 
 def _node_properties(row: Row, names: Sequence[str] | None) -> dict[str, bytes]:

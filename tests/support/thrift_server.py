@@ -31,6 +31,7 @@ from aragog.api.thrift.handlers import services
 from aragog.api.thrift.listening import listen
 from aragog.api.thrift.server import ThriftServer
 from aragog.settings import ServingSettings
+from aragog.zen.application_graphs import no_graphs
 from tests.support.missing_parts import THRIFT, skip_without
 
 TIMEOUT_S = 60
@@ -58,7 +59,7 @@ def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
     batches: Any = None, jobs: Any = None, explain: Any = None,
-    takedowns_changed: Any = unshared, **options: Any,
+    takedowns_changed: Any = unshared, graphs: Any = None, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
@@ -67,7 +68,7 @@ def running(
     parts = Parts(
         store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,
         fetching=fetching, batches=batches, jobs=jobs or own_jobs,
-        explain=explain, takedowns_changed=takedowns_changed,
+        explain=explain, takedowns_changed=takedowns_changed, graphs=graphs or no_graphs(),
     )  # fmt: skip
     handlers = services(parts)
     if service is not None:

@@ -211,7 +211,7 @@ class _Endpoint:
             await response(scope, receive, send)
 
 
-_SCOPES = {place: among[0][0].scope for place, among in choices().items()}
+_SCOPES = {place: among[0][0].gate for place, among in choices().items()}
 
 
 def _scope_of(path: str, method: str) -> str:

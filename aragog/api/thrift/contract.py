@@ -77,7 +77,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
             method = Method(
                 service,
                 name,
-                operation.scope,
+                operation.gate,
                 operation.pool,
                 arguments,
                 first,

@@ -1,4 +1,4 @@
-"""`aragog store create-tables`, `upgrade`, `repair`, `adopt`, `copy`: the store as a whole."""
+"""`aragog store create-tables`, `upgrade`, `repair`, `repair-graph`, `adopt`, `copy`: all of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_store
@@ -47,6 +48,9 @@ def create_tables(regions: int, *, show: bool) -> None:
         return
     with closing(tables(settings)) as engine:
         engine.create()
+    for name in settings.store.graphs:
+        with closing(graph_tables(settings, name)) as engine:
+            engine.create()
     note(f"the tables of {settings.store.engine} exist")
 
 
@@ -95,6 +99,29 @@ def repair(*, no_wait: bool) -> None:
     for name, count in report.repaired.items():
         echo(f"{count:>12,} repaired: {name}")
     if not report.repaired and not report.salvaged:
+        note("no problems found")
+
+
+@click.command("repair-graph")
+@click.argument("name")
+def repair_graph(name: str) -> None:
+    """
+    Correct the indexes, edges and counts of a graph in store.graphs; the system may run.
+
+    Counts of edges that are written meanwhile may become wrong.
+    """
+    with closing(application_graphs(command_settings())) as graphs:
+        report = graphs[name].repair()
+    for count, what in (
+        (report.entries, "values entered in indexes"),
+        (report.rows, "rows of edges"),
+        (report.counts, "counts"),
+    ):
+        if count:
+            echo(f"{count:>12,} repaired: {what}")
+    if report.taken:
+        echo(f"{report.taken:>12,} unique values that two nodes have; lookups return one of them")
+    if not any(report):
         note("no problems found")
 
 

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
+from aragog.api.graph import id_of
+from aragog.api.graph_edges import GraphMutation
 from aragog.api.http.services import Services
 from aragog.api.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operation import Parts
@@ -28,6 +30,8 @@ from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
 from aragog.urls import normalize
+from aragog.zen.application_graphs import ApplicationGraphs
+from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
@@ -127,10 +131,25 @@ def changed():
 
 
 @pytest.fixture
-def ways(redis_url, store, changed):
+def graphs():
+    """A graph of an application, of all ways."""
+    schema = Schema(unique=("user.email",), indexed=("pin.site",), counted=(16,))
+    clock = ManualClock(NOW_MS)
+    opened = ApplicationGraphs({"pins": schema}, lambda _: MemoryTables(clock), clock)
+    pins = opened["pins"]
+    pins.put_node(id_of("ada", "pins"), {"user.email": b"a@x.example", "raw": b"\xff"})
+    pins.put_node(id_of("lamp", "pins"), {"pin.site": b"shop"})
+    for n, other in enumerate(("lamp", "desk", "a" * 32)):
+        ends = id_of("ada", "pins"), id_of(other, "pins")
+        pins.put_edge(ends[0], 16, ends[1], score=n - 1, properties={"w": b"\xfe"})
+    return opened
+
+
+@pytest.fixture
+def ways(redis_url, store, changed, graphs):
     """A client of each way, over one store."""
     jobs = Jobs(Cluster(connect_shards([redis_url])))
-    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs, "explain": explain,
+    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs, "explain": explain, "graphs": graphs,
               "takedowns_changed": lambda *, purge: changed.append(purge)}  # fmt: skip
     with ExitStack() as stack:
         stack.callback(jobs.close)
@@ -147,6 +166,7 @@ def ways(redis_url, store, changed):
         }
 
 
+PINS = {"graph": "pins"}
 READS = {
     "get": [(A,), (A, ["page.title"]), (A, []), (ALIAS,), (UNKNOWN,), (A, None, {"facts": True}),
             (ALIAS, ["page.title"], {"include": ("aliases", "inlinks", "fetch")}), (A, [], {"include": ("inlinks",), "facts": True}),
@@ -172,20 +192,32 @@ READS = {
     ],
     "get_node": [
         (A,), (A, ["page.title"]), (ALIAS,), (UNKNOWN,), ("00" * 16,), ("a" * 32,), ("no id",), ("é" * 32,),
+        ("ada", PINS), ("ada", ["raw", "none"], PINS), ("a" * 32, PINS), ("ada", {"graph": "none"}), ("é" * 101, PINS),
     ],
-    "lookup": [("team.n", b"7"), ("team.n", b"8"), ("page.title", b'"T"'), ("team.n", b"7", 5, "zz")],
+    "get_nodes": [
+        ("pins", ["lamp", "none", "ada", "lamp"]), ("pins", ["ada"], ["raw"]), ("pins", []), ("none", ["ada"]), ("pins", [""]),
+    ],
+    "scan_nodes": [("pins",), ("pins", 1), ("pins", 1, "5" * 32, ["raw"]), ("pins", 5, "zz"), ("none",)],
+    "lookup": [("team.n", b"7"), ("team.n", b"8"), ("page.title", b'"T"'), ("team.n", b"7", 5, "zz"),
+               ("pin.site", b"shop", PINS), ("pin.site", b"shop"), ("team.n", b"7", PINS), ("user.email", b"a@x.example", PINS)],
     "lookup_unique": [
         ("team.code", b"x1"), ("team.code", b"x1", ["team.n"]), ("team.code", b"x2"), ("team.n", b"7"),
+        ("user.email", b"a@x.example", ["raw"], PINS), ("user.email", b"none", PINS), ("pin.site", b"shop", PINS),
     ],
     "get_edge": [
         ("a" * 32, 20, "b" * 32, {"score": 7}), ("a" * 32, 20, "b" * 32), ("a" * 32, 20, "no id"), (A, 0, "b" * 32),
-        (A, 1, A),
+        (A, 1, A), ("ada", 16, "lamp", PINS), ("lamp", 16, "ada", PINS), ("ada", 16, "lamp", {"graph": "pins", "score": 99}),
     ],
     "edges": [
         (A, 0), (A, 0, "out", 1), ("http://b.example/", 0, "in"), (A, 16, "in", {"reverse": True}),
         (A, 1, "both"), (A, 1, "in"), ("a" * 32, 20, "out", 1), ("a" * 32, 20, "out", 5, {"reverse": True}),
+        ("ada", 16, PINS), ("ada", 16, "out", 2, {"graph": "pins", "reverse": True}), ("lamp", 16, "in", PINS), ("ada", 0, PINS),
+        ("ada", 16, "out", 9, {"graph": "pins", "least_score": 0}), ("ada", 16, "out", 9, {"graph": "pins", "most_score": 0}),
+        ("a" * 32, 20, "out", 9, {"least_score": 0}), ("a" * 32, 20, "out", 9, {"most_score": 6, "reverse": True}),
+        ("ada", 16, "out", 9, "00", PINS),
     ],
-    "count_edges": [(A, 0), ("http://b.example/", 0, "in"), ("a" * 32, 20), ("b" * 32, 20, "in")],
+    "count_edges": [(A, 0), ("http://b.example/", 0, "in"), ("a" * 32, 20), ("b" * 32, 20, "in"),
+                    ("ada", 16, PINS), ("lamp", 16, "in", PINS), ("ada", 17, PINS), ("ada", 1, PINS)],
     "takedowns": [({},), (1,), (2, "domain:e.example"), ({"cursor": "nonsense"},)],
     "token_view": [({},)],
     "fetch": [
@@ -415,6 +447,61 @@ def test_graph_writes_do_the_same_over_every_way(ways, store):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
+def test_changes_of_a_graph_do_the_same_over_every_way(ways, graphs):
+    seen = []
+    for way, client in ways.items():
+        user, pin = f"user:{way}", f"pin:{way}"
+        client.put_node(user, {"user.email": way.encode(), "raw": b"\xff"}, graph="pins")
+        client.put_edge(user, 16, pin, score=3, properties={"w": b"\x00"}, graph="pins")
+        client.put_edge(user, 16, pin, score=2**62, graph="pins")
+        client.mutate(
+            "pins",
+            [
+                GraphMutation("put_node", pin, properties={"pin.site": way.encode()}),
+                GraphMutation("put_edge", user, 17, pin, score=-1, properties={"w": b"\xff"}),
+                GraphMutation("put_edge", user, 17, "none"),
+                GraphMutation("remove_edge", user, 17, "none"),
+                GraphMutation("put_node", "none"),
+                GraphMutation("remove_node", "none"),
+            ],
+        )
+        shown = [client.edges(user, kind, graph="pins").edges for kind in (16, 17)]
+        found = client.lookup("pin.site", way.encode(), graph="pins").nodes
+        names = [
+            (edge.node == found[0], edge.score, edge.properties) for page in shown for edge in page
+        ]
+        counts = (
+            client.count_edges(user, 16, graph="pins"),
+            client.count_edges(pin, 16, "in", graph="pins"),
+        )
+        refusals = [
+            called(client, name, arguments)
+            for name, arguments in [
+                ("put_node", ("other", {"user.email": way.encode()}, PINS)),
+                ("mutate", ("pins", [GraphMutation("put_edge", "a", 16)])),
+                (
+                    "mutate",
+                    ("pins", [GraphMutation("put_node", "a"), GraphMutation("put_node", "a", 16)]),
+                ),
+                ("mutate", ("pins", [GraphMutation("put_node", "")])),
+                ("mutate", ("pins", [GraphMutation("put_edge", "a", 1, "b")])),
+                ("mutate", ("pins", [GraphMutation("nothing", "a")])),
+                ("mutate", ("none", [GraphMutation("put_node", "a")])),
+                ("put_edge", ("a", 16, "b", {"graph": "none"})),
+            ]
+        ]
+        refusals[0] = refusals[0].replace(id_of(user, "pins").hex(), "ID")
+        client.remove_edge(user, 16, pin, graph="pins")
+        gone = client.get_edge(user, 16, pin, graph="pins")
+        client.remove_node(user, graph="pins")
+        left = client.get_node(user, graph="pins"), client.count_edges(pin, 16, "in", graph="pins")
+        assert client.get_node(pin, graph="pins").properties == {"pin.site": way.encode()}
+        seen.append([names, counts, refusals, gone, left])
+    assert seen[1:] == [seen[0]] * 3, seen
+    assert seen[0][0] == [(True, 2**62, {"w": b"\x00"}), (True, -1, {"w": b"\xff"})]
+    assert "mutations[1]" in seen[0][2][2]
+
+
 def test_takedowns_do_the_same_over_every_way(ways, changed):
     seen = []
     for way, client in ways.items():
@@ -439,13 +526,13 @@ VALID = {
     "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
     "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
     "node": "c" * 32, "other": "d" * 32, "type": 16, "properties": {"a": b"1"}, "name": "team.n", "value": b"7",
-    "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
+    "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
 }  # fmt: skip
 """A value for each required option."""
 
 
 def too_many(field, count):
-    if field.name in ("links", "jobs", "claims"):
+    if field.name in ("links", "jobs", "claims", "mutations"):
         return VALID[field.name] * count
     if "Mapping" not in str(field.kind):
         return [f"http://b.example/{n}" for n in range(count)]
@@ -508,7 +595,7 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
-    named = {*READS, "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
+    named = {*READS, "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
              "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs"}  # fmt: skip
 
     assert named == set(OPERATIONS)

@@ -79,7 +79,8 @@ _GROUPS = {
     "writing": "Write",
     "crawling": "Fetch",
     "job_queues": "Job queues",
-    "graph": "Graph",
+    "graph_nodes": "Graph: nodes",
+    "graph_edges": "Graph: edges",
     "administration": "Administration",
 }
 """The title of the operations of each module of the table."""

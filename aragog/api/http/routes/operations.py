@@ -50,9 +50,9 @@ class OperationRoutes:
         """The response to a request for one of the operations of its route."""
         texts = Query(request).texts()
         operation, route = _chosen(among, texts)
-        if operation.scope != among[0][0].scope:  # which was checked before
+        if operation.gate != among[0][0].gate:  # which was checked before
             header = request.headers.get("authorization")
-            self._tokens.check(header, operation.scope, counts=False)
+            self._tokens.check(header, operation.gate, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
             refuse_cross_site(request)
         made = await self.request(operation, route, request, texts)

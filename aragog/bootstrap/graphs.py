@@ -1,0 +1,66 @@
+"""Open the graphs of applications that the settings name (`store.graphs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from aragog.bootstrap.stores import tables, timed_tables
+from aragog.settings import Settings, StoreSettings
+from aragog.zen.application_graphs import ApplicationGraphs
+from aragog.zen.indexes import Schema
+from aragog.zen.tables import Tables
+
+_SHARDS = 4
+"""Files of a graph on SQLite; part of the stored form."""
+
+
+def application_graphs(settings: Settings) -> ApplicationGraphs:
+    """The graphs; each creates its tables, if the engine is embedded, when it is opened."""
+
+    def open_tables(name: str) -> Tables:
+        engine = timed_tables(graph_tables(settings, name))
+        if settings.store.is_embedded:
+            engine.create()
+        return engine
+
+    return ApplicationGraphs(schemas(settings.store), open_tables)
+
+
+def graph_tables(settings: Settings, name: str) -> Tables:
+    """
+    The tables of a graph, on the engine of the store.
+
+    They are in the folder `graphs/<name>` beside the store's on SQLite, in the schema
+    `<postgres_schema>_g_<name>`, or have the prefix `<hbase_prefix>g_<name>_`.
+    """
+    store = settings.store
+    if store.engine == "sqlite":
+        from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
+
+        return SqliteTables(settings.data_dir / "graphs" / name, shards=_SHARDS)
+    own = replace(
+        store,
+        postgres_schema=f"{store.postgres_schema}_g_{name}",
+        hbase_prefix=f"{store.hbase_prefix}g_{name}_",
+    )
+    return tables(replace(settings, store=own))
+
+
+def schemas(store: StoreSettings) -> dict[str, Schema]:
+    """The schema of each graph."""
+    return {
+        name: Schema(
+            unique=tuple(_of(name, store.graph_unique)),
+            indexed=tuple(_of(name, store.graph_indexed)),
+            counted=tuple(map(int, _of(name, store.graph_counted))),
+        )
+        for name in store.graphs
+    }
+
+
+def _of(name: str, entries: tuple[str, ...]) -> Iterator[str]:
+    for entry in entries:
+        graph, _, rest = entry.partition(":")
+        if graph == name:
+            yield rest

@@ -1,0 +1,164 @@
+"""Graphs of applications behind the servers: the worked example of the page, tokens, and commands."""
+
+import contextlib
+import io
+import os
+from contextlib import closing
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.api.http.services import Services
+from aragog.api.tokens import make
+from aragog.bootstrap.graphs import application_graphs, graph_tables
+from aragog.cli import main
+from aragog.client import GraphMutation, connect
+from aragog.errors import AccessDenied, ConfigError
+from aragog.settings import Settings, StoreSettings, load_settings
+from aragog.urls.keys import url_key
+from aragog.zen.codec import OUT
+from aragog.zen.edges import count_column
+from aragog.zen.tables.memory import MemoryTables
+from tests.support import api_server, thrift_server
+from tests.support.documented import Shell, blocks
+from tests.support.stores import stand
+
+DOCS = "docs/zen.md"
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """The settings of the page, with data in a folder of this test."""
+    (tmp_path / "aragog.toml").write_text(blocks(DOCS, "toml")[0])
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path / "data")}
+    return load_settings(tmp_path / "aragog.toml", environ)
+
+
+def test_the_commands_and_the_program_of_the_page_print_what_it_says(settings, tmp_path):
+    (tmp_path / "pins.json").write_text(blocks(DOCS, "json")[0])
+    store = stand(MemoryTables()).store
+    with (
+        closing(application_graphs(settings)) as graphs,
+        api_server.running(store, Services(graphs=graphs)) as server,
+    ):
+        address = f"127.0.0.1:{server.port}"
+        shell = Shell(dict(os.environ), tmp_path, instead={"127.0.0.1:8100": address})
+
+        assert not shell.wrong(DOCS)
+
+        printed = io.StringIO()
+        (program,) = blocks(DOCS, "python")
+        with contextlib.redirect_stdout(printed):
+            exec(program.replace("127.0.0.1:8100", address), {})
+        assert printed.getvalue() == blocks(DOCS, "text")[0]
+
+
+def test_a_token_is_for_the_graphs_that_its_scopes_name(settings):
+    names = {"reader": ["read"], "pins": ["read@pins"], "writer": ["write@pins"], "admin": ["admin"],
+             "other": ["read@feeds", "write@feeds"]}  # fmt: skip
+    made = {name: make(name, scopes) for name, scopes in names.items()}
+    entries = {"tokens": tuple(entry for _, entry in made.values())}
+    store = stand(MemoryTables()).store
+    with (
+        closing(application_graphs(settings)) as graphs,
+        api_server.running(store, Services(graphs=graphs), **entries) as http,
+        thrift_server.running(store, graphs=graphs, **entries) as thrift,
+    ):
+        for address in (f"http://127.0.0.1:{http.port}", f"thrift://127.0.0.1:{thrift.port}"):
+            assert_scopes_hold(address, {name: token for name, (token, _) in made.items()})
+
+
+CALLS = {
+    "read the store": lambda c: c.edges("a" * 32, 16),
+    "read a page": lambda c: c.get("http://a.example/"),
+    "write the store": lambda c: c.put_node("a" * 32, {"x": b"1"}),
+    "read pins": lambda c: c.edges("a", 16, graph="pins"),
+    "scan pins": lambda c: c.scan_nodes("pins"),
+    "write pins": lambda c: c.put_node("a", {"x": b"1"}, graph="pins"),
+    "change pins": lambda c: c.mutate("pins", [GraphMutation("put_node", "a")]),
+}
+ALLOWED = {
+    "reader": {"read the store", "read a page"},
+    "pins": {"read pins", "scan pins"},
+    "writer": {"write pins", "change pins"},
+    "admin": set(CALLS),
+    "other": set(),
+}
+
+
+def assert_scopes_hold(address, tokens):
+    for name, token in tokens.items():
+        with connect(address, token=token, deadline_s=60) as client:
+            allowed = set()
+            for what, call in CALLS.items():
+                with contextlib.suppress(AccessDenied):
+                    call(client)
+                    allowed.add(what)
+            assert allowed == ALLOWED[name], (address, name)
+            assert client.token_view().name == name
+
+
+def test_the_command_of_the_page_makes_a_token_for_a_graph(settings):
+    (command,) = blocks(DOCS, "sh")
+
+    printed = CliRunner().invoke(main, command.split()[1:]).output
+    refused = CliRunner().invoke(main, ["token", "x", "--scope", "read@Pins"])
+
+    entry = printed.partition("entry: ")[2].strip()
+    tokens = {"ARAGOG_SERVING__TOKENS": entry}
+    path = settings.data_dir.parent / "aragog.toml"
+    assert load_settings(path, tokens).serving.tokens == (entry,)
+    assert "read@pins+write@pins" in entry
+    assert refused.exit_code == 2
+    with pytest.raises(ConfigError, match=r"names a graph that is not in store\.graphs"):
+        load_settings(path, {**tokens, "ARAGOG_STORE__GRAPHS": "feeds"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("GRAPHS", "Pins"), ("GRAPHS", "a:b"), ("GRAPH_INDEXED", "feeds:x"), ("GRAPH_UNIQUE", "pins"),
+     ("GRAPH_COUNTED", "pins:x"), ("GRAPH_COUNTED", "pins:15")],
+)  # fmt: skip
+def test_a_wrong_declaration_is_refused(settings, name, value):
+    path = settings.data_dir.parent / "aragog.toml"
+
+    with pytest.raises(ConfigError, match=f"store.{name.lower()}"):
+        load_settings(path, {f"ARAGOG_STORE__{name}": value})
+
+
+@pytest.mark.redis
+def test_a_graph_is_repaired_by_its_name(settings, cli_environ, monkeypatch):
+    monkeypatch.setenv("ARAGOG_SETTINGS", str(settings.data_dir.parent / "aragog.toml"))
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(settings.data_dir))
+    board = url_key("board:kitchens")
+    with closing(application_graphs(settings)) as graphs:
+        graphs["pins"].put_edge(board, 16, url_key("user:ada"))
+    with closing(graph_tables(settings, "pins")) as tables:
+        tables["n"].incr(board, count_column(OUT, 16), 4)
+
+    printed = [CliRunner().invoke(main, ["store", "repair-graph", "pins"]).output for _ in "ab"]
+    unknown = CliRunner().invoke(main, ["store", "repair-graph", "none"])
+
+    assert printed == ["           1 repaired: counts\n", "no problems found\n"]
+    assert unknown.exit_code != 0
+    assert "store.graphs" in unknown.output
+    with closing(application_graphs(settings)) as graphs:
+        assert graphs["pins"].count_edges(board, OUT, 16) == 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "hbase"])
+def test_graphs_have_tables_of_their_own_on_every_engine(settings, engine):
+    if engine == "sqlite":
+        with closing(graph_tables(settings, "pins")) as tables:
+            tables.create()
+            assert len(list((settings.data_dir / "graphs" / "pins").glob("*.db"))) == 4
+        return
+    own = graph_tables_of(engine)
+    assert own == {"postgres": "aragog_g_pins", "hbase": b"aragog_g_pins_n"}[engine]
+
+
+def graph_tables_of(engine):
+    """Where the tables of a graph are, without connecting."""
+    settings = Settings(store=StoreSettings(engine=engine, dsn="postgresql://u@localhost/d"))
+    with closing(graph_tables(settings, "pins")) as tables:
+        return tables.schema.name if engine == "postgres" else tables["n"]._name
