@@ -22,7 +22,7 @@ endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel platforms pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart platforms pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ dist: setup  ## build the wheel of aragog into dist/, with its bill of materials
 
 try-wheel: setup  ## install the wheel of dist/ in an empty environment, and crawl; PYTHON=3.14
 	@$(BIN)/python scripts/try_wheel.py --python $(PYTHON)
+
+chart: setup  ## write the Helm chart from deploy/kubernetes and lint it (Helm, else Go builds it)
+	@$(BIN)/python -m deploy.helm $(ARGS)
 
 platforms: setup  ## check that every dependency has a wheel, on each Python and platform (PyPI)
 	@$(BIN)/python scripts/check_platforms.py $(ARGS)

@@ -70,6 +70,9 @@ RUN_BY = {
     ("docs/deployment.md", "sh: pip install 'dist/aragog"): (
         "tests/system/test_wheel.py::test_pip_installs_it_as_the_documentation_says"
     ),
+    ("docs/deployment.md", "sh: helm"): (
+        "tests/unit/deploy/test_chart.py::test_the_command_of_the_page_makes_the_manifests"
+    ),
     ("docs/deployment.md", "sh: install -m 0644 deploy/systemd"): (
         "tests/unit/deploy/test_files.py::test_the_commands_of_the_page_make_what_the_units_expect"
     ),

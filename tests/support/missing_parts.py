@@ -42,6 +42,7 @@ CHROMIUM = Part("Chromium", "apt install chromium-headless-shell")
 SYSTEM_REDIS = Part("a Redis of the system", "apt install redis-server")
 SYSTEMD = Part("systemd", "apt install systemd")
 KUBECTL = Part("kubectl", "apt install kubernetes-client")
+HELM = Part("Helm", "run `make chart`, which builds it")
 PROMETHEUS = Part("promtool", "apt install prometheus")
 ROOT = Part("root", "run the tests as root")
 ORDINARY_USER = Part("an ordinary user", "run the tests as another user than root")
@@ -53,8 +54,9 @@ ZSH = Part("zsh", "apt install zsh")
 FISH = Part("fish", "apt install fish")
 BENCH = Part("the environment of the measurements", "run scripts/setup bench")
 
-# What no machine has all of: these tests are skipped with CI=true as well.
-OPTIONAL = {KUBECTL, ORDINARY_USER, PROMETHEUS, ROOT, NAMESPACES, LINUX, SYSTEMD}
+# What no machine has all of: these tests are skipped with CI=true as well. Helm takes 200 s of CPU
+# time to build.
+OPTIONAL = {HELM, KUBECTL, ORDINARY_USER, PROMETHEUS, ROOT, NAMESPACES, LINUX, SYSTEMD}
 
 
 def skip_without(part: Part, reason: str = "") -> NoReturn:
