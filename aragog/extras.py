@@ -22,6 +22,7 @@ MODULE_OF = {
     "text": "trafilatura",
     "identity": "cryptography",
     "http2": "ngh2",
+    "otel": "opentelemetry.sdk",
     "scrapy": "scrapy",
     "reppy": "reppy",
 }
@@ -30,7 +31,10 @@ MODULE_OF = {
 
 def has(extra: str) -> bool:
     """Whether the packages of an extra are installed; imports none of them."""
-    return importlib.util.find_spec(MODULE_OF[extra]) is not None
+    try:
+        return importlib.util.find_spec(MODULE_OF[extra]) is not None
+    except ModuleNotFoundError:  # the package that would contain the module
+        return False
 
 
 def install_command(extra: str) -> str:

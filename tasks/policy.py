@@ -18,6 +18,7 @@ from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.worker import RunLater
 from aragog.pipeline.outages import OUTAGES
+from aragog.pipeline.url_traces import delivery
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
 # message stays in the broker in the meantime, so nothing is lost.
@@ -48,6 +49,7 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
                 parameters.bind(*args, **kwargs)
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
+            delivery.set((task.request.properties or {}).get(TAGGED, 1))
             try:
                 with timed(seconds):
                     result = body(*args, **kwargs)

@@ -164,6 +164,7 @@ RUN_BY = {
         "::test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel"
     ),
     ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/tracing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/robots.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/robots.md", "sh"): (
@@ -240,6 +241,7 @@ NOT_RUN = {
         "installs packages; tests/integration/pipeline/test_rendering.py needs and uses them"
     ),
     ("docs/scale.md", "sh"): MEASURES,
+    ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
 }
 
 BLOCKS = all_blocks()

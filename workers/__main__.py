@@ -21,6 +21,7 @@ from aragog.errors import ConfigError
 from aragog.extras import require
 from aragog.logs import configure
 from aragog.settings.in_use import process_settings
+from aragog.tracing.tracer import name_service
 from aragog.workers.app import app
 from aragog.workers.niceness import be_nice
 from aragog.workers.roles import ROLES, sized
@@ -58,6 +59,7 @@ def _work(role: str, options: list[str]) -> int:
 
     from aragog.workers.preload import preload  # noqa: PLC0415
 
+    name_service(role)
     preload()
     settings = process_settings()
     sized_role = sized(role, settings.workers)

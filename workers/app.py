@@ -20,6 +20,7 @@ from celery.signals import (
     after_setup_task_logger,
     worker_init,
     worker_process_init,
+    worker_process_shutdown,
     worker_ready,
 )
 
@@ -33,6 +34,7 @@ from aragog.pipeline.spool_room import URGENT
 from aragog.settings.in_use import process_settings
 from aragog.stages.page_limits import make_expendable
 from aragog.stages.rendering_rule import RenderingRule
+from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
 
 # One of so many threads is for urgent fetches.
@@ -74,6 +76,14 @@ def _check_files(**_: Any) -> None:
 worker_init.connect(_check_files, weak=False)
 # Runs in each child of a prefork pool: a page may kill the child, and the pool then replaces it.
 worker_process_init.connect(make_expendable, weak=False)
+
+
+def _export_spans(**_: Any) -> None:
+    """Export the last spans of a child, which ends without what other processes do at their end."""
+    flush_spans()
+
+
+worker_process_shutdown.connect(_export_spans, weak=False)
 
 
 def _hold_back_fetches(sender: Any, **_: Any) -> None:

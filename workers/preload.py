@@ -6,6 +6,7 @@ import gc
 import sys
 from importlib import import_module
 
+from aragog.settings.in_use import process_settings
 from aragog.urls.domain import registered_domain
 from aragog.workers.app import app
 
@@ -39,6 +40,8 @@ def preload() -> None:
     app.loader.import_default_modules()  # the tasks and everything they import
     for name in CELERY:
         import_module(name)
+    if process_settings().tracing.enabled:
+        import_module("aragog.tracing.open_telemetry")
     registered_domain("example.com")
     gc.collect()
     gc.freeze()

@@ -29,7 +29,7 @@ from aragog.api.values import (
     Url,
 )
 from aragog.options import Option, given
-from aragog.stages.enqueue import REQUEST_ID, EnqueueArguments
+from aragog.stages.enqueue import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.urlstore.records import Record, is_allowed
 
 MOST_AGE_S = 10**10
@@ -132,6 +132,7 @@ class FetchNowRequest:
         False
     )
     request_id: Annotated[str, REQUEST_ID] = ""
+    traceparent: Annotated[str, TRACEPARENT] = ""
 
 
 @operation(
@@ -173,6 +174,7 @@ class GetFreshRequest:
     include: Include = ()
     purpose: Purpose = None
     request_id: Annotated[str, REQUEST_ID] = ""
+    traceparent: Annotated[str, TRACEPARENT] = ""
 
 
 @operation(
@@ -239,6 +241,7 @@ def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Step
             field_max_age_s=request.field_max_age_s or {},
             fields=request.fields,
             request_id=request.request_id,
+            traceparent=request.traceparent,
         )
     )
     record = present(caller.store, fetched.url, fetched.record)

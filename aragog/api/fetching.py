@@ -37,7 +37,14 @@ class Enqueue(Protocol):
     """`aragog.client.Aragog.enqueue`."""
 
     def __call__(
-        self, urls: Sequence[str], /, *, priority: int, refresh: bool, request_id: str
+        self,
+        urls: Sequence[str],
+        /,
+        *,
+        priority: int,
+        refresh: bool,
+        request_id: str,
+        traceparent: str,
     ) -> list[EnqueueResult]: ...
 
 
@@ -66,6 +73,8 @@ class FetchRequest:
     """Which to read; None means all."""
     request_id: str = ""
     """Names the fetch in the logs of all stages, if this call begins it; "": a new id."""
+    traceparent: str = ""
+    """The context of the caller's span, which the fetch continues if this call begins it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +166,8 @@ class Fetching:
 
         A step that comes before what it waits for ends the fetch for this caller.
         """
-        url, request_id = normalize(request.url), checked_request_id(request.request_id)
+        url = normalize(request.url)
+        checked_request_id(request.request_id)
         until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
         response = before = self._stored(url, request)
         if not self._must_fetch(response, request):
@@ -166,13 +176,13 @@ class Fetching:
             return replace(response, reason=TAKEN_DOWN)
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
-            return self._requested(response, request_id)[0]
+            return self._requested(response, request)[0]
         try:
             with self.completions.subscribe(url) as subscription:
                 begun = 0
                 while True:
                     subscription.renew()
-                    response, accepted = self._requested(response, request_id)
+                    response, accepted = self._requested(response, request)
                     begun += accepted
                     left_s = until_s - self.clock.monotonic_s()
                     if not response.fetching or left_s <= 0:
@@ -189,11 +199,17 @@ class Fetching:
         except TransientError as error:
             return _unfetched(response, error)
 
-    def _requested(self, response: FetchResponse, request_id: str) -> tuple[FetchResponse, bool]:
+    def _requested(
+        self, response: FetchResponse, request: FetchRequest
+    ) -> tuple[FetchResponse, bool]:
         """Enqueue the URL; the second is true if this call began the fetch."""
         try:
             [result] = self.enqueue(
-                [response.url], priority=PRIORITY, refresh=True, request_id=request_id
+                [response.url],
+                priority=PRIORITY,
+                refresh=True,
+                request_id=request.request_id,
+                traceparent=request.traceparent,
             )
         except TransientError as error:
             return _unfetched(response, error), False

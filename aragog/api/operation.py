@@ -23,6 +23,7 @@ from aragog.api.steps import Steps
 from aragog.api.tokens import READ, require_graph
 from aragog.errors import Unsupported
 from aragog.options import OptionField, option_fields
+from aragog.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore
 from aragog.zen.application_graphs import ApplicationGraphs, no_graphs
 
@@ -83,6 +84,7 @@ class OtherParts:
         texts: finds the main texts of pages.
         graphs: the graphs of applications.
         explain: explains URLs.
+        tracer: makes the spans of calls; None: tracing is off.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
             `purge` to remove what Redis and the broker hold of what was taken down.
     """
@@ -95,6 +97,7 @@ class OtherParts:
     explain: Explain | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)
+    tracer: Tracer | None = None
     takedowns_changed: TakedownsChanged = unshared
 
     def arguments(self) -> dict[str, Any]:

@@ -550,6 +550,8 @@ struct EnqueueOptions {
   9: optional list<string> exclude_patterns
   /** Add the URLs to the batch of an earlier call. Default: to a new one. */
   10: optional string batch
+  /** The context of the caller's span (W3C Trace Context), which the URLs' traces continue. */
+  11: optional string traceparent
 }
 
 /** What became of one URL. */
@@ -604,6 +606,8 @@ struct FetchOptions {
   5: optional string request_id
   /** `max_age_ms` of single fields. */
   6: optional map<string, i64> field_max_age_ms
+  /** As in `EnqueueOptions`. */
+  7: optional string traceparent
 }
 
 struct FreshOptions {
@@ -621,6 +625,8 @@ struct FreshOptions {
   6: optional string purpose
   /** As in `FetchOptions`. */
   7: optional string request_id
+  /** As in `EnqueueOptions`. */
+  8: optional string traceparent
 }
 
 /** How what is stored of a URL relates to `max_age_ms`. */

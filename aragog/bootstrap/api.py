@@ -39,6 +39,7 @@ from aragog.pipeline.url_batches import UrlBatches
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
+from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
 
 if TYPE_CHECKING:
@@ -195,6 +196,7 @@ def other_parts(
             explain=explainer(settings, store),
             texts=texts,
             graphs=graphs,
+            tracer=tracer_of(settings),
             takedowns_changed=TakedownSharing(settings, store),
         )
 

@@ -39,6 +39,7 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import SpoolRoom
 from aragog.pipeline.takedown import SiteBlocks
+from aragog.pipeline.url_traces import UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
@@ -66,6 +67,7 @@ from aragog.stages.robots import RobotsStage
 from aragog.stages.store import StoreStage
 from aragog.stages.waiting_line import WaitingLine
 from aragog.stages.webhooks import WebhookStage
+from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
 
 
@@ -107,6 +109,7 @@ class _StageParts:
     rescheduling: Rescheduling
     access: Access
     signer: RequestSigner | None
+    traces: UrlTraces
 
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
@@ -115,6 +118,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
     # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
     store = url_store(settings, given or ServerTime(clock, partial(server_ms, client)))
     waiting, counters = waiting_jobs(settings), shared.counters
+    traces = UrlTraces(tracer_of(settings))
     return _StageParts(
         settings=settings,
         clock=clock,
@@ -127,7 +131,11 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
         blocks=shared.blocks,
         enqueuer=Enqueuer.of(
-            settings, shared, sender, followed=FollowedUrls(client, prefix=prefix)
+            settings,
+            shared,
+            sender,
+            followed=FollowedUrls(client, prefix=prefix),
+            traces=traces,
         ),
         waiting=waiting,
         rescheduling=Rescheduling(
@@ -135,6 +143,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         ),
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
+        traces=traces,
     )
 
 
@@ -210,6 +219,7 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         clock=parts.clock,
         settings=parts.settings,
         refusals=rules.refusals,
+        traces=parts.traces,
     )
 
 
@@ -232,6 +242,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
         counters=parts.counters,
         outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
+        traces=parts.traces,
     )
 
 
@@ -253,6 +264,7 @@ def _release_stage(
         sender=sender,
         settings=settings,
         is_open=is_open,
+        traces=UrlTraces(tracer_of(settings)),
     )
 
 
@@ -278,6 +290,7 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
         marks=parts.marks,
         rescheduling=parts.rescheduling,
         counters=parts.counters,
+        traces=parts.traces,
     )
 
 
@@ -290,6 +303,7 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         discovery=Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings),
         rescheduling=parts.rescheduling,
         settings=parts.settings,
+        traces=parts.traces,
     )
 
 
@@ -302,6 +316,7 @@ def _store_stage(parts: _StageParts) -> StoreStage:
         rescheduling=parts.rescheduling,
         page_ready_task=page_ready_task(parts.settings),
         crawl_log=_crawl_log_stream(parts),
+        traces=parts.traces,
     )
 
 
@@ -325,6 +340,7 @@ def _webhook_stage(parts: _StageParts) -> WebhookStage:
         ssrf_filter=parts.access.ssrf_filter,
         clock=parts.clock,
         settings=parts.settings,
+        traces=parts.traces,
     )
 
 

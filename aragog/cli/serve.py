@@ -41,6 +41,7 @@ from aragog.settings import LogSettings, ServingSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
+from aragog.tracing.tracer import name_service
 from aragog.urlstore.store import UrlStore
 
 
@@ -73,6 +74,7 @@ def _configure_logs(settings: LogSettings) -> None:
 
 
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
+    name_service("api")
     store, serving = url_store(settings), _serving(settings)
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (

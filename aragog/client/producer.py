@@ -29,11 +29,13 @@ from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.pipeline.url_traces import UrlTraces
 from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
+from aragog.tracing.tracer import tracer_of
 from aragog.urls import normalize
 
 
@@ -95,7 +97,11 @@ class Aragog:
         self._admission = Admission(shared.servers(), self._shards)
         self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer.of(
-            self._settings, shared, self._sender, admission=self._admission
+            self._settings,
+            shared,
+            self._sender,
+            admission=self._admission,
+            traces=UrlTraces(tracer_of(self._settings)),
         )
 
     @takes(EnqueueArguments)

@@ -17,7 +17,7 @@ Every batch carries its `VERSION`; one that this code cannot read raises `Invali
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -61,6 +61,10 @@ class UrlJob:
     """The spelling in which `target` came, for the same reason."""
     request_id: str = ""
     """Names the call that enqueued it, in the log lines of every stage."""
+    traceparent: str = ""
+    """The context of its span `enqueue` (W3C Trace Context); "": it is not traced."""
+    left_at_ms: int | None = None
+    """When a traced URL left its previous stage, by the clock of that machine."""
 
     @property
     def next_url(self) -> str:
@@ -86,12 +90,15 @@ class UrlJob:
             job = cls(**fields)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
-        job._check()
+        job._check(wire)
         return job
 
-    def _check(self) -> None:
+    def _check(self, names: Iterable[str]) -> None:
         """A value of another type would raise in the middle of a batch, and fail the others."""
-        for name, (kinds, least, most) in _JOB_TYPES.items():
+        for name in names:
+            if name == "hops":
+                continue
+            kinds, least, most = _JOB_TYPES[name]
             value: Any = getattr(self, name)
             bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
             fits = bounded and isinstance(value, kinds)
@@ -112,9 +119,11 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "target_given": (str, 0, 0),
     "url_filter": (str, 0, 0),
     "request_id": (str, 0, 0),
+    "traceparent": (str, 0, 0),
+    "left_at_ms": (int, 0, 1 << 53),
 }
 """Type and bounds of each field; a bool is an int."""
-_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given")
+_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms")
 _JOB_DEFAULTS = {
     f.name: f.default for f in dataclasses.fields(UrlJob) if f.name not in ("url", "hops")
 }

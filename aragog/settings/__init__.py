@@ -26,6 +26,7 @@ from aragog.settings.servers import (
     RedisSettings,
     StandaloneSettings,
     StoreSettings,
+    TracingSettings,
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
 from aragog.settings.settings import Settings
@@ -48,6 +49,7 @@ __all__ = [
     "Settings",
     "StandaloneSettings",
     "StoreSettings",
+    "TracingSettings",
     "WebhookSettings",
     "WorkerSettings",
     "duration_s",

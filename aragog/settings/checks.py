@@ -18,7 +18,7 @@ from aragog.settings.crawling import (
     RefreshSettings,
 )
 from aragog.settings.credentials import credential_problems, header_lines
-from aragog.settings.servers import StandaloneSettings
+from aragog.settings.servers import StandaloneSettings, TracingSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
 from aragog.settings.values import DURATION
@@ -69,6 +69,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_gateway_problems(settings),
         *_serving_problems(settings.serving),
         *_standalone_problems(settings.standalone),
+        *_tracing_problems(settings.tracing),
         *_broker_problems(settings.broker.url),
         *_redis_problems(settings),
         *credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers),
@@ -296,6 +297,11 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
 
 def _is_postgres(url: str) -> bool:
     return url.startswith(("postgresql://", "postgres://"))
+
+
+def _tracing_problems(tracing: TracingSettings) -> Iterator[str]:
+    if tracing.sample_ratio > 1:
+        yield f"tracing.sample_ratio: must be at most 1, got {tracing.sample_ratio}"
 
 
 def _numbers(settings: Settings) -> list[tuple[str, str, float]]:

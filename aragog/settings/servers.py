@@ -213,6 +213,20 @@ class LogSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TracingSettings:
+    """
+    Traces by OpenTelemetry (docs/tracing.md).
+
+    The `OTEL_` variables of the environment say where spans are sent.
+    """
+
+    enabled: bool = False
+    """Send spans of URLs, by OTLP over HTTP; needs the extra `otel`."""
+    sample_ratio: float = 0.01
+    """Share of URLs that are traced, up to 1. Where the caller has a span, that decides."""
+
+
+@dataclass(frozen=True, slots=True)
 class StandaloneSettings:
     """The standalone system."""
 

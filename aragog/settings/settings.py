@@ -31,6 +31,7 @@ from aragog.settings.servers import (
     RedisSettings,
     StandaloneSettings,
     StoreSettings,
+    TracingSettings,
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
 
@@ -67,6 +68,7 @@ class Settings:
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     crawl_log: CrawlLogSettings = field(default_factory=CrawlLogSettings)
     logs: LogSettings = field(default_factory=LogSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
     standalone: StandaloneSettings = field(default_factory=StandaloneSettings)
 
     @property

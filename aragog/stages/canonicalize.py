@@ -20,6 +20,7 @@ from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
 from aragog.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.settings import Settings
 from aragog.stages import damaged
 from aragog.stages.discovery import Discovery
@@ -52,6 +53,7 @@ class CanonicalizeStage:
     discovery: Discovery
     rescheduling: Rescheduling
     settings: Settings
+    traces: UrlTraces = OFF
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -63,6 +65,10 @@ class CanonicalizeStage:
         Raises:
             TransientError: Redis or the store did not answer; the batch runs again.
         """
+        with self.traces.stage("canonicalize", (r.job for r in batch.results)) as spans:
+            return spans.handed_on(self._run(batch, spans))
+
+    def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         batch = self._without_taken_down(batch)
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
@@ -73,12 +79,12 @@ class CanonicalizeStage:
                 # The mark stays: if the messages are not sent, the next run cuts the batch again.
                 return _apart(batch)
         try:
-            return self._canonicalized(batch, tokens, hopeless=runs_lost >= MAX_RUNS_LOST)
+            return self._canonicalized(batch, tokens, spans, hopeless=runs_lost >= MAX_RUNS_LOST)
         finally:
             self.marks.end(tokens)
 
     def _canonicalized(
-        self, batch: ResultBatch, tokens: Sequence[str], *, hopeless: bool
+        self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
     ) -> list[OutgoingMessage]:
         blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True))
         bodies = {token: blob for token, blob in blobs.items() if blob is not None}
@@ -91,9 +97,10 @@ class CanonicalizeStage:
             named_agent(self.settings.fetch),
             self.settings.extract,
             self.settings.preferences.drafts,
+            spans,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
-        updates = self._updates(present, readings)
+        updates = self._updates(present, readings, spans)
         self.discovery.links(
             [
                 (result, readings.analyses[result.job.url])
@@ -118,7 +125,9 @@ class CanonicalizeStage:
         self.in_flight.clear([result.job.url for result in taken_down])
         return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
 
-    def _updates(self, results: Sequence[FetchResult], readings: Readings) -> list[PageUpdate]:
+    def _updates(
+        self, results: Sequence[FetchResult], readings: Readings, spans: StageSpans
+    ) -> list[PageUpdate]:
         analyses = readings.analyses
         named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
         pages = self._known(sorted(named))
@@ -133,12 +142,15 @@ class CanonicalizeStage:
             else:
                 decision = decided(analysis.evidence, pages)
                 updates.append(page_write(result, analysis, decision, self.settings))
+            canonical = updates[-1].write.canonical_url
+            spans.set(result.job, canonical_url=canonical)
             log_url(
                 log,
                 "canonicalized",
                 result.job.url,
                 result.job.request_id,
-                canonical=updates[-1].write.canonical_url,
+                canonical=canonical,
+                **spans.ids(result.job),
             )
         return updates
 

@@ -58,6 +58,7 @@ class Discovery:
                 priority=job.priority,
                 url_filter=job.url_filter,
                 request_id=job.request_id,
+                found_on=job.traceparent,
             )
             count += self._enqueue(children, options)
         entries = [
@@ -65,7 +66,12 @@ class Discovery:
             for entry in sitemap.urls
             if registered_domain(entry.url) == domain and url_filter.accepts(entry.url)
         ]
-        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH, request_id=job.request_id)
+        options = EnqueueOptions(
+            refresh=True,
+            priority=PRIORITY_REFRESH,
+            request_id=job.request_id,
+            found_on=job.traceparent,
+        )
         for at in range(0, len(entries), self.chunk):
             count += self._enqueue(self._newer(entries[at : at + self.chunk]), options)
         return count
@@ -90,6 +96,7 @@ class Discovery:
                     priority=job.priority,
                     url_filter=job.url_filter,
                     request_id=job.request_id,
+                    found_on=job.traceparent,
                 )
                 by_options.setdefault(options, []).extend(self._followed(result, analysis))
         return sum(self._enqueue(urls, options) for options, urls in by_options.items())

@@ -34,8 +34,10 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.takedown import SiteBlocks
+from aragog.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.settings import PolitenessSettings, Settings
 from aragog.stages.lanes import Behind, Lanes, behind
+from aragog.tracing.context import PATTERN
 from aragog.urls import normalize
 from aragog.urls.domain import host
 from aragog.urls.url_filter import UrlFilter
@@ -51,6 +53,13 @@ REQUEST_ID = Option(
     pattern=r"[!-~]{0,64}",
     rule="must be at most 64 printable ASCII characters, no spaces",
     cli="Names this call in the logs (default: a new id).",
+)
+TRACEPARENT = Option(
+    "The context of the caller's span (W3C Trace Context), which the URLs' traces continue; empty: "
+    "none.",
+    pattern=f"({PATTERN})?",
+    rule="must be a traceparent of W3C Trace Context, version 00",
+    cli="The caller's span (W3C Trace Context).",
 )
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
@@ -76,6 +85,10 @@ class EnqueueOptions:
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""
     """Names this call in the logs of all stages; "": a new id of 8 characters."""
+    caller: str = ""
+    """The W3C `traceparent` of the span that enqueues; "": that of the program, if it has one."""
+    found_on: str = ""
+    """The `traceparent` of the page that names the URLs: their traces are linked to it."""
 
     def of_jobs(self) -> dict[str, Any]:
         """The options that the jobs of the URLs have as well."""
@@ -150,6 +163,7 @@ class EnqueueArguments:
         ),
     ] = ()
     request_id: Annotated[str, REQUEST_ID] = ""
+    traceparent: Annotated[str, TRACEPARENT] = ""
 
     def options(self) -> EnqueueOptions:
         """
@@ -168,6 +182,7 @@ class EnqueueArguments:
             sitemap=self.sitemap,
             url_filter=UrlFilter(tuple(accepted.include), tuple(accepted.exclude)).wire(),
             request_id=self.request_id,
+            caller=self.traceparent,
         )
 
 
@@ -197,6 +212,7 @@ class Enqueuer:
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
     """Lists the URLs of runs, where the caller is a worker."""
+    traces: UrlTraces = OFF
     _lanes: Lanes = field(init=False)
 
     @classmethod
@@ -208,6 +224,7 @@ class Enqueuer:
         *,
         admission: Admission | None = None,
         followed: FollowedUrls | None = None,
+        traces: UrlTraces = OFF,
     ) -> Enqueuer:
         """The one that the settings describe; `followed` is for workers."""
         return cls(
@@ -219,6 +236,7 @@ class Enqueuer:
             admission=admission,
             blocks=shared.blocks,
             followed=followed,
+            traces=traces,
         )
 
     def __post_init__(self) -> None:
@@ -245,10 +263,10 @@ class Enqueuer:
         """
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
-        inputs = iter(urls)
+        inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
         while chunk := list(islice(inputs, CHUNK)):
             self._admit(on_wait)
-            yield from self._enqueue_chunk(chunk, options)
+            yield from self._enqueue_chunk(chunk, options, spans)
 
     def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
         while self.admission and (refusal := self.admission.refusal()):
@@ -257,7 +275,9 @@ class Enqueuer:
             on_wait(refusal)
             time.sleep(refusal.retry_after_s)
 
-    def _enqueue_chunk(self, inputs: Sequence[str], options: EnqueueOptions) -> list[EnqueueResult]:
+    def _enqueue_chunk(
+        self, inputs: Sequence[str], options: EnqueueOptions, spans: CallSpans
+    ) -> list[EnqueueResult]:
         spelled = [_spelled(url) for url in inputs]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
         refused = self.blocks.refused(valid) if self.blocks else set()
@@ -267,21 +287,26 @@ class Enqueuer:
         others = _other_spellings(inputs, spelled)
         if self.followed:  # before they can be done
             self.followed.note(options.request_id, list(new))
-        self._send(_dealt([url for url in valid if url in new]), options, others)
+        with spans.sending([url for url in valid if url in new], _attributes(options)):
+            self._send(_dealt([url for url in valid if url in new]), options, others, spans)
         self.counts.add({counters.ENQUEUED: len(new)})
         if log.isEnabledFor(logging.INFO):
             for url in valid:
                 event = "enqueued" if url in new else "already in flight"
-                log_url(log, event, url, options.request_id)
+                log_url(log, event, url, options.request_id, **spans.ids(url))
         return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
 
     def _send(
-        self, urls: Sequence[str], options: EnqueueOptions, others: Mapping[str, str]
+        self,
+        urls: Sequence[str],
+        options: EnqueueOptions,
+        others: Mapping[str, str],
+        spans: CallSpans,
     ) -> None:
         front, back = self._lanes.split(urls, options.priority)
         in_front = [Behind(url, 0) for url in front]
-        outgoing = self._sends(in_front, options, options.priority, others)
-        outgoing += self._sends(back, options, behind(options.priority), others)
+        outgoing = self._sends(in_front, options, options.priority, others, spans)
+        outgoing += self._sends(back, options, behind(options.priority), others, spans)
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
@@ -296,19 +321,34 @@ class Enqueuer:
         options: EnqueueOptions,
         priority: int,
         others: Mapping[str, str],
+        spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
         Messages of this priority; the jobs keep the priority that the caller asked for.
 
         A message is delayed as long as the first of its URLs.
         """
-        jobs = [UrlJob(url=url, given=others.get(url), **options.of_jobs()) for url, _ in delayed]
+        of_jobs = options.of_jobs()
+        jobs = [
+            UrlJob(url=url, given=others.get(url), **of_jobs, **spans.job(url))
+            for url, _ in delayed
+        ]
         size, run_after_ms = self.batch_size, _delay_ms(options.run_after_ms)
         delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
         return [
             OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)
             for batch, delay_ms in zip(into_batches(jobs, size), delays_ms, strict=True)
         ]
+
+
+def _attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
+    """What the spans of these URLs say of their call."""
+    return {
+        "aragog.request_id": options.request_id,
+        "aragog.priority": options.priority,
+        "aragog.depth": options.depth,
+        "aragog.refresh": options.refresh,
+    }
 
 
 def _delay_ms(run_after_ms: int | None) -> int:

@@ -31,6 +31,7 @@ from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.spool_room import URGENT, SpoolRoom
+from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings
 from aragog.stages.access import Access
@@ -65,6 +66,7 @@ class FetchStage:
     counters: CounterSink
     outcomes: OutcomeSink
     rendering: RenderingRule = NOTHING_RENDERED
+    traces: UrlTraces = OFF
 
     @property
     def access(self) -> Access:
@@ -81,10 +83,14 @@ class FetchStage:
         Raises:
             TransientError: Redis or the store did not answer; the whole batch runs again.
         """
+        with self.traces.stage("fetch", batch.jobs) as spans:
+            return spans.handed_on(self._fetched(batch, spans))
+
+    def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         urgency = most_urgent(batch.jobs)
         if not self.room.reopened(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
-        run = _Run(self)
+        run = _Run(self, spans)
         validators, allowed = run.vetted(batch.jobs)
         near, in_line = self.access.with_slots(allowed)
         run.in_line += in_line
@@ -99,8 +105,9 @@ class FetchStage:
 class _Run:
     """One run of the stage: collects what becomes of each URL."""
 
-    def __init__(self, stage: FetchStage) -> None:
+    def __init__(self, stage: FetchStage, spans: StageSpans) -> None:
         self.stage = stage
+        self.spans = spans
         self.clock = stage.rescheduling.clock
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
@@ -155,7 +162,7 @@ class _Run:
     ) -> None:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
-        for job, outcome, body in self.stage.requester.run(jobs, validators):
+        for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
             self._note(job, Answered(outcome.outcome, outcome.status))
             if isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
@@ -231,31 +238,32 @@ class _Run:
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
-        self.stage.access.line.park(self.in_line)
+        self.stage.access.line.park(
+            [waiting._replace(job=self.spans.left(waiting.job)) for waiting in self.in_line]
+        )
         self.counts[counters.RESCHEDULED] += len(self.later) + len(self.in_line)
-        self._log()
+        if self.spans or log.isEnabledFor(logging.INFO):
+            self._log()
         self.stage.counters.add(self.counts)
         self.stage.outcomes.note(self.outcomes)
         return out
 
     def _log(self) -> None:
-        if not log.isEnabledFor(logging.INFO):
-            return
         for result in self.results:
-            job, fetch = result.job, result.fetch
-            log_url(
-                log, fetch.outcome.value, job.url, job.request_id,
-                status=fetch.status, ms=fetch.total_ms, reason=fetch.reason,
-            )  # fmt: skip
+            fetch = result.fetch
+            facts = {"status": fetch.status, "ms": fetch.total_ms, "reason": fetch.reason}
+            self._tell(result.job, fetch.outcome.value, **facts)
         for job, wait_ms in self.later:
-            log_url(
-                log, "rescheduled", job.url, job.request_id, wait_ms=wait_ms, attempt=job.attempt
-            )
+            self._tell(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
         for job in self.robots_first:
-            log_url(log, "robots first", job.url, job.request_id)
+            self._tell(job, "robots first")
         for waiting in self.in_line:
-            job = waiting.job
-            log_url(log, "in line", job.url, job.request_id, wait_ms=waiting.wait_ms)
+            self._tell(waiting.job, "in line", wait_ms=waiting.wait_ms)
+
+    def _tell(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
+        """Log what became of a URL, and add it to its span."""
+        self.spans.event(job, event, **facts)
+        log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
 
     def _to_robots(self) -> list[OutgoingMessage]:
         out = []

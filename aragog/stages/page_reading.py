@@ -19,6 +19,7 @@ from aragog.pages.selectors import Rules
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.ports import CounterSink
+from aragog.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.settings import PipelineSettings
 from aragog.stages.page_analysis import PageAnalysis, read_page, text_fields
 from aragog.stages.page_limits import PageTooExpensive, limited
@@ -58,6 +59,8 @@ class PageReader:
     """Rules for the fields of single sites."""
     drafts: Collection[str] = ()
     """Drafts whose statements about uses are read."""
+    spans: StageSpans = UNTRACED
+    """Those of the traced pages."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -91,7 +94,10 @@ class PageReader:
             if result.job.sitemap:
                 self.sitemaps.sitemap(result, decompress(blob))
                 return
-            with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            with (
+                self.spans.part(result.job, "read page"),
+                limited(limits.page_max_cpu_s, limits.page_max_memory_bytes),
+            ):
                 body = decompress(blob)
                 readings.analyses[url] = read_page(
                     result,

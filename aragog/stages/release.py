@@ -22,6 +22,7 @@ from aragog.errors import InvalidMessage, TransientError
 from aragog.hosts import longest_match
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.routing import Sender
+from aragog.pipeline.url_traces import OFF, UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.lines import Lines, LineServer, TakenEntry
 from aragog.politeness.overrides import Override, Overrides
@@ -68,6 +69,7 @@ class ReleaseStage:
     sender: Sender
     settings: Settings
     is_open: Callable[[], bool] = lambda: True
+    traces: UrlTraces = OFF
     _known: Mapping[str, Override] | None = field(default=None, init=False)
 
     def run(self) -> int:
@@ -166,8 +168,8 @@ class _Look:
             log.exception("an entry in the line of %s is left out", entry.key)
             return None
 
-    @staticmethod
-    def _with_slot(job: UrlJob, slot: Slot) -> Delayed:
+    def _with_slot(self, job: UrlJob, slot: Slot) -> Delayed:
+        job = self.stage.traces.out_of_line(job)
         return replace(job, slot_at_ms=slot.at_ms), slot.wait_ms
 
     def _send(self, jobs: Sequence[Delayed]) -> None:

@@ -25,7 +25,15 @@ from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import FetchResult, ResultBatch
 from aragog.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.rendering.models import (
+    FetchResource,
+    NotRendered,
+    PlainPage,
+    Rendered,
+    Resource,
+    ResourceRequest,
+)
 from aragog.stages.page_limits import MAX_RUNS_LOST
 from aragog.stages.rescheduling import Rescheduling
 from aragog.urlstore.compression import decompress
@@ -57,6 +65,7 @@ class RenderStage:
     marks: Marks
     rescheduling: Rescheduling
     counters: CounterSink
+    traces: UrlTraces = OFF
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -68,6 +77,10 @@ class RenderStage:
             BrowserUnavailable: no browser can be started; the batch runs again.
             TransientError: Redis or the store did not answer; the batch runs again.
         """
+        with self.traces.stage("render", (result.job for result in batch.results)) as spans:
+            return spans.handed_on(self._run(batch, spans))
+
+    def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         counts: Counter[str] = Counter()
         results, expired = [], []
         for result in batch.results:
@@ -75,7 +88,9 @@ class RenderStage:
             if blob is None and result.token:
                 expired.append(result)
             else:
-                results.append(result if blob is None else self._rendered(result, blob, counts))
+                results.append(
+                    result if blob is None else self._rendered(result, blob, counts, spans)
+                )
         self.counters.add(counts)
         outgoing = self.rescheduling.refetch([result.job for result in expired])
         if results:
@@ -97,17 +112,28 @@ class RenderStage:
     def _body(self, result: FetchResult) -> bytes | None:
         return self.spool.get_many([result.token])[0] if result.token else None
 
-    def _rendered(self, result: FetchResult, blob: bytes, counts: Counter[str]) -> FetchResult:
+    def _rendered(
+        self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
+    ) -> FetchResult:
         """The result with the rendered body, or with the reason why there is none."""
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
-        outcome = self._outcome(result, blob)
+        outcome = self._outcome(result, blob, spans)
         if isinstance(outcome, NotRendered):
             counts[counters.NOT_RENDERED] += 1
+            spans.event(result.job, "not rendered", reason=outcome.reason)
             log.warning("not rendered: %s: %s", result.fetch.final_url, outcome.reason)
             return replace(result, fetch=replace(result.fetch, rendering=outcome.reason))
         counts[counters.RENDERED] += 1
-        log_url(log, RENDERED, result.job.url, result.job.request_id, requests=outcome.requests)
+        spans.event(result.job, RENDERED, requests=outcome.requests)
+        log_url(
+            log,
+            RENDERED,
+            result.job.url,
+            result.job.request_id,
+            requests=outcome.requests,
+            **spans.ids(result.job),
+        )
         body = pack(outcome.html)
         (token,) = self.spool.put_many([body.blob])
         return replace(
@@ -117,7 +143,9 @@ class RenderStage:
             fetch=replace(result.fetch, body_bytes=body.length_bytes, rendering=RENDERED),
         )
 
-    def _outcome(self, result: FetchResult, blob: bytes) -> Rendered | NotRendered:
+    def _outcome(
+        self, result: FetchResult, blob: bytes, spans: StageSpans
+    ) -> Rendered | NotRendered:
         tokens = [result.token or ""]
         lost = self.marks.begin(tokens)
         try:
@@ -126,6 +154,17 @@ class RenderStage:
                 if lost >= MAX_RUNS_LOST:
                     return NotRendered(LOST)
             document = PlainPage(result.fetch.final_url, result.fetch.headers, decompress(blob))
-            return self.renderer.render(document, self.fetch_resource)
+            return self.renderer.render(document, self._fetching(result, spans))
         finally:
             self.marks.end(tokens)
+
+    def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
+        """What fetches the scripts and data of a page; each has a span where the page is traced."""
+        if spans.of(result.job) is None:
+            return self.fetch_resource
+
+        def fetch(request: ResourceRequest) -> Resource | str:
+            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
+                return self.fetch_resource(request)
+
+        return fetch

@@ -31,9 +31,9 @@ from aragog.fetcher.outcome import (
 from aragog.green_threads import GreenPool
 from aragog.pipeline.fetch_results import PackedBody, pack
 from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.politeness.slots import Slot
 from aragog.stages.access import HEAD_START_MS, Access
-from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.revalidation import StoredValidators
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,10 @@ class Requester:
     clock: Clock
 
     def run(
-        self, jobs: Iterable[tuple[UrlJob, Slot]], validators: Mapping[str, StoredValidators]
+        self,
+        jobs: Iterable[tuple[UrlJob, Slot]],
+        validators: Mapping[str, StoredValidators],
+        spans: StageSpans = UNTRACED,
     ) -> Iterator[Fetch]:
         """
         Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
@@ -128,21 +131,26 @@ class Requester:
                 self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
                 stored = validators.get(job.url, _NO_COPY)
                 submit = batch.submit_urgent if slot.urgent else batch.submit
-                under_way.append((job, submit(self._fetch_one, job, slot, stored)))
+                under_way.append((job, submit(self._fetch_one, job, slot, stored, spans)))
             for job, call in under_way:
                 yield Fetch(job, *call.result())
 
     def _fetch_one(
-        self, job: UrlJob, slot: Slot, stored: StoredValidators
+        self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
     ) -> tuple[Outcome, PackedBody | None]:
-        outcome = self._reported(job, slot, stored)
+        outcome = self._reported(job, slot, stored, spans)
         if isinstance(outcome, Fetched):
             return replace(outcome, body=b""), pack(outcome.body)
         return outcome, None
 
-    def _reported(self, job: UrlJob, slot: Slot, stored: StoredValidators) -> Outcome:
+    def _reported(
+        self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
+    ) -> Outcome:
         with self.access.gate(slot) as gate:
-            outcome = self._outcome(job, gate, stored)
+            requests = spans.requests(job, gate)
+            outcome = self._outcome(job, requests or gate, stored)
+            if requests is not None:
+                spans.requested(job, requests, outcome)
             if gate.taken_down:
                 outcome = _without_target(job, outcome)
             reports = dict.fromkeys(gate.redirected_by, True)
@@ -158,7 +166,7 @@ class Requester:
                 outcome = replace(outcome, robots_preferences=said)
             return outcome
 
-    def _outcome(self, job: UrlJob, gate: PoliteGate, stored: StoredValidators) -> Outcome:
+    def _outcome(self, job: UrlJob, gate: Gate, stored: StoredValidators) -> Outcome:
         fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
         fetch = partial(
             fetcher.fetch,

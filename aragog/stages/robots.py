@@ -30,6 +30,7 @@ from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
@@ -93,6 +94,7 @@ class RobotsStage:
     clock: Clock
     settings: Settings
     refusals: Refusals
+    traces: UrlTraces = OFF
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
@@ -101,7 +103,8 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not answer; the batch runs again.
         """
-        return _RobotsRun(self, batch).messages()
+        with self.traces.stage("robots", batch.jobs) as spans:
+            return spans.handed_on(_RobotsRun(self, batch, spans).messages())
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """
@@ -125,8 +128,9 @@ class RobotsStage:
 class _RobotsRun:
     """One run of the stage: asks the origins of a batch, and notes when the others may be asked."""
 
-    def __init__(self, stage: RobotsStage, batch: RobotsBatch) -> None:
+    def __init__(self, stage: RobotsStage, batch: RobotsBatch, spans: StageSpans) -> None:
         self.stage = stage
+        self.spans = spans
         self.batch = batch
         self.robots = stage.robots
         self.cached = stage.robots.get_many(batch.origins)
@@ -216,6 +220,7 @@ class _RobotsRun:
         results = []
         for origin_url, call in calls.items():
             outcome, tdm = call.result()
+            self._trace(origin_url, outcome)
             if isinstance(outcome, Redirected) and not outcome.hops:
                 # No request was sent: the slot had passed, and the next one is far.
                 self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)
@@ -224,6 +229,12 @@ class _RobotsRun:
         if results:
             self.robots.put_many(results)
         self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _trace(self, origin_url: str, outcome: Outcome) -> None:
+        """Add the fetch to the span of each traced URL that waits for these rules."""
+        for job in self.batch.jobs if self.spans else ():
+            if origin(job.next_url) == origin_url:
+                self.spans.exchanged(job, origin_url + ROBOTS_PATH, outcome)
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """

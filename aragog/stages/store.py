@@ -9,6 +9,8 @@ A team's own Celery task (`pipeline.page_ready_task`) gets a message for each ba
 
     {"v": 1, "pages": [{"url": …, "canonical_url": …, "page_type": …, "fetched_at_ms": …}]}
 
+A page whose URL is traced also has the `traceparent` of its trace.
+
 Delivery is at least once: a store task that runs twice sends twice, and if a worker is killed after
 it wrote a page, that page is fetched and reported again.
 """
@@ -27,6 +29,7 @@ from aragog.pipeline.crawl_log import CrawlLogStream, rows_of
 from aragog.pipeline.messages import VERSION, PageBatch, UrlJob
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
+from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.stages import damaged
 from aragog.stages.page_updates import fetched_at, from_blob, with_body
 from aragog.stages.rescheduling import Rescheduling
@@ -48,20 +51,22 @@ def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
     """The message about the pages among `writes`; none without a task, or without a page."""
-    pages = tuple(_page(write) for write in writes if write.content)
+    traced = {job.url: job.traceparent for job in jobs if job.traceparent}
+    pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
         return []
     priority = most_urgent(jobs)
     return [OutgoingMessage(task, ReadyPages(pages), priority=priority, even_when_full=True)]
 
 
-def _page(write: PageWrite) -> dict[str, Any]:
-    return {
+def _page(write: PageWrite, traceparent: str | None) -> dict[str, Any]:
+    page = {
         "url": write.url,
         "canonical_url": write.canonical_url,
         "page_type": write.facts.get("page_type"),
         "fetched_at_ms": write.fetched_at_ms,
     }
+    return page | {"traceparent": traceparent} if traceparent else page
 
 
 log = logging.getLogger(__name__)
@@ -78,6 +83,7 @@ class StoreStage:
     rescheduling: Rescheduling
     page_ready_task: OwnTask | None = None
     crawl_log: CrawlLogStream | None = None
+    traces: UrlTraces = OFF
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
@@ -87,6 +93,10 @@ class StoreStage:
         Raises:
             TransientError: the store, the content store or Redis did not answer; runs again.
         """
+        with self.traces.stage("store", batch.jobs) as spans:
+            return spans.handed_on(self._run(batch, spans))
+
+    def _run(self, batch: PageBatch, spans: StageSpans) -> list[OutgoingMessage]:
         blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
         if blob is None:
             # Either this message ran to its end before (its URLs are fetched once more, for
@@ -110,7 +120,7 @@ class StoreStage:
         if self.crawl_log:
             written = [write for write in writes if write.url not in stuck]
             self.crawl_log.add(rows_of(written, batch.jobs))
-        self._done(batch, writes, lost, stuck)
+        self._done(batch, writes, lost, stuck, spans)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
         stored = [write for write in writes if write.url not in stuck]
@@ -118,17 +128,23 @@ class StoreStage:
         return again + self.rescheduling.delayed(postponed) + ready
 
     def _done(
-        self, batch: PageBatch, writes: Sequence[PageWrite], lost: set[str], stuck: set[str]
+        self,
+        batch: PageBatch,
+        writes: Sequence[PageWrite],
+        lost: set[str],
+        stuck: set[str],
+        spans: StageSpans,
     ) -> None:
         left = lost | stuck
         self.in_flight.clear([job.url for job in batch.jobs if job.url not in left])
         self.spool.free([batch.token, *batch.bodies])
         stored = sum(1 for write in writes if write.content and write.url not in stuck)
         self.counters.add({counters.STORED: stored})
-        if log.isEnabledFor(logging.INFO):
+        if spans or log.isEnabledFor(logging.INFO):
             for job in batch.jobs:
                 event = "stuck" if job.url in stuck else "lost" if job.url in lost else "stored"
-                log_url(log, event, job.url, job.request_id)
+                spans.event(job, event)
+                log_url(log, event, job.url, job.request_id, **spans.ids(job))
 
     def _timely(self, write: PageWrite) -> PageWrite:
         """A fetch by a worker whose clock is far ahead, as if it were of now: it would freeze."""

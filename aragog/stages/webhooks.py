@@ -23,9 +23,11 @@ from aragog.fetcher.ssrf import AddressPolicy
 from aragog.pipeline.change_json import plain
 from aragog.pipeline.messages import VERSION, reading
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.pipeline.url_traces import OFF, UrlTraces
 from aragog.pipeline.webhook_signatures import Verifier, signature
 from aragog.settings import Settings
 from aragog.stages.webhook_post import post
+from aragog.tracing.context import HEADER
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.webhook_registry import Webhook
 
@@ -51,6 +53,8 @@ class Delivery:
     """Where the changes begin; with the webhook's name it makes the delivery's id."""
     changes: tuple[Mapping[str, Any], ...]
     attempt: int = 0
+    traceparent: str = ""
+    """The context of the span of its first attempt; "": it is not traced."""
 
     @property
     def id(self) -> str:
@@ -65,6 +69,7 @@ class Delivery:
             "cursor": self.cursor,
             "changes": list(self.changes),
             "attempt": self.attempt,
+            **({HEADER: self.traceparent} if self.traceparent else {}),
         }
 
     @classmethod
@@ -72,7 +77,11 @@ class Delivery:
         """The delivery of its JSON; InvalidMessage when it is none."""
         with reading(wire, "delivery"):
             return cls(
-                wire["webhook"], wire["cursor"], tuple(wire["changes"]), int(wire["attempt"])
+                wire["webhook"],
+                wire["cursor"],
+                tuple(wire["changes"]),
+                int(wire["attempt"]),
+                str(wire.get(HEADER, "")),
             )
 
 
@@ -85,6 +94,7 @@ class WebhookStage:
     ssrf_filter: AddressPolicy
     clock: Clock
     settings: Settings
+    traces: UrlTraces = OFF
 
     def deal(self) -> int:
         """Send the changes after the cursors; returns how many deliveries. One caller at a time."""
@@ -126,7 +136,13 @@ class WebhookStage:
             "Aragog-Delivery": delivery.id,
             "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
         }
+        span = self.traces.delivery(delivery.traceparent, webhook.url, len(changes))
+        if span is not None:
+            headers[HEADER] = span.traceparent
+            delivery = replace(delivery, traceparent=delivery.traceparent or span.traceparent)
         reason = post(webhook.url, body, headers, settings, self.ssrf_filter)
+        if span is not None:
+            span.end(error=reason or "")
         if reason is None:
             return []
         if delivery.attempt + 1 >= settings.max_attempts:

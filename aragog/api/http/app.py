@@ -36,7 +36,7 @@ from aragog.urlstore.store import UrlStore
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 REQUEST_HEADERS = (
     "Authorization", "Content-Type", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID",
-    "Range",
+    "Range", "Traceparent",
 )  # fmt: skip
 RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
 """What scripts of the origins in `serving.cors_origins` may send and read."""
@@ -94,6 +94,7 @@ class Api:
             hosts,
             observer,
             cors=bool(settings.cors_origins),
+            traced=services.tracer is not None,
         )
         """Answers plain reads; the server's protocol offers them here first."""
         guarded = Guarded(Compressed(self._router(services)), settings, observer)

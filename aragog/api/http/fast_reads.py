@@ -24,6 +24,7 @@ from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.api.tokens import READ, Tokens
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.hosts import is_allowed_host
+from aragog.tracing.context import HEADER
 
 ROUTE = "/v1/urls"
 PARAMETERS = frozenset({"url", "fields", "include"})
@@ -54,6 +55,7 @@ class FastReads:
         hosts: accepted Host headers.
         observer: counts and logs requests.
         cors: responses depend on the Origin header.
+        traced: requests that continue a trace take the ordinary way, where they have a span.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class FastReads:
         observer: Observer,
         *,
         cors: bool = False,
+        traced: bool = False,
     ) -> None:
         self._batches = batches
         self._tokens = tokens
         self._hosts = hosts
         self._observer = observer
+        self._unusual = UNUSUAL | {HEADER.encode()} if traced else UNUSUAL
         self._vary = (b"Origin",) if cors else ()
         self._plain_vary = b"vary: Origin\r\n" if cors else b""
         self._common_of: object = None
@@ -95,7 +99,7 @@ class FastReads:
             return False
         host = authorization = coding = None
         for name, value in headers:
-            if name in UNUSUAL:
+            if name in self._unusual:
                 return False
             if name == b"host":
                 if host is not None:

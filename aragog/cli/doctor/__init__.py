@@ -32,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     configuration.check_text_finder,
     configuration.check_http2,
     configuration.check_rendering,
+    configuration.check_tracing,
     configuration.check_exposure,
     configuration.check_listeners,
     configuration.check_certificate,

@@ -209,6 +209,15 @@ def check_http2(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("fetch.http2_hosts", ok=True, text=text)
 
 
+def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
+    """What makes spans is installed on this machine."""
+    if system.settings.tracing.enabled:
+        require("otel", "tracing.enabled")
+        where = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
+        share = f"{system.settings.tracing.sample_ratio:g} of all URLs"
+        yield Finding("tracing", ok=True, text=f"OpenTelemetry is installed; {share}, to {where}")
+
+
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
     """The browser that renders pages starts, with its sandbox if that is asked for."""
     rendering = system.settings.rendering

@@ -34,10 +34,11 @@ def enqueued():
 
 @pytest.fixture
 def fetching(pipeline_stand, completions, enqueued):
-    def enqueue(urls, *, priority, refresh, request_id):
+    def enqueue(urls, *, priority, refresh, request_id, traceparent):
         options = EnqueueOptions(
-            priority=priority, refresh=refresh, insist=refresh, request_id=request_id
-        )
+            priority=priority, refresh=refresh, insist=refresh, request_id=request_id,
+            caller=traceparent,
+        )  # fmt: skip
         results = list(pipeline_stand.enqueuer.enqueue(urls, options))
         enqueued.extend(results)
         return results

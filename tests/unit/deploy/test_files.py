@@ -146,7 +146,7 @@ def environment_of(service, store="hbase"):
     """A service's environment, with the variables of env.example filled in."""
 
     def fill(match):
-        return {**FILLED_IN, "STORE": store}.get(match[1], "filled-in")
+        return {**FILLED_IN, "STORE": store, "TRACING": "false"}.get(match[1], "filled-in")
 
     environment = yaml.safe_load(COMPOSE.read_text())["services"][service]["environment"]
     return {name: re.sub(r"\$\{(\w+)[^}]*\}", fill, text) for name, text in environment.items()}
@@ -174,6 +174,17 @@ def test_only_the_server_of_the_store_in_use_is_started():
                      if store in s.get("depends_on", {})]  # fmt: skip
         assert needed_by == [{"condition": "service_healthy", "required": False}]
     assert "\nSTORE=hbase\nCOMPOSE_PROFILES=${STORE}\n" in example
+
+
+def test_jaeger_is_started_where_its_profile_is_chosen():
+    services = yaml.safe_load(COMPOSE.read_text())["services"]
+
+    assert services["jaeger"]["profiles"] == ["jaeger"]
+    settings = load_settings(
+        environ=environment_of("fetch", "hbase") | {"ARAGOG_TRACING__ENABLED": "true"}
+    )
+    assert settings.tracing.enabled
+    assert environment_of("fetch", "hbase")["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://jaeger:4318"
 
 
 def test_every_variable_of_the_compose_file_is_in_the_example():

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.api.call_spans import call_span
 from aragog.api.http.batch_get import read_urls
 from aragog.api.http.calls import StoreCalls, json_response, tagged
 from aragog.api.http.parameters import Query, expected_version, json_object, refuse_cross_site
@@ -24,6 +25,7 @@ from aragog.api.tokens import WRITE, Tokens
 from aragog.api.values import FetchedPage
 from aragog.errors import BadInput
 from aragog.options import checked
+from aragog.tracing.context import HEADER, read
 from aragog.urlstore.field_formats import FieldFormats
 
 
@@ -56,6 +58,15 @@ class OperationRoutes:
         if route.method == "GET" and operation.scope == WRITE:
             refuse_cross_site(request)
         made = await self.request(operation, route, request, texts)
+        caller = request.headers.get(HEADER, "")
+        about = {"http.request.method": route.method, "http.route": route.path}
+        span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", about)
+        with span as context:
+            return await self._answered(operation, route, request, _continuing(made, context))
+
+    async def _answered(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request, made: Any
+    ) -> Response:
         if route.form is Form.RECORDS:
             return await self._records(made)
         return self.response(
@@ -141,6 +152,13 @@ class OperationRoutes:
             headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
         status = 202 if route.pending and getattr(result, route.pending) else route.status
         return json_response({route.member: body} if route.member else body, status, headers)
+
+
+def _continuing(made: Any, context: str) -> Any:
+    """A request that enqueues, in the trace of its call, unless it names one itself."""
+    if getattr(made, HEADER, None) != "" or read(context) is None:
+        return made
+    return replace(made, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:

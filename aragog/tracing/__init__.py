@@ -1,0 +1,1 @@
+"""Spans of OpenTelemetry: the context that travels, the port, and its adapter."""

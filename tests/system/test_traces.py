@@ -1,0 +1,163 @@
+"""
+One trace of a URL in the standalone system, as a collector receives it from all its processes.
+
+The producer, the workers and the browser's worker export by OTLP to a collector in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from aragog.client import Aragog
+from tests.support.chromium import find_chromium
+from tests.support.origin import Origin, answer, page
+from tests.support.spans import Received, span_collector
+from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+PATIENCE_S = 90
+PAGE = page(b"""<!doctype html><title>plain</title><script>
+fetch("/data").then(r => r.text()).then(text => { document.title = text; });
+</script>""")
+PRODUCER = """
+import sys
+from aragog.client import Aragog
+with Aragog() as aragog:
+    print(aragog.enqueue(["http://traced.test/"], request_id="order-4711")[0].status)
+"""
+CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+class Site:
+    """Busy at first; then one request that never gets its answer; then the page."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.held = threading.Event()
+        self.finished = threading.Event()
+
+    def answer(self, _request, _wire):
+        self.requests += 1
+        if self.requests == 1:
+            return answer(503, headers=[("Retry-After", "1")])
+        if self.requests == 2:
+            self.held.set()
+            self.finished.wait(PATIENCE_S)
+        return PAGE
+
+
+def environ(origin: Origin, endpoint: str, **more: str) -> dict[str, str]:
+    return {
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "600",
+        "ARAGOG_LOGS__LEVEL": "INFO",
+        "ARAGOG_LOGS__FORMAT": "json",
+        "ARAGOG_TRACING__ENABLED": "true",
+        "ARAGOG_TRACING__SAMPLE_RATIO": "1",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
+        "OTEL_BSP_SCHEDULE_DELAY": "50",
+        "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test",
+        **more,
+    }
+
+
+def rendering() -> dict[str, str]:
+    """Settings that render the page, where there is a browser."""
+    browser = find_chromium()
+    if browser is None:
+        return {}
+    return {
+        "ARAGOG_RENDERING__HOSTS": "traced.test",
+        "ARAGOG_RENDERING__DEADLINE_S": "60",
+        "ARAGOG_RENDERING__BROWSER": browser,
+        "ARAGOG_RENDERING__SANDBOX": str(os.geteuid() != 0).lower(),
+    }
+
+
+def log_lines(folder: Path) -> list[dict]:
+    lines = []
+    for file in folder.glob("*.log"):
+        lines += [json.loads(line) for line in file.read_text().splitlines() if line[:1] == "{"]
+    return lines
+
+
+def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
+    site, rendered = Site(), rendering()
+    routes = {
+        "/robots.txt": answer(404),
+        "/data": answer(200, b"made", content_type="text/plain"),
+        "/*": site.answer,
+    }
+    with (
+        Origin(routes) as origin,
+        span_collector() as collector,
+        standalone(environ(origin, collector.endpoint, **rendered)) as system,
+        Aragog(system.settings) as client,
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", PRODUCER], env=system.environ, capture_output=True,
+            text=True, check=True, timeout=PATIENCE_S,
+        )  # fmt: skip
+        assert done.stdout.strip() == "accepted"
+        wait_until(site.held.is_set, within_s=PATIENCE_S, meanwhile=system.supervisor.check)
+        # What ended before the kill is exported by then: the fetch that was answered 503.
+        wait_until(lambda: len(collector.named("fetch")) >= 2, within_s=PATIENCE_S)
+        killed = system.child("fetch").process.pid
+        os.kill(killed, signal.SIGKILL)
+        system.finish(client, within_s=PATIENCE_S)
+        site.finished.set()
+        wait_until(lambda: collector.named("store"), within_s=PATIENCE_S)
+        lines = log_lines(Path(system.settings.data_dir) / "logs")
+
+    (root,) = collector.named("enqueue")
+    mine = [span for span in collector.spans if span.trace_id == root.trace_id]
+    assert mine == collector.spans
+    assert root.parent_id == ""
+    assert root.service == "aragog"
+
+    assert [s.attributes["http.response.status_code"] for s in gets(mine, "robots.txt")] == [404]
+    busy, final = gets(mine, "/")
+    assert busy.attributes["http.response.status_code"] == 503
+    assert final.attributes["http.response.status_code"] == 200
+    assert final.resource["process.pid"] != killed
+
+    fetches = sorted((s for s in mine if s.name == "fetch"), key=lambda span: span.started_ns)
+    assert fetches[0].events == ("robots first",)
+    assert fetches[1].events == ("rescheduled",)
+    # The run that was killed left no span: the next one says that it is the second delivery.
+    assert fetches[-1].attributes["aragog.delivery"] == 2
+    assert {span.service for span in fetches} == {"aragog-fetch"}
+    assert fetches[-1].resource["deployment.environment.name"] == "test"
+
+    (stored,) = [span for span in mine if span.name == "store"]
+    assert stored.events == ("stored",)
+    assert stored.parent_id == root.span_id
+    services = {span.service for span in mine}
+    assert {"aragog-robots", "aragog-canonicalize", "aragog-store"} <= services
+    if rendered:
+        (render,) = [span for span in mine if span.name == "render"]
+        assert render.events == ("rendered",)
+        (script,) = [span for span in mine if span.name == "fetch resource"]
+        assert script.parent_id == render.span_id
+
+    of_url = {line["event"]: line for line in lines if line.get("trace_id") == root.trace_id}
+    assert of_url["stored"]["span_id"] == stored.span_id
+    assert {"robots first", "rescheduled", "Fetched", "canonicalized"} <= set(of_url)
+    assert all(line["request_id"] == "order-4711" for line in of_url.values())
+
+
+def gets(spans: list[Received], path: str) -> list[Received]:
+    found = [s for s in spans if s.name == "GET" and s.attributes["url.full"].endswith(path)]
+    return sorted(found, key=lambda span: span.started_ns)

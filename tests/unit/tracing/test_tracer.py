@@ -1,0 +1,37 @@
+"""The tracer of a process."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+from aragog.settings import Settings, TracingSettings
+from aragog.tracing.tracer import tracer_of
+
+OFF = """
+import sys
+sys.modules["opentelemetry"] = None  # whoever imports it gets an ImportError
+from aragog.settings import Settings
+from aragog.client import Aragog
+import aragog.bootstrap.stages, aragog.tasks.fetch, aragog.api.http.app
+from aragog.tracing.tracer import flush_spans, tracer_of
+Aragog(Settings()).close()
+assert tracer_of(Settings()) is None
+flush_spans()
+print("done")
+"""
+
+
+def test_a_process_without_tracing_does_without_opentelemetry(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", OFF], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_a_process_has_one_tracer(monkeypatch):
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    settings = replace(Settings(), tracing=TracingSettings(enabled=True, sample_ratio=0.5))
+
+    assert tracer_of(Settings()) is None
+    assert tracer_of(settings) is tracer_of(settings)
+    assert tracer_of(settings).ratio == 0.5
