@@ -8,7 +8,7 @@ DEPTH ?= 0
 STORE ?=
 IMAGES ?= docs/images
 # The Python that tries a wheel: a version or a path.
-PYTHON ?= $(BIN)/python
+ON ?= $(BIN)/python
 # Two pytest processes a core: tests wait for servers and for time about as long as they compute.
 WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # Compiled modules are kept, also where the environment says not to write them beside the sources:
@@ -22,7 +22,7 @@ endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart platforms pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,11 +99,14 @@ dist: setup  ## build the wheel of aragog into dist/, with its bill of materials
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
 	@$(BIN)/python scripts/sbom.py dist/aragog_crawler-*.whl
 
-try-wheel: setup  ## install the wheel of dist/ in an empty environment, and crawl; PYTHON=3.14
-	@$(BIN)/python scripts/try_wheel.py --python $(PYTHON)
+try-wheel: setup  ## install the wheel of dist/ in an empty environment, and crawl; ON=3.14
+	@$(BIN)/python scripts/try_wheel.py --python $(ON)
 
 chart: setup  ## write the Helm chart from deploy/kubernetes and lint it (Helm, else Go builds it)
 	@$(BIN)/python -m deploy.helm $(ARGS)
+
+release-check: setup  ## check that the tree is one release; TAG=v0.1.0
+	@$(BIN)/python scripts/release_check.py $(TAG)
 
 platforms: setup  ## check that every dependency has a wheel, on each Python and platform (PyPI)
 	@$(BIN)/python scripts/check_platforms.py $(ARGS)

@@ -36,6 +36,7 @@ SHORT = {
     "lock": "make lock && git diff --exit-code",
     "dist": "make dist try-wheel",
     "chart": "make chart ARGS=--write-only && git diff --exit-code",
+    "release-check": "make release-check",
     "platforms": "make platforms ARGS='--python 3.14 --platform aarch64-manylinux_2_28'",
     "pinlater-dist": "make pinlater-dist",
     "bench": "make bench ARGS=--quick",

@@ -1,0 +1,130 @@
+"""The workflows of a public host: pinned, with the least rights, and made of targets of the Makefile."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.actionlint import actionlint_or_skip
+from tests.support.documented import ROOT
+
+FOLDER = ROOT / ".github" / "workflows"
+WORKFLOWS = sorted(FOLDER.glob("*.yml"))
+JOBS = [
+    (path, name, job)
+    for path in WORKFLOWS
+    for name, job in yaml.safe_load(path.read_text())["jobs"].items()
+]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+# Rights beyond reading, and the jobs that need them.
+RIGHTS = {
+    ("site.yml", "deploy"): {"pages", "id-token"},
+    ("release.yml", "publish"): {"id-token", "attestations"},
+    ("release.yml", "image"): {"packages", "id-token", "attestations"},
+}
+SECRETS = {"github.token"}  # made for the run by the host
+
+
+def steps():
+    return [(path.name, step) for path, _, job in JOBS for step in job.get("steps", ())]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actionlint_has_nothing_to_say(path):
+    done = subprocess.run(
+        [actionlint_or_skip(), "-no-color", path], capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout + done.stderr == ""
+
+
+def test_zizmor_finds_no_weakness():
+    zizmor = Path(sys.executable).with_name("zizmor")
+
+    done = subprocess.run(
+        [zizmor, "--offline", "--quiet", "--no-progress", ROOT / ".github"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_action_is_pinned_to_a_commit_with_its_version_beside_it():
+    lines = [line for path in WORKFLOWS for line in path.read_text().splitlines()]
+    used = [line.partition("uses:")[2].strip() for line in lines if "uses:" in line]
+
+    foreign = [each for each in used if not each.startswith("./")]
+    assert len(foreign) > 10
+    assert [
+        e for e in foreign if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", e)
+    ] == []
+
+
+def test_an_action_has_one_hash_in_all_workflows():
+    used = {step["uses"] for _, step in steps() if "uses" in step}
+
+    assert len({each.partition("@")[0] for each in used}) == len(used)
+
+
+def test_each_job_has_no_more_rights_than_it_needs():
+    for path, name, job in JOBS:
+        rights = {right for right, level in job["permissions"].items() if level == "write"}
+        assert rights == RIGHTS.get((path.name, name), set()), (path.name, name)
+    assert [yaml.safe_load(path.read_text())["permissions"] for path in WORKFLOWS] == [{}] * len(
+        WORKFLOWS
+    )
+
+
+def test_no_checkout_leaves_credentials_and_no_secret_is_stored():
+    checkouts = [step for _, step in steps() if "actions/checkout" in step.get("uses", "")]
+    text = "".join(path.read_text() for path in WORKFLOWS)
+
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    assert "secrets." not in text
+    assert set(re.findall(r"github\.token|\w*TOKEN\w*", text)) <= SECRETS
+
+
+def test_the_versions_of_python_are_those_of_the_classifiers():
+    matrices = [job["strategy"]["matrix"] for _, _, job in JOBS if "strategy" in job]
+
+    assert [matrix["python"] for matrix in matrices if "python" in matrix] == [PYTHONS, PYTHONS]
+    assert f">={PYTHONS[0]}" == PROJECT["requires-python"]
+
+
+def test_what_they_make_are_targets_of_the_makefile():
+    targets = re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    made = [
+        word
+        for _, step in steps()
+        for call in re.findall(r"^make (.*)$", step.get("run", ""), re.MULTILINE)
+        for word in call.split()
+        if "=" not in word
+    ]
+
+    assert {"lint", "types", "layers", "test", "dist", "docs", "chart"} <= set(made)
+    assert set(made) <= set(targets)
+
+
+def test_they_install_what_ci_installs_for_the_tests():
+    """But the browser, which is there, and make."""
+    here = set(re.findall(r"^need \S+ (\S+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE))
+    ((_, step),) = [(n, s) for n, s in steps() if "apt-get install" in s.get("run", "")]
+
+    packages = step["run"].replace("\\\n", " ").partition("--no-install-recommends")[2].split()
+    assert set(packages) == here - {"chromium-headless-shell", "make"}
+
+
+def test_images_have_the_extras_that_the_dockerfile_and_the_page_of_rendering_have():
+    ((_, _, job),) = [each for each in JOBS if each[1] == "image"]
+    plain, render = job["strategy"]["matrix"]["include"]
+    dockerfile = (ROOT / "deploy" / "docker" / "Dockerfile").read_text()
+    kustomization = (ROOT / "deploy" / "kubernetes" / "kustomization.yaml").read_text()
+
+    assert f"ARG EXTRAS={plain['extras']}\n" in dockerfile
+    assert render["packages"] in dockerfile
+    assert [f"name: {each['name']}\n" in kustomization for each in (plain, render)] == [True, True]
