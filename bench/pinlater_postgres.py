@@ -1,5 +1,5 @@
 """
-Measure jobs in PostgreSQL, beside procrastinate in the same run, on a private server.
+Measure jobs in PostgreSQL, beside procrastinate and river in the same run, on a private server.
 
     python -m bench.pinlater_postgres [--jobs 100000] [--workers 10] [--batch 100]
                                       [--rate 1000] [--span 15] [--peer PYTHON]
@@ -8,8 +8,9 @@ Ten worker processes claim and acknowledge jobs that wait, a batch in a call; th
 one at a steady rate, and the time from due to claimed is taken on the server's clock. Before and after,
 the files of the tables are measured: bytes a waiting job, and what is left when all have run (bloat).
 A backlog of URLs that share jobs, 25 in each, gives the bytes of a waiting URL.
-Last, procrastinate's workers run a no-op task, if .venv-bench (`scripts/setup bench`) or the Python that
-`--peer` names has it. They also report results, so the rates are not of the same work. The server keeps the
+Last, procrastinate's workers (Python) and river's (Go) run a no-op task, if .venv-bench (`scripts/setup
+bench`) has them; `--peer` names another Python with procrastinate. They also report results, so the rates are
+not of the same work. The server keeps the
 defaults of PostgreSQL, so what is committed is on disk. `python -m bench.pinlater_bloat` shows the bloat of
 millions.
 """
@@ -19,7 +20,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import multiprocessing
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,12 +34,12 @@ from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard
 from aragog.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
-from bench import figures
+from bench import figures, pinlater_peers
 from bench.postgres_engine import server_cpu_s
 from bench.quick import add_quick
 
 BODY = b"x" * 900
-PEER_PYTHON = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
+MOST_OF_PEERS = 20_000
 ENQUEUED = 2_000
 URLS_A_JOB = 25
 SPAN_MS = 10_000
@@ -189,58 +189,6 @@ def lateness(dsn, pool, options):
         sys.exit(f"{count - len(late_ms)} jobs were not claimed")
 
 
-PEER = """
-import asyncio, sys, time
-import procrastinate
-dsn, jobs, workers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=dsn, max_size=workers + 2))
-
-@app.task(queue="q", name="noop")
-async def noop(body):
-    pass
-
-async def main():
-    async with app.open_async():
-        await app.schema_manager.apply_schema_async()
-        began_s = time.monotonic()
-        body = "x" * 900
-        for start in range(0, jobs, 1000):
-            await noop.batch_defer_async(*[{"body": body}] * min(1000, jobs - start))
-        enqueued_s = time.monotonic() - began_s
-        began_s = time.monotonic()
-        await app.run_worker_async(
-            queues=["q"], concurrency=workers, wait=False, install_signal_handlers=False
-        )
-        print(jobs / enqueued_s, jobs / (time.monotonic() - began_s))
-
-asyncio.run(main())
-"""
-
-
-def has_peer(python):
-    """Whether a Python has procrastinate."""
-    with contextlib.suppress(OSError):
-        command = [str(python), "-c", "import procrastinate, psycopg"]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    return False
-
-
-def peer(server, options):
-    """Procrastinate's jobs a second; its workers are coroutines of one process."""
-    dsn = server.create_database("peer")
-    jobs = min(options.jobs, 5_000)
-    done = subprocess.run(
-        [options.peer, "-c", PEER, dsn, str(jobs), str(options.workers)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        sys.exit(done.stderr[-2000:])
-    enqueued, ran = map(float, done.stdout.split())
-    table = Table("jobs", "enqueued /s", "run /s")
-    table.add_row(f"{jobs:,}", f"{enqueued:,.0f}", f"{ran:,.0f}")
-    console.print(f"procrastinate, {options.workers} jobs at once in one process", table)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000)
@@ -248,7 +196,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--rate", type=int, default=1000, help="jobs due a second, for lateness")
     parser.add_argument("--span", type=int, default=15, help="seconds of them")
-    parser.add_argument("--peer", default=PEER_PYTHON, help="a Python with procrastinate")
+    parser.add_argument("--peer", default=pinlater_peers.PYTHON, help="a Python with procrastinate")
     add_quick(parser, jobs=2000, workers=2, rate=100, span=2)
     options = parser.parse_args()
     with (
@@ -261,10 +209,8 @@ def main() -> None:
         throughput(server, pool, options)
         waiting_urls(server, options)
         lateness(server.create_database("due"), pool, options)
-        if has_peer(options.peer):
-            peer(server, options)
-        else:
-            console.print(f"without procrastinate, which {options.peer} does not have")
+        jobs = min(options.jobs, MOST_OF_PEERS)
+        console.print(pinlater_peers.measure(server, jobs, options.workers, Path(options.peer)))
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ SHORT = {
     "screenshots": "make screenshots IMAGES=$FOLDER/images",
     "hbase": 'make hbase ARGS="--folder $FOLDER/hbase --port 0"',
     "s3": 'make s3 ARGS="--folder $FOLDER/s3 --port 0"',
-    "two-hosts": "make two-hosts",
+    "two-hosts": "make two-hosts && make two-hosts STORE=postgres",
     "clean": "git clone -q . $FOLDER/clone && make -C $FOLDER/clone clean",
 }
 # `make up` and `make down` are tried together, and so are a wheel's two.
