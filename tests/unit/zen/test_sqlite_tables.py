@@ -47,6 +47,14 @@ def test_another_number_of_files_is_refused_with_the_remedy(tmp_path):
         SqliteTables(tmp_path / "t", shards=4)
 
 
+def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
+    SqliteTables(tmp_path / "t", shards=2).close()
+    (tmp_path / "t" / "format").write_text("9\n")
+
+    with pytest.raises(ConfigError, match=r"^data_dir: .* has format 9, of a later version .*$"):
+        SqliteTables(tmp_path / "t", shards=2)
+
+
 def test_a_number_of_files_that_is_no_power_of_two_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="power of two"):
         SqliteTables(tmp_path / "t", shards=3)

@@ -168,6 +168,9 @@ _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
 """The file that stores the number of files; also the lock under which they are opened."""
+FORMAT = 1
+"""The format of the rows; raise it with a change that earlier versions of aragog cannot read."""
+_FORMAT = "format"
 
 
 class Shards:
@@ -343,10 +346,23 @@ class Shards:
             if not marker.exists():
                 marker.write_text(f"{existing or self.count}\n", "ascii")
             count = int(marker.read_text("ascii") or self.count)
+            self._check_format()
         except OSError as error:
             raise ConfigError(f"data_dir: {self._folder} cannot be written: {error}") from error
         if count != self.count:
             raise ConfigError(
                 f"store.sqlite_shards: is {self.count}, but {self._folder} was made with {count}; "
                 f"set it to {count}, or export the data and import them into a new folder"
+            )
+
+    def _check_format(self) -> None:
+        """Refuse the folder of a later version; a folder without a format has the first one."""
+        path = self._folder / _FORMAT
+        if not path.exists():
+            path.write_text(f"{FORMAT}\n", "ascii")
+        found = int(path.read_text("ascii") or FORMAT)  # empty while another process writes it
+        if found > FORMAT:
+            raise ConfigError(
+                f"data_dir: {self._folder} has format {found}, of a later version of aragog; this "
+                f"one reads up to {FORMAT}: install that version, or restore a backup made before"
             )

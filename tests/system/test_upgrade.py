@@ -1,0 +1,103 @@
+"""Today's version on the data folder of an earlier one, with jobs that wait there."""
+
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli import main
+from aragog.client import Aragog
+from aragog.pages.rich_pins import EXTRACTOR_VERSION
+from aragog.settings import load_settings
+from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+ARCHIVES = sorted((Path(__file__).parents[1] / "data" / "earlier").glob("*.tar.xz"))
+WAITING = [f"http://www.shop.test/p/later-{number}" for number in range(5)]
+LAMP = "http://www.shop.test/p/brass-lamp"
+
+
+@pytest.fixture(scope="module", params=ARCHIVES, ids=lambda path: path.name.partition(".")[0])
+def left(request):
+    """The folder as the earlier version left it; a short path, because it has sockets."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        with tarfile.open(request.param) as archive:
+            archive.extractall(folder, filter="data")
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def system(left, demo_web):
+    with standalone(demo_web, folder=left / "var") as running:
+        yield running
+
+
+def aragog(folder, *arguments):
+    environ = {"ARAGOG_DATA_DIR": str(folder), "ARAGOG_SETTINGS": ""}
+    ran = CliRunner().invoke(main, list(map(str, arguments)), env=environ)
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def field(store, name):
+    return json.loads(store.get(LAMP).fields[name])
+
+
+# The tests below share the folder: the first reads it before anything else has.
+def test_every_record_is_exported_as_the_earlier_version_exported_it(left, tmp_path):
+    aragog(left / "var", "store", "export", tmp_path / "now.jsonl")
+
+    earlier, now = (
+        path.read_text().splitlines() for path in (left / "records.jsonl", tmp_path / "now.jsonl")
+    )
+    assert len(earlier) > 70
+    assert sorted(now) == sorted(earlier)
+
+
+def test_jobs_that_waited_are_done_and_a_paused_queue_is_still_paused(system):
+    with Aragog(system.settings) as client:
+        paused = system.aragog("queue", "list", "--json").stdout
+        waited = client.in_flight()
+        system.aragog("queue", "resume", "fetch")
+        system.finish(client)
+
+    store = url_store(system.settings)
+    facts = [record.facts for record in store.get_many(WAITING)]
+    store.close()
+    (fetch,) = [row for row in json.loads(paused) if row["queue"] == "fetch"]
+    assert (fetch["paused"], waited) == (True, len(WAITING))
+    assert {each["outcome"] for each in facts} == {"Gone"}  # the shop of the demo has no such page
+
+
+def test_a_page_that_was_watched_stays_watched(system):
+    assert "shop-team" in system.aragog("due", LAMP).stdout
+
+
+def test_fields_are_extracted_anew_from_the_content_of_the_earlier_version(system):
+    store = url_store(system.settings)
+    before = field(store, "page.extractor_version")
+
+    reported = system.aragog("reextract")
+
+    assert reported.returncode == 0, reported.stderr
+    wait_until(lambda: field(store, "page.extractor_version") == EXTRACTOR_VERSION)
+    assert before < EXTRACTOR_VERSION
+    assert field(store, "product.price") == "89.90"
+    store.close()
+
+
+def test_a_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
+    url_store(load_settings(environ={"ARAGOG_DATA_DIR": str(tmp_path)})).close()
+    (tmp_path / "store" / "format").write_text("9\n")
+
+    ran = CliRunner().invoke(main, ["show", LAMP], env={"ARAGOG_DATA_DIR": str(tmp_path)})
+
+    assert ran.exit_code == 1
+    assert len(ran.output.splitlines()) == 1
+    assert "has format 9, of a later version of aragog" in ran.output
