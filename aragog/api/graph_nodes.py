@@ -107,7 +107,7 @@ class ScanNodesRequest:
     properties: Fields = None
 
 
-@operation(ScanNodesRequest, http=HttpRoute("GET", "/v1/nodes:scan"), thrift="Zen.scanNodes")
+@operation(ScanNodesRequest, http=HttpRoute("POST", "/v1/nodes:scan"), thrift="Zen.scanNodes")
 def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
     """All nodes of a graph, page by page, in the order of their ids; not a snapshot."""
     found, cursor = graph_of(caller, request.graph).scan_nodes(
