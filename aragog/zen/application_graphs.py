@@ -68,6 +68,7 @@ class ApplicationGraph:
         self.get_node, self.get_nodes = zen.get_node, zen.get_nodes
         self.lookup, self.lookup_unique = zen.lookup, zen.lookup_unique
         self.put_edges, self.edges, self.count_edges = edges.put, edges.edges, edges.count
+        self.walk_edges = edges.walk
 
     def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """
