@@ -39,12 +39,18 @@ def graph_tables(settings: Settings, name: str) -> Tables:
         from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
 
         return SqliteTables(settings.data_dir / "graphs" / name, shards=_SHARDS)
+    return tables(settings_of(settings, name))
+
+
+def settings_of(settings: Settings, name: str) -> Settings:
+    """The settings with the names that the tables of a graph have in PostgreSQL and HBase."""
+    store = settings.store
     own = replace(
         store,
         postgres_schema=f"{store.postgres_schema}_g_{name}",
         hbase_prefix=f"{store.hbase_prefix}g_{name}_",
     )
-    return tables(replace(settings, store=own))
+    return replace(settings, store=own)
 
 
 def schemas(store: StoreSettings) -> dict[str, Schema]:

@@ -157,6 +157,16 @@ def test_graphs_have_tables_of_their_own_on_every_engine(settings, engine):
     assert own == {"postgres": "aragog_g_pins", "hbase": b"aragog_g_pins_n"}[engine]
 
 
+@pytest.mark.redis
+def test_the_commands_for_the_hbase_shell_make_the_tables_of_graphs(cli_environ, monkeypatch):
+    monkeypatch.setenv("ARAGOG_STORE__GRAPHS", "pins")
+
+    printed = CliRunner().invoke(main, ["store", "create-tables", "--print"]).output
+
+    assert "create 'aragog_e'" in printed
+    assert "create 'aragog_g_pins_e'" in printed
+
+
 def graph_tables_of(engine):
     """Where the tables of a graph are, without connecting."""
     settings = Settings(store=StoreSettings(engine=engine, dsn="postgresql://u@localhost/d"))
