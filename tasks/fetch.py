@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from celery import current_task
+
 from aragog.pipeline.producer_messages import read_fetch
 from aragog.pipeline.routing import FETCH_BY_MODULE
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import FETCH
+from aragog.tracing.context import HEADER
 from aragog.workers.services import pipeline, send_all
 
 log = logging.getLogger(__name__)
@@ -23,7 +26,10 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     batch, problems = read_fetch(message)
     for problem in problems:
         log.error("fetch: an entry of a batch is left out: %s", problem)
-    send_all(pipeline().fetch.run(batch))
+    stage = pipeline().fetch
+    if not isinstance(message, dict):  # a batch of aragog's own says itself what is traced
+        batch = stage.traces.adopted(batch, getattr(current_task.request, HEADER, None) or "")
+    send_all(stage.run(batch))
 
 
 fetch = stage(FETCH)(_fetch)

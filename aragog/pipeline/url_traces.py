@@ -285,6 +285,20 @@ class UrlTraces:
         """The spans of one call that enqueues; see `CallSpans`."""
         return CallSpans(self.tracer, caller, found_on, self._rng)
 
+    def adopted(self, batch: FetchBatch, caller: str) -> FetchBatch:
+        """
+        The URLs of a message that no producer of aragog's sent, in the trace of its header.
+
+        Args:
+            batch: its URLs.
+            caller: the `traceparent` among its headers; "" or one that is not sampled: none.
+        """
+        if self.tracer is None or not is_sampled(caller):
+            return batch
+        call = self.call(caller, "")
+        with call.sending([job.url for job in batch.jobs], {}):
+            return FetchBatch(tuple(replace(job, **call.job(job.url)) for job in batch.jobs))
+
     def stage(self, name: str, jobs: Iterable[UrlJob]) -> StageSpans:
         """The spans of one run of a stage; they end with its `with` block."""
         return UNTRACED if self.tracer is None else StageSpans(self.tracer, name, tuple(jobs))

@@ -8,6 +8,7 @@ is (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-varia
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from importlib.metadata import version
@@ -16,6 +17,8 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.environment_variables import (
     OTEL_BSP_SCHEDULE_DELAY,
+    OTEL_EXPORTER_OTLP_TIMEOUT,
+    OTEL_EXPORTER_OTLP_TRACES_TIMEOUT,
     OTEL_TRACES_SAMPLER,
 )
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -30,11 +33,15 @@ from opentelemetry.trace import NonRecordingSpan, SpanKind, Status, StatusCode, 
 from aragog.errors import ConfigError
 from aragog.extras import DISTRIBUTION
 from aragog.tracing.context import SpanContext, read
+from aragog.tracing.export_log import ExportErrors
 from aragog.tracing.tracer import Attributes, Span, SpanPart
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
 """How long an ended span waits for others; the SDK's 5 s would lose more with a killed process."""
+TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
+TIMEOUT_S = 3
+"""How long an export may take with its retries; the SDK's default is 10 s."""
 FLUSH_MS = 5000
 NO_CONTEXT = Context()
 _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
@@ -82,8 +89,15 @@ def _processor(exporter: str) -> SpanProcessor | None:
                 OTLPSpanExporter,  # it imports requests and protobuf
             )
 
+            errors = ExportErrors()
+            for name in (OTLPSpanExporter.__module__, "opentelemetry.sdk._shared_internal"):
+                logging.getLogger(name).addFilter(errors)
+            # A process that ends waits as long for a collector that does not answer.
+            timeout_s = None if any(map(os.environ.get, TIMEOUTS)) else TIMEOUT_S
             delay_ms = None if os.environ.get(OTEL_BSP_SCHEDULE_DELAY) else DELAY_MS
-            return BatchSpanProcessor(OTLPSpanExporter(), schedule_delay_millis=delay_ms)
+            return BatchSpanProcessor(
+                OTLPSpanExporter(timeout=timeout_s), schedule_delay_millis=delay_ms
+            )
         case "console":
             return SimpleSpanProcessor(ConsoleSpanExporter())
         case "none":

@@ -19,6 +19,7 @@ from aragog.pipeline.routing import Destination, Queue
 from tests.support.celery_worker import Worker
 from tests.support.documented import blocks
 from tests.support.producer import producer_home
+from tests.support.spans import span_collector
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
@@ -44,12 +45,13 @@ class Place:
 
 
 @contextmanager
-def place(origin, tmp_path, broker_url=None):
+def place(origin, tmp_path, broker_url=None, **more):
     with producer_home() as home:
         environ = home.environ | {
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
             "ARAGOG_FETCH__ALLOWED_PORTS": str(origin.port),
             "ARAGOG_FETCH__USER_AGENT": "test (+http://test.test/)",
+            **more,
         }
         if broker_url == "redis":
             broker_url = f"redis+socket://{home.server.socket}?virtual_host=3"
@@ -191,3 +193,26 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
     assert any("version 99" in reason for reason in bodies)
     log = (tmp_path / "log").read_text()
     assert "is kept in the queue dead_letters" in log
+
+
+def test_a_message_continues_the_trace_of_its_headers(punctual_origin, tmp_path):
+    """As opentelemetry-instrumentation-celery sends it."""
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    with (
+        span_collector() as collector,
+        place(
+            punctual_origin,
+            tmp_path,
+            ARAGOG_TRACING__ENABLED="true",
+            OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint,
+            OTEL_BSP_SCHEDULE_DELAY="50",
+        ) as it,
+    ):
+        headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+        args, queue = (f"{it.base}/one",), Queue.FETCH.value
+        it.app.send_task("aragog.tasks.fetch", args, queue=queue, headers=headers)
+        wait_until(lambda: collector.named("store"))
+
+    (root,) = collector.named("enqueue")
+    assert root.parent_id == "00f067aa0ba902b7"
+    assert {span.trace_id for span in collector.spans} == {trace_id}

@@ -187,7 +187,7 @@ READS = {
     "enqueue": [
         ([A, "nonsense"], {"depth": 2, "include": ["*/p/*"], "exclude": ["*.pdf"]}),
         ([A], {"run_after": 7, "priority": 0, "refresh": True, "sitemap": True, "request_id": "r"}),
-        ([A], {"batch": "batch-0000"}),
+        ([A], {"batch": "batch-0000", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}),
         ([],),
     ],
     "get_node": [

@@ -4,10 +4,11 @@ import threading
 
 import pytest
 
+from aragog.cli.doctor.configuration import check_tracing
 from aragog.cli.doctor.deadline import findings_within
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable
-from aragog.settings import Settings
+from aragog.settings import Settings, TracingSettings
 from aragog.settings.in_use import SettingsInUse
 
 FINE = Finding("fine", ok=True, text="works")
@@ -20,6 +21,15 @@ def system(tmp_path):
 
 def check_fine(system):
     yield FINE
+
+
+def test_what_makes_spans_is_checked_where_tracing_is_on(tmp_path):
+    traced = Settings(data_dir=tmp_path, tracing=TracingSettings(enabled=True, sample_ratio=0.05))
+
+    assert list(check_tracing(CheckedSystem(SettingsInUse(Settings(data_dir=tmp_path))))) == []
+    (finding,) = check_tracing(CheckedSystem(SettingsInUse(traced)))
+    assert finding.ok
+    assert "0.05 of all URLs" in finding.text
 
 
 def test_a_check_that_hangs_is_named_and_the_others_run(system):

@@ -78,6 +78,17 @@ def test_links_of_a_page_have_traces_of_their_own_linked_to_the_pages():
     assert tracer.spans[0].links[0].context.trace_id == int(read(CALLER + "1").trace_id, 16)
 
 
+def test_the_urls_of_somebody_elses_message_continue_the_trace_of_its_header():
+    tracer, batch = MemoryTracer(ratio=0), FetchBatch((UrlJob(url=A), UrlJob(url=B)))
+    adopted = UrlTraces(tracer).adopted(batch, CALLER + "1")
+
+    assert set(trace_ids(adopted.jobs)) == {read(CALLER + "1").trace_id}
+    assert tracer.names() == ["enqueue", "enqueue"]
+    for traces in (UrlTraces(tracer), UrlTraces()):
+        for caller in ("", "junk", CALLER + "0"):
+            assert traces.adopted(batch, caller) is batch
+
+
 def test_a_stage_has_a_span_and_a_wait_for_each_traced_url():
     tracer = MemoryTracer()
     (job,) = traced_jobs(tracer, [A])

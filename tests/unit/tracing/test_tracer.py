@@ -28,6 +28,30 @@ def test_a_process_without_tracing_does_without_opentelemetry(tmp_path):
     assert done.stdout == "done\n", done.stderr
 
 
+OF_A_PROGRAM = """
+from dataclasses import replace
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from aragog.settings import Settings, TracingSettings
+from aragog.tracing.tracer import SpanPart, tracer_of
+exporter, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+settings = replace(Settings(), tracing=TracingSettings(enabled=True))
+tracer_of(settings).root("enqueue", SpanPart.PRODUCER, {}).end()
+print([span.name for span in exporter.get_finished_spans()])
+"""
+
+
+def test_a_program_with_a_provider_of_its_own_gets_the_spans_there():
+    done = subprocess.run(
+        [sys.executable, "-c", OF_A_PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "['enqueue']\n", done.stderr
+
+
 def test_a_process_has_one_tracer(monkeypatch):
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     settings = replace(Settings(), tracing=TracingSettings(enabled=True, sample_ratio=0.5))

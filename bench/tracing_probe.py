@@ -1,0 +1,84 @@
+"""
+Crawl pages with the code that PYTHONPATH names and the settings of the environment, for `bench.tracing`.
+
+Reads lines of a first number and a count of pages from standard input. For each it enqueues so many new
+URLs, runs every stage on what follows in this process, and writes the CPU seconds of that. It imports
+nothing else of `bench`, because it runs with the code of other commits.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import orjson
+
+from aragog.bootstrap.stages import connect
+from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
+from aragog.pipeline.routing import Destination
+from aragog.settings import load_settings
+from aragog.stages.enqueue import EnqueueOptions
+
+try:
+    from aragog.tracing.tracer import flush_spans
+except ImportError:  # a commit without traces
+
+    def flush_spans() -> None:
+        """Nothing is exported."""
+
+
+HOSTS = 20
+READERS = {
+    Destination.FETCH: FetchBatch, Destination.ROBOTS: RobotsBatch,
+    Destination.CANONICALIZE: ResultBatch, Destination.STORE: PageBatch,
+}  # fmt: skip
+
+
+class Sent:
+    """Keeps the messages, as a broker would."""
+
+    def __init__(self) -> None:
+        self.messages = []
+
+    def send(self, what):
+        self.messages.append(what)
+
+    def send_all(self, whats):
+        self.messages += whats
+
+
+def crawl(pipeline, sent: Sent, urls: list[str]) -> None:
+    """Enqueue the URLs, and deliver what they lead to until all are stored."""
+    list(pipeline.enqueuer.enqueue(urls, EnqueueOptions()))
+    stages = {
+        Destination.FETCH: pipeline.fetch, Destination.ROBOTS: pipeline.robots,
+        Destination.CANONICALIZE: pipeline.canonicalize, Destination.STORE: pipeline.store,
+    }  # fmt: skip
+    while pipeline.enqueuer.in_flight.count():
+        if not sent.messages:
+            pipeline.release.run()
+            time.sleep(0.01)
+            continue
+        what = sent.messages.pop(0)
+        time.sleep((what.delay_ms or 0) / 1000)
+        wire = orjson.loads(orjson.dumps(what.message.wire()))
+        sent.messages += stages[what.destination].run(READERS[what.destination].read(wire))
+    flush_spans()
+
+
+def main() -> None:
+    sent = Sent()
+    pipeline = connect(load_settings(environ=os.environ), sent)
+    for line in sys.stdin:
+        first, count = map(int, line.split())
+        urls = [
+            f"http://h{n % HOSTS}.test/library/page-{n}.html" for n in range(first, first + count)
+        ]
+        began_s = time.process_time()
+        crawl(pipeline, sent, urls)
+        print(time.process_time() - began_s, flush=True)
+
+
+if __name__ == "__main__":
+    main()
