@@ -115,6 +115,15 @@ class RobotsCache:
         """The rules of one origin."""
         return self.get_many([origin])[origin]
 
+    def rules_of_admitted(self, origin: str) -> RobotsRules | None:
+        """
+        The rules by which `get_many` has just admitted a request, also if they are due for a look.
+
+        No round trip, unless this process has dropped them; None: there are none any more.
+        """
+        cached = self._memory.get(origin)
+        return cached[1] if cached is not None else self.get(origin).rules
+
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
         """
         The rules of each origin as a crawl would find them, for reports; one round trip.

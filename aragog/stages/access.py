@@ -125,10 +125,10 @@ class Access:
     def statements(self, url: str) -> str:
         """What robots.txt says about the uses of a page that was just fetched."""
         settings = self.rules.settings
-        cached = self.rules.robots.get_many([origin(url)])[origin(url)].rules
-        if cached is None:
+        rules = self.rules.robots.rules_of_admitted(origin(url))
+        if rules is None:
             return ""
-        said = cached.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
+        said = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
         return packed(said)
 
     def _forbidden(self, job: UrlJob) -> str | None:

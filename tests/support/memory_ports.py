@@ -243,6 +243,9 @@ class MemoryRobots:
         missing = CachedRules(RulesState.MISSING)
         return {origin: self.cached.get(origin, missing) for origin in origins}
 
+    def rules_of_admitted(self, origin: str) -> RobotsRules | None:
+        return self.get_many([origin])[origin].rules
+
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         self.statuses[origin] = status
         self.refreshes.release([origin])

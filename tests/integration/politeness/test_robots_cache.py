@@ -170,6 +170,24 @@ def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_clie
     assert cache.get(ORIGIN).rules is first.rules
 
 
+def test_the_rules_of_an_admitted_request_take_no_round_trip(cache, clock, redis_client):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    cache.get(ORIGIN)
+    before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    clock.advance_ms(60_000)
+
+    assert not cache.rules_of_admitted(ORIGIN).allows("aragog", ORIGIN + "/private")
+    assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
+
+
+def test_the_rules_of_an_admitted_request_are_read_again_where_they_were_dropped(cache, clock):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    assert not cache.rules_of_admitted(ORIGIN).allows("aragog", ORIGIN + "/private")
+    assert cache.rules_of_admitted("https://unknown.example") is None
+
+
 def test_equal_rules_of_many_origins_are_parsed_once(cache, clock):
     origins = [f"https://site-{n}.example" for n in range(50)]
     for origin in origins:
