@@ -16,13 +16,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 COMMANDS = (
-    "backpressure", "crawl", "enqueue", "extraction", "fetcher", "growth",
+    "backpressure", "busy_reads", "crawl", "enqueue", "extraction", "fan_out", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "latency", "limiter", "messages", "page_annotations", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",
     "serving_thrift", "shards", "signing", "slow_origin", "ssrf", "startup", "tls", "tracing", "urgency backlog",
     "urgency domain",
-    "urgency priority", "urls", "urlstore", "urlstore --engine hbase",
+    "urgency priority", "urls", "urlstore", "urlstore --engine hbase", "zen",
 )  # fmt: skip
 LAST_CHARS = 3000
 LIMIT_S = 300  # each takes at most 20 s on an idle machine

@@ -1,0 +1,319 @@
+"""
+Measure a graph of an application: directly, over Thrift and over HTTP.
+
+    python -m bench.zen [--engine sqlite|postgres|hbase] [--boards 2000] [--pins 50] [--seconds 3]
+
+Boards hold pins (type 17), users follow boards (type 16, counted), a hub has 10,000 followers. The
+calls are made directly, one after the other; then by `bench.open_loop` over each protocol, on 16
+connections, as many as the server can, and at half that rate: those are the latencies. The server is
+one process on a core of its own, the load generator on another; with PostgreSQL and HBase, their
+servers share these cores. `own p99` is what the generator itself added.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import orjson
+import uvloop
+
+from aragog.api.http.app import Api
+from aragog.api.http.server import run
+from aragog.api.http.services import Services
+from aragog.api.operation import Parts
+from aragog.api.thrift.contract import idl
+from aragog.api.thrift.handlers import services
+from aragog.api.thrift.server import ThriftServer
+from aragog.bootstrap.graphs import application_graphs, graph_tables
+from aragog.settings import ServingSettings, StoreSettings, load_settings
+from aragog.standalone.postgres_server import PostgresServer
+from aragog.urls.keys import url_key
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.application_graphs import ApplicationGraph
+from aragog.zen.codec import IN, OUT
+from aragog.zen.pair_edges import NewEdge, PairEdge
+from aragog.zen.tables.memory import MemoryTables
+from bench.open_loop import divide_cores, http_reply, thrift_reply
+from bench.quick import add_quick
+from bench.serving_thrift import Load, measure, message, warm_up
+
+FOLLOWS, HOLDS = 16, 17
+FOLLOWERS = 10_000
+FOLLOWED = 10
+AT_ONCE = 500
+CONNECTIONS = 16
+DECLARED = {
+    "ARAGOG_STORE__GRAPHS": "pins",
+    "ARAGOG_STORE__GRAPH_INDEXED": "pins:pin.site",
+    "ARAGOG_STORE__GRAPH_COUNTED": "pins:16",
+}
+
+
+@contextmanager
+def engine(name: str) -> Iterator[dict[str, str]]:
+    """The settings of an empty graph on an engine, whose server runs meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        environ = {**DECLARED, "ARAGOG_DATA_DIR": folder, "ARAGOG_STORE__ENGINE": name}
+        if name == "postgres":
+            with PostgresServer(Path(folder)) as server:
+                yield {**environ, "ARAGOG_STORE__DSN": server.dsn}
+        elif name == "hbase":
+            from deploy.hbase.server import HBaseServer
+
+            hbase = HBaseServer(Path(folder))
+            try:
+                hbase.start()
+                yield {**environ, "ARAGOG_STORE__HBASE_GATEWAYS": ",".join(hbase.gateways)}
+            finally:
+                hbase.kill()
+        else:
+            yield environ
+
+
+def fill(graph: ApplicationGraph, boards: int, pins: int) -> None:
+    """Put the graph, and print how fast edges were put in batches."""
+    nodes = [(url_key(f"pin:{n}"), {"pin.site": b"site %d" % (n % 997)}) for n in range(boards * 5)]
+    for at in range(0, len(nodes), AT_ONCE):
+        graph.put_nodes(nodes[at : at + AT_ONCE])
+    edges = [
+        NewEdge(PairEdge(board(n), HOLDS, pin(random.randrange(boards * 5))), 1_700_000_000_000 + k)
+        for n in range(boards)
+        for k in range(pins)
+    ]
+    edges += [
+        NewEdge(PairEdge(user(n), FOLLOWS, board(random.randrange(boards))), k)
+        for n in range(boards)
+        for k in range(FOLLOWED)
+    ]
+    edges += [NewEdge(PairEdge(user(n), FOLLOWS, HUB), n) for n in range(FOLLOWERS)]
+    started_s = time.perf_counter()
+    for at in range(0, len(edges), AT_ONCE):
+        graph.put_edges(edges[at : at + AT_ONCE])
+    took_s = time.perf_counter() - started_s
+    print(f"{len(edges)} edges in batches of {AT_ONCE}: {len(edges) / took_s:.0f} edges/s")
+
+
+def user(number: int) -> bytes:
+    """The id of a user."""
+    return url_key(f"user:{number}")
+
+
+def board(number: int) -> bytes:
+    """The id of a board."""
+    return url_key(f"board:{number}")
+
+
+def pin(number: int) -> bytes:
+    """The id of a pin."""
+    return url_key(f"pin:{number}")
+
+
+HUB = url_key("hub")
+
+
+class Calls(NamedTuple):
+    """One kind of call, in each form, with random arguments."""
+
+    direct: Callable[[], object]
+    thrift: Callable[[], bytes]
+    http: Callable[[], bytes] | None
+
+
+def zen(method: str, *arguments: Any, **options: Any) -> bytes:
+    """A call of the service Zen in its frame."""
+    kind = getattr(idl.Zen, f"{method}_args")
+    *_, last = kind.thrift_spec.values()
+    return message(f"Zen:{method}", kind(*arguments, last[2](graph="pins", **options)))
+
+
+def get(path: str, **query: Any) -> bytes:
+    """A GET request."""
+    target = f"/v1/{path}?{urlencode({'graph': 'pins', **query})}"
+    return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+def post(path: str, **members: Any) -> bytes:
+    """A POST request."""
+    body = orjson.dumps({"graph": "pins", **members})
+    head = f"POST /v1/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def calls(graph: ApplicationGraph, boards: int) -> dict[str, Calls]:
+    """What is measured."""
+
+    def any_of(id_of: Callable[[int], bytes], count: int) -> bytes:
+        return id_of(random.randrange(count))
+
+    some_board, some_pin = partial(any_of, board, boards), partial(any_of, pin, boards * 5)
+
+    def two_hops() -> None:
+        for follows in graph.edges(any_of(user, boards), OUT, FOLLOWS, FOLLOWED + 1).items:
+            graph.edges(follows.other, OUT, HOLDS, 5, reverse=True)
+
+    def site() -> bytes:
+        return b"site %d" % random.randrange(997)
+
+    def new() -> tuple[bytes, bytes]:
+        return user(random.randrange(2**60)), some_board()
+
+    def put() -> None:
+        source, target = new()
+        graph.put_edge(source, FOLLOWS, target, score=1)
+
+    def put_frame() -> bytes:
+        source, target = new()
+        return zen("putEdge", source.hex(), FOLLOWS, target.hex(), score=1)
+
+    return {
+        "get_node": Calls(
+            lambda: graph.get_node(some_pin()),
+            lambda: zen("getNode", some_pin().hex(), []),
+            lambda: get("nodes", node=some_pin().hex()),
+        ),
+        "edges, 20 newest": Calls(
+            lambda: graph.edges(some_board(), OUT, HOLDS, 20, reverse=True),
+            lambda: zen("edges", some_board().hex(), HOLDS, "out", 20, "", reverse=True),
+            lambda: get("edges", node=some_board().hex(), type=HOLDS, limit=20, reverse="true"),
+        ),
+        "edges, 100 followers of the hub": Calls(
+            lambda: graph.edges(HUB, IN, FOLLOWS, 100),
+            lambda: zen("edges", HUB.hex(), FOLLOWS, "in", 100, ""),
+            lambda: get("edges", node=HUB.hex(), type=FOLLOWS, limit=100, direction="in"),
+        ),
+        "count_edges of the hub": Calls(
+            lambda: graph.count_edges(HUB, IN, FOLLOWS),
+            lambda: zen("countEdges", HUB.hex(), FOLLOWS, "in"),
+            lambda: get("edges:count", node=HUB.hex(), type=FOLLOWS, direction="in"),
+        ),
+        "lookup, 10 of a site": Calls(
+            lambda: graph.lookup("pin.site", site(), 10),
+            lambda: zen("lookup", "pin.site", site(), 10, ""),
+            lambda: post("nodes:lookup", name="pin.site", value=site().decode(), limit=10),
+        ),
+        "two hops, 11 calls": Calls(two_hops, lambda: b"", None),
+        "put_edge, new and counted": Calls(put, put_frame, None),
+    }
+
+
+def direct_ms(call: Callable[[], object], seconds: float) -> tuple[float, float]:
+    """(p50, p99) of calls one after the other."""
+    times, until_s = [], time.perf_counter() + seconds
+    while time.perf_counter() < until_s:
+        started_s = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - started_s)
+    times.sort()
+    return times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000
+
+
+def serve(way: str, sock: socket.socket) -> None:
+    """A server of the graph of the settings in the environment."""
+    store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
+    settings = load_settings()
+    graphs = application_graphs(settings)
+    for name in graphs.names:
+        graphs[name].count_edges(HUB, IN, FOLLOWS)
+    embedded = settings.store.is_embedded
+    gc.collect()
+    gc.freeze()
+    if way == "http":
+        serving = ServingSettings(deadline_ms=20_000, max_in_flight=1024)
+        run(Api(store, serving, Services(graphs=graphs, embedded=embedded)), serving, sock)
+        return
+
+    async def start() -> None:
+        serving = ServingSettings(deadline_ms=20_000, max_in_flight=1024)
+        parts = Parts(store=store, graphs=graphs)
+        await ThriftServer(services(parts), serving, embedded=embedded).start(sock)
+        await asyncio.Event().wait()
+
+    uvloop.run(start())
+
+
+@contextmanager
+def server(way: str, environ: dict[str, str], core: int) -> Iterator[tuple[int, int]]:
+    """`serve` in a process on that core: its port and its pid."""
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
+        port = sock.getsockname()[1]
+        command = [sys.executable, "-m", "bench.zen", "--serve", way, "--fd", str(sock.fileno())]
+        if shutil.which("taskset"):
+            command = ["taskset", "-c", str(core), *command]
+        process = subprocess.Popen(command, pass_fds=[sock.fileno()], env={**os.environ, **environ})
+    try:
+        yield port, process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", choices=("sqlite", "postgres", "hbase"), default="sqlite")
+    parser.add_argument("--boards", type=int, default=2000)
+    parser.add_argument("--pins", type=int, default=50, help="pins of a board")
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--serve", choices=("thrift", "http"), help=argparse.SUPPRESS)
+    parser.add_argument("--fd", type=int, help=argparse.SUPPRESS)
+    add_quick(parser, boards=50, pins=5, seconds=0.2)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, socket.socket(fileno=options.fd))
+        return
+    with engine(options.engine) as environ:
+        settings = load_settings(None, environ)
+        with closing(graph_tables(settings, "pins")) as tables:
+            tables.create()
+        core = divide_cores()
+        with closing(application_graphs(settings)) as graphs:
+            fill(graphs["pins"], options.boards, options.pins)
+            measured = calls(graphs["pins"], options.boards)
+            print(f"{'directly':44} {'p50 ms':>8} {'p99 ms':>8}")
+            for name, each in measured.items():
+                numbers = direct_ms(each.direct, options.seconds)
+                print(f"{name:44} {numbers[0]:8.3f} {numbers[1]:8.3f}", flush=True)
+        heads = ("CPU us", "calls/s", "half", "p50 ms", "p99 ms", "own p99")
+        for way in ("thrift", "http"):
+            print(f"{way:44}", *(f"{head:>8}" for head in heads))
+            with server(way, environ, core) as (port, pid):
+                over(way, port, pid, measured, options.seconds)
+
+
+def over(way: str, port: int, pid: int, measured: dict[str, Calls], seconds: float) -> None:
+    """Measure all calls over a protocol."""
+    for name, each in measured.items():
+        make = each.thrift if way == "thrift" else each.http
+        if make is None or not make():
+            continue
+        whole = thrift_reply if way == "thrift" else http_reply
+        load = Load([make() for _ in range(20_000 if "put" in name else 2000)], whole, CONNECTIONS)
+        if "put" not in name:
+            warm_up(port, load)
+        full = measure(port, pid, load, 0, seconds)
+        half = measure(port, pid, load, full.rate / 2, seconds)
+        print(
+            f"{name:44} {full.cpu_us:8.0f} {full.rate:8.0f} {full.rate / 2:8.0f} {half.p50:8.2f} "
+            f"{half.p99:8.2f} {half.own_p99:8.2f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
