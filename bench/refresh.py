@@ -106,10 +106,9 @@ class Sum:
     cpu_s: float
 
 
-def replay(world: str, urls: int, days: float, effort: float, seed: int) -> Sum:
+def replay(world: str, urls: int, days: float, settings: RefreshSettings, seed: int) -> Sum:
     """Every page through its days, one after another."""
     rng = random.Random(seed)
-    settings = RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
     end_ms, begin_ms = int(days * DAY_S * 1000), int(days * DAY_S * 500)
     total = Sum(0.0, 0, [], 0.0)
     started = time.process_time()
@@ -133,6 +132,11 @@ def replay(world: str, urls: int, days: float, effort: float, seed: int) -> Sum:
             at_ms = upto_ms
     total.cpu_s = time.process_time() - started
     return total
+
+
+def _settings(effort: float) -> RefreshSettings:
+    """Without the bounds of intervals, which hide what the policy does."""
+    return RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
 
 
 @dataclass(slots=True)
@@ -255,9 +259,8 @@ def replay_scarce(
     true_rates: bool = False,
 ) -> tuple[Sum, int]:
     """Simulate one domain; return its sums and how often a URL was postponed."""
-    settings = RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
     started = time.process_time()
-    domain = Domain(world, urls, every_days, settings, seed, true_rates=true_rates)
+    domain = Domain(world, urls, every_days, _settings(effort), seed, true_rates=true_rates)
     domain.run(cycles)
     rates = [1 / page.every_s for page in domain.pages]
     cpu_s = time.process_time() - started
@@ -313,7 +316,7 @@ def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
     share = -(-options.urls // options.jobs)
     with ProcessPoolExecutor(options.jobs) as pool:
         futures = [
-            pool.submit(replay, world, share, options.days, options.effort, seed)
+            pool.submit(replay, world, share, options.days, _settings(options.effort), seed)
             for seed in range(options.jobs)
         ]
         parts = [future.result() for future in futures]

@@ -7,6 +7,7 @@ import math
 from aragog.cli.crawl_load import MEASURED_LINKS, CrawlLoad
 from aragog.cli.demand import DAY_S, Limit, Need
 from aragog.pipeline.memory_limit import REFUSED_FROM
+from aragog.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
 
 
 class RedisNeeds:
@@ -79,6 +80,7 @@ class RedisNeeds:
                 self._enough(self._shared_cores)
                 or f"needs {cores} in broker.shards and redis.nodes",
             ),
+            self._spool(),
             Limit(
                 f"memory of one Redis of {size}: queue",
                 queue,
@@ -98,6 +100,18 @@ class RedisNeeds:
                 or f"needs {self._limiters} in politeness.limiter_urls",
             ),
         )
+
+    def _spool(self) -> Limit:
+        """The spool of one server: room is reserved until the last response of a batch is there."""
+        demand, cost = self._demand, self._load.cost
+        held_s = demand.latency_ms / 1000 * cost("batch_latency")
+        body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
+        bounds = SpoolBounds(LARGEST_DEFAULT_BYTES)
+        load = self._load.fetches_s * held_s * body / bounds.high_bytes
+        needed = math.ceil(load * LARGEST_DEFAULT_BYTES / 2**20)
+        remedy = f"needs {math.ceil(load)} redis.nodes, or {needed} MiB of pipeline.spool_max_bytes"
+        name = f"a spool of {LARGEST_DEFAULT_BYTES // 2**20} MiB on one Redis"
+        return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, most: float | None = None, unit: str = "fetches/s") -> str:
         """Up to what it suffices; empty if it is too loaded already."""

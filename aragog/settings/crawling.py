@@ -117,7 +117,7 @@ class FetchSettings:
     Hosts and domains to which HTTP/2 is offered over TLS, including all hosts below them; `*`: all.
     Each server chooses between HTTP/2 and HTTP/1.1. Empty: HTTP/1.1 only. Needs the extra `http2`.
     """
-    concurrency: int = 64
+    concurrency: int = 128
     """Requests at once in one worker process; each is bounded by one fetch deadline."""
 
     def __post_init__(self) -> None:
@@ -256,7 +256,7 @@ class WorkerSettings:
     --concurrency N` overrides it.
     """
 
-    fetch: int = 16
+    fetch: int = 32
     """Threads, each with one batch; together they send `fetch.concurrency` requests at once."""
     robots: int = 8
     """Threads."""

@@ -117,7 +117,7 @@ class Requester:
         Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
 
         Each body is compressed as soon as it is there: a few kilobytes on the wire may be
-        20 MB of page, and a worker has 400 pages at a time.
+        20 MB of page, and a worker has 800 pages at a time.
 
         Raises:
             AragogError: of our own infrastructure.

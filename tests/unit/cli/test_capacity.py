@@ -17,6 +17,7 @@ from aragog.cli.plan import amount
 from aragog.cli.plan import plan as plan_command
 from aragog.errors import BadInput
 from aragog.fetcher.http1 import pool, tls
+from aragog.settings import FetchSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 BILLION = Demand(urls=1e9, domains=1e7)
@@ -138,7 +139,8 @@ def test_every_measured_cost_is_used_and_its_command_exists():
     for name, cost in COSTS.items():
         assert f'"{name}"' in source or name == "reference", f"{name} is not used"
         if module := re.match(r"python -m (bench\.\w+)", cost.measured_by):
-            assert (ROOT / module[1].replace(".", "/")).with_suffix(".py").exists()
+            path = ROOT / module[1].replace(".", "/")
+            assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
         elif cost.measured_by.startswith("docs/"):
             assert (ROOT / cost.measured_by).exists()
 
@@ -195,7 +197,9 @@ def test_a_file_of_prices_that_cannot_be_used_is_refused(tmp_path, text, problem
 def test_slower_servers_need_more_processes_at_the_same_cpu():
     slow = plan(replace(BILLION, latency_ms=5000))
 
-    assert slow.amount("fetch processes") == math.ceil(1e9 / 604_800 * 5 / (64 * 0.6))
+    assert slow.amount("fetch processes") == math.ceil(
+        1e9 / 604_800 * 5 / (FetchSettings().concurrency * 0.6)
+    )
     assert slow.amount("worker cores") == pytest.approx(
         plan(BILLION).amount("worker cores"), rel=0.01
     )
@@ -242,6 +246,17 @@ def test_a_queue_that_does_not_fit_needs_servers_by_memory():
     (limit,) = [each for each in large.limits if each.name.endswith("queue")]
     assert limit.load > 1
     assert f"needs {needed} in broker.shards and redis.nodes" in limit.remedy
+
+
+def test_slow_servers_need_a_larger_spool():
+    (limit,) = [
+        each for each in plan(replace(BILLION, latency_ms=1000)).limits if "spool" in each.name
+    ]
+    needed = float(re.search(r"([\d]+) MiB of pipeline", limit.remedy)[1])
+
+    assert limit.load > 1
+    assert limit.load == pytest.approx(needed / 128, rel=0.01)
+    assert load(replace(BILLION, latency_ms=100), limit.name) == pytest.approx(limit.load / 10)
 
 
 def test_compaction_that_cannot_keep_up_has_computed_remedies():

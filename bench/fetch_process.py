@@ -1,0 +1,126 @@
+"""
+Measure what one fetch process does when servers take their time: fetches a second by threads and requests at once.
+
+    python -m bench.fetch_process [--seconds 15] [--median-s 0.4]
+
+Batches of 25 URLs go through the real fetcher in green threads, as in a fetch worker: a thread has one batch, and the
+process a limit of requests at once. The origin, in a process of its own on loopback, answers after a time with the
+distribution that `bench.simulate` assumes (median 0.4 s, one in a hundred ten times that, one in 200 ten
+seconds). Beside each figure is what `bench.simulate.process` predicts. Printed are also the CPU and the memory
+that the process had at most. Without slots, messages and Redis.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import random
+import resource
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.fetcher.fetcher import Fetcher
+from aragog.fetcher.outcome import Fetched
+from aragog.green_threads import GreenPool
+from aragog.workers.preload import SWITCH_AFTER_S
+from bench.fetcher import BATCH, SETTINGS, html
+from bench.quick import add_quick
+from bench.simulate.process import ProcessShape, run
+from bench.simulate.web import Web
+
+SHAPES = ((16, 64), (32, 64), (16, 128), (32, 128), (64, 256))
+HOSTS = 200
+
+
+def serve(pipe: Connection, web: Web) -> None:
+    """Answer each request after a drawn time; the port goes into the pipe."""
+    body, rng = html(), random.Random(1)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                await asyncio.sleep(web.response_s(rng))
+                writer.write(head.encode() + body)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=1024)
+        pipe.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+def fetches_s(port: int, threads: int, at_once: int, seconds: float) -> tuple[float, float]:
+    """(Fetches a second, CPU share of a core) of batches after batches; the first third is left out."""
+    fetcher, pool = Fetcher(SETTINGS), GreenPool(at_once)
+    started_s = time.monotonic()
+    from_s, until_s = started_s + seconds / 3, started_s + seconds
+    ended: list[float] = []
+
+    def fetch(url: str) -> None:
+        outcome = fetcher.fetch(url)
+        if not isinstance(outcome, Fetched):
+            raise TypeError(f"{url}: {outcome}")
+        ended.append(time.monotonic())
+
+    def work(number: int) -> None:
+        rng = random.Random(number)
+        while time.monotonic() < until_s:
+            with pool.batch() as batch:
+                for _ in range(BATCH):
+                    batch.submit(fetch, f"http://127.0.0.1:{port}/{rng.randrange(HOSTS)}")
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
+    for worker in workers:
+        worker.start()
+    time.sleep(seconds / 3)
+    cpu_s = time.process_time()
+    time.sleep(max(0.0, until_s - time.monotonic()))
+    cpu_s = time.process_time() - cpu_s
+    for worker in workers:
+        worker.join()
+    counted = sum(from_s <= at_s < until_s for at_s in ended)
+    return counted / (until_s - from_s), cpu_s / (until_s - from_s)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=15.0, help="of each row")
+    parser.add_argument("--median-s", type=float, default=0.4)
+    add_quick(parser, seconds=1.0, median_s=0.02)
+    options = parser.parse_args()
+    web = Web(latency_s=options.median_s)
+    sys.setswitchinterval(SWITCH_AFTER_S)
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("fork")
+    origin = context.Process(target=serve, args=(theirs, web), daemon=True)
+    origin.start()
+    port = ours.recv()
+    table = Table(
+        "threads", "at once", "fetches/s", "predicted", "of a core", "MB at most", box=None
+    )
+    for threads, at_once in SHAPES:
+        rate, cpu = fetches_s(port, threads, at_once, options.seconds)
+        cpu_s = cpu / rate if rate else 0.001
+        predicted = run(ProcessShape(threads, at_once, BATCH, cpu_s), web.response_s)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        table.add_row(
+            str(threads), str(at_once), f"{rate:.0f}", f"{predicted.urls_s:.0f}", f"{cpu:.0%}",
+            f"{memory:.0f}",
+        )  # fmt: skip
+    origin.kill()
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A crawl of a large web in virtual time (`python -m bench.simulate`)."""

@@ -1,0 +1,195 @@
+"""
+Simulate a crawl of a large web in virtual time: when it ends, who waits, what memory it takes, how fresh it stays.
+
+    python -m bench.simulate [--urls 1e9] [--domains 1e7] [--processes N] [--json FILE] [--no-sensitivity]
+
+No network, no server, no clock: pure functions of aragog against a model of a web (`bench.simulate.web`). The large
+crawl is aggregated by classes of domains (`bench.simulate.large`); a small web of 10,000 domains runs event by event
+(`bench.simulate.small`) and, with the same inputs, through the aggregate, and the difference is printed. The freshness
+of stored pages is compared with two optima (`bench.simulate.freshness`), and every setting that the simulation
+knows is halved and doubled. About a minute of CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.cli.costs import read_costs
+from aragog.settings import Settings
+from bench.quick import add_quick
+from bench.refresh import WORLDS
+from bench.simulate import freshness, large, process, sensitivity
+from bench.simulate.parts import Machines
+from bench.simulate.small import KEPT_THREADS, SmallCrawl
+from bench.simulate.web import Web
+
+DAY_S = 86_400.0
+SHARES = (0.25, 0.5, 0.9, 0.99, 1.0)
+PAGES_S = 1653
+"""A billion pages in a week."""
+console = Console(width=150)
+
+
+def capacity_s(web: Web, settings: Settings, *, urls: int = 40_000) -> process.Throughput:
+    """What one fetch process does with the pages of that web, beside what it keeps for urgent URLs."""
+    shape = process.ProcessShape(
+        settings.workers.fetch - KEPT_THREADS,
+        settings.fetch.concurrency,
+        settings.pipeline.batch_size,
+        Machines().fetch_cpu_s,
+    )
+    return process.run(shape, web.response_s, urls=urls)
+
+
+def whole_crawl(web: Web, settings: Settings, processes: int) -> dict[str, float]:
+    """The large crawl: days until shares of it are done, and the memory of its queue."""
+    one = capacity_s(web, settings)
+    found = large.crawl(web, settings.politeness, processes * one.urls_s)
+    waiting_url = read_costs()["waiting_url"].value
+    table = Table(
+        "crawl", "value", title=f"{web.urls:,.0f} URLs on {web.domains:,} domains", box=None
+    )
+    facts = {
+        "fetches/s of one process": one.urls_s,
+        "fetch processes": processes,
+        **{
+            f"days until {share:.0%} are done": found.share_done_s(share) / DAY_S
+            for share in SHARES
+        },
+        "days in which machines are the limit": found.machines_s / DAY_S,
+        "days in which first visits take all threads": found.first_visits_s / DAY_S,
+        "GB of queue, at the start": web.urls * waiting_url / 1e9,
+        "GB of queue, mean until 99 % are done": found.mean_waiting * waiting_url / 1e9,
+    }
+    _print(table, facts)
+    return facts
+
+
+def validation(settings: Settings, *, domains: int, urls: float) -> dict[str, float]:
+    """A small web, exact and aggregated."""
+    web = Web(domains=domains, urls=urls)
+    processes = 4
+    exact = SmallCrawl(web, settings, Machines(processes, canonicalize_s=1e4)).run(probes=60)
+    one = capacity_s(web, settings)
+    rough = large.crawl(web, settings.politeness, processes * one.urls_s)
+    table = Table(
+        "done",
+        "exact (s)",
+        "aggregated (s)",
+        "error",
+        title=f"{exact.urls:,} URLs, both ways",
+        box=None,
+    )
+    errors = {}
+    for share in SHARES:
+        real_s, rough_s = exact.share_done_s(share), rough.share_done_s(share)
+        errors[f"{share:.0%}"] = rough_s / real_s - 1
+        table.add_row(
+            f"{share:.0%}", f"{real_s:.0f}", f"{rough_s:.0f}", f"{rough_s / real_s - 1:+.0%}"
+        )
+    console.print(table)
+    return errors
+
+
+def by_rates(settings: Settings, *, urls: int) -> dict[str, float]:
+    """A crawl that only the rates of its domains limit, event by event."""
+    found = sensitivity.limited_by_rates(settings, urls=urls)
+    table = Table("limited by the rates of 200 domains", "value", box=None)
+    facts = found._asdict()
+    _print(table, facts)
+    return facts
+
+
+def kept_fresh(web: Web, settings: Settings, sample: freshness.Sample) -> dict[str, float]:
+    """The freshness of all pages once they are stored."""
+    found = freshness.simulate(web, settings.refresh, qps=settings.politeness.qps, sample=sample)
+    table = Table("refresh", "value", title=f"{sample.world}, all pages stored", box=None)
+    facts = {
+        **asdict(found),
+        "of_best": found.of_best,
+        "of_random_best": found.fresh / found.random_best,
+    }
+    _print(table, facts)
+    return facts
+
+
+def processes_by_setting(web: Web) -> list[dict[str, float]]:
+    """What a fetch process does with other numbers of threads and requests at once."""
+    table = Table(
+        "threads",
+        "at once",
+        "fetches/s",
+        "a batch takes (s)",
+        "under way",
+        "of its core",
+        title="one fetch process",
+        box=None,
+    )
+    rows = []
+    for threads in (8, 16, 32, 64):
+        for at_once in (32, 64, 128, 256):
+            shape = process.ProcessShape(threads, at_once, 25, Machines().fetch_cpu_s)
+            found = process.run(shape, web.response_s, urls=20_000)
+            rows.append({"threads": threads, "at_once": at_once, **found._asdict()})
+            table.add_row(
+                str(threads), str(at_once), f"{found.urls_s:.0f}", f"{found.batch_s:.1f}",
+                f"{found.under_way:.0f}", f"{found.cpu:.0%}",
+            )  # fmt: skip
+    console.print(table)
+    return rows
+
+
+def _print(table: Table, facts: dict[str, float]) -> None:
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), f"{value:,.3g}" if value < 1000 else f"{value:,.0f}")
+    console.print(table)
+    console.print()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--urls", type=float, default=1e9)
+    parser.add_argument("--domains", type=float, default=1e7)
+    parser.add_argument("--processes", type=int, help="default: enough for a billion pages a week")
+    parser.add_argument("--world", choices=list(WORLDS), default="published shares")
+    parser.add_argument("--small-domains", type=int, default=10_000)
+    parser.add_argument("--small-urls", type=int, default=200_000)
+    parser.add_argument("--no-sensitivity", action="store_true")
+    parser.add_argument("--json", type=Path)
+    add_quick(parser, small_domains=500, small_urls=8000, no_sensitivity=True)
+    options = parser.parse_args(arguments)
+    began_s = time.process_time()
+    settings = Settings()
+    web = Web(domains=int(options.domains), urls=options.urls)
+    sample = freshness.Sample(world=options.world)
+    if options.quick:
+        sample = replace(sample, pages=150, scarce_pages=40, days=30, cycles=2)
+    processes = options.processes or -(-PAGES_S // int(capacity_s(web, settings).urls_s))
+    results: dict[str, Any] = {
+        "crawl": whole_crawl(web, settings, processes),
+        "error": validation(settings, domains=options.small_domains, urls=options.small_urls),
+        "by_rates": by_rates(settings, urls=4000 if options.quick else 60_000),
+        "processes": processes_by_setting(web),
+        "refresh": kept_fresh(web, settings, sample),
+    }
+    if not options.no_sensitivity:
+        results["sensitivity"] = sensitivity.table(settings, web, sample, console)
+    print(f"{time.process_time() - began_s:.0f} s of CPU")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

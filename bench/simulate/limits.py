@@ -1,0 +1,52 @@
+"""
+The limiter's rules for one domain in Python: the next slot, and the backoff after errors.
+
+A twin of `aragog/politeness/lua/reserve.lua` and `report.lua` without permits, urgent slots and latency;
+`tests/contract/test_simulated_limiter.py` runs both with the same requests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from aragog.politeness.limiter import PATIENCE, SLOWEST
+from aragog.politeness.slots import slowed_us
+
+
+@dataclass(slots=True)
+class DomainLimit:
+    """The state of one domain; instants and intervals in µs."""
+
+    interval_us: float
+    planned_us: float = -math.inf
+    """The last slot."""
+    factor: int = 100
+    """Percent."""
+    streak: int = 0
+
+    @property
+    def step_us(self) -> float:
+        """The interval in force."""
+        return slowed_us(self.interval_us, self.factor / 100, 1.0)
+
+    def reserve(self, now_us: float, within_us: float) -> float | None:
+        """The next slot, which is then taken; None: it is further away than `within_us`."""
+        slot_us = self.free_us(now_us)
+        if slot_us - now_us > within_us:
+            return None
+        self.planned_us = slot_us
+        return slot_us
+
+    def free_us(self, now_us: float) -> float:
+        """When the next slot would be."""
+        return max(now_us, self.planned_us + self.step_us)
+
+    def report(self, *, well: bool) -> None:
+        """Count a response."""
+        if well:
+            self.factor, self.streak = max(100, self.factor * 3 // 4), 0
+        else:
+            self.streak = min(255, self.streak + 1)
+            if self.streak >= PATIENCE:
+                self.factor = min(SLOWEST, self.factor * 2)

@@ -1,0 +1,117 @@
+"""The parts of a small crawl: machines, a clock, a spool, jobs, domains, and what it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from aragog.clock import Clock
+from aragog.pipeline.ports import SpoolState
+from aragog.pipeline.spool import SpoolBounds
+from bench.simulate.limits import DomainLimit
+from bench.simulate.web import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """What the crawl runs on."""
+
+    processes: int = 1
+    fetch_cpu_s: float = 0.0031
+    """CPU of a fetch with its connection, from costs.toml."""
+    visit_cpu_s: float = 0.0002
+    """CPU of a visit that ends in line."""
+    canonicalize_s: float = 300.0
+    """Pages a second that the stages after fetch can do."""
+
+
+class VirtualClock(Clock):
+    """A clock that the simulation sets."""
+
+    now_s = 0.0
+
+    def now_ms(self) -> int:
+        """Milliseconds since the start."""
+        return int(self.now_s * 1000)
+
+    def monotonic_s(self) -> float:
+        """Seconds since the start."""
+        return self.now_s
+
+    def sleep_s(self, seconds: float) -> None:
+        """Nothing sleeps in a simulation."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class SimulatedSpool:
+    """Bodies between fetch and store, with the bounds of `aragog.pipeline.spool`."""
+
+    bounds: SpoolBounds
+    used_bytes: float = 0.0
+    most_bytes: float = 0.0
+    closed: bool = False
+
+    def add(self, size: float) -> None:
+        """Add a body, or remove one of a negative size."""
+        self.used_bytes += size
+        self.most_bytes = max(self.most_bytes, self.used_bytes)
+        if self.used_bytes >= self.bounds.high_bytes:
+            self.closed = True
+        elif self.used_bytes <= self.bounds.low_bytes:
+            self.closed = False
+
+    def state(self) -> SpoolState:
+        """As the real one answers."""
+        used = int(self.used_bytes)
+        full = used >= self.bounds.fetch_bytes
+        return SpoolState(used, self.closed, full, used / self.bounds.high_bytes)
+
+
+@dataclass(slots=True)
+class Job:
+    """One URL on its way."""
+
+    domain: int
+    priority: int
+    since_s: float
+    slot_us: float | None = None
+    attempt: int = 0
+    probe: bool = False
+
+
+@dataclass(slots=True)
+class SimulatedDomain:
+    """A domain with its limit and its line."""
+
+    limit: DomainLimit
+    kind: Kind
+    urls: int
+    line: list[tuple[int, int, Job]] = field(default_factory=list)
+    looked: bool = False
+    """Its line is going to be looked at."""
+    fetched: int = 0
+    first_s: float = 0.0
+    last_s: float = 0.0
+
+
+@dataclass(slots=True)
+class SmallResult:
+    """What a crawl came to; seconds of virtual time."""
+
+    urls: int = 0
+    fetched: int = 0
+    failed: int = 0
+    visits: int = 0
+    done_s: list[float] = field(default_factory=list)
+    """When each URL was fetched or given up, in order."""
+    rate_used: float = 0.0
+    """Share of the allowed requests that were sent while a domain had work."""
+    fairness: float = 0.0
+    """Jain's index of the domains' shares."""
+    urgent_s: list[float] = field(default_factory=list)
+    spool_bytes: float = 0.0
+    domains: list[SimulatedDomain] = field(default_factory=list)
+
+    def share_done_s(self, share: float) -> float:
+        """When so many of the URLs were done."""
+        return self.done_s[min(len(self.done_s) - 1, int(share * len(self.done_s)))]

@@ -1,0 +1,123 @@
+"""
+A model of a web: sizes of domains, latencies, failures, robots.txt, and how often pages change.
+
+The numbers are assumptions, not measurements of the web, except where a source is named. They are fields, so that
+the sensitivity of each result to them can be printed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+BUCKETS = 400
+"""Groups of domains of about the same size; the 100 largest domains have groups of their own."""
+ALONE = 100
+
+
+class Kind(NamedTuple):
+    """Domains that behave alike."""
+
+    name: str
+    share: float
+    """Of the domains, whatever their size."""
+    failing: float
+    """Share of the requests that fail for a passing reason (5xx, timeout)."""
+    crawl_delay_s: float = 0.0
+    """Of robots.txt; 0: none."""
+
+
+KINDS = (
+    Kind("well", 0.87, 0.005),
+    Kind("unreliable", 0.06, 0.1),
+    Kind("delay of 1 s", 0.04, 0.005, 1.0),
+    Kind("delay of 10 s", 0.03, 0.005, 10.0),
+)
+
+
+class DomainClass(NamedTuple):
+    """Domains of about the same size and of one kind."""
+
+    count: float
+    urls: float
+    """Of each of them."""
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """What is crawled."""
+
+    domains: int = 10_000_000
+    urls: float = 1e9
+    exponent: float = 1.0
+    """The n-th largest domain has a share in proportion to 1 / n^exponent."""
+    latency_s: float = 0.4
+    """Median of a response."""
+    latency_sigma: float = 1.0
+    """Of its logarithm: one in a hundred takes ten times the median."""
+    hanging: float = 0.005
+    """Share of the requests that end at the read timeout."""
+    hanging_s: float = 10.0
+    body_bytes: float = 14_000
+    """Of a page, compressed."""
+
+    def sizes(self) -> list[tuple[float, float]]:
+        """(Number of domains, URLs of each), the largest first; the URLs add up to `urls`."""
+        edges = [*range(1, min(ALONE, self.domains) + 1)]
+        if self.domains > ALONE:
+            steps = math.log(self.domains / ALONE)
+            inner = (ALONE * math.exp(steps * n / BUCKETS) for n in range(1, BUCKETS + 1))
+            edges += sorted({round(edge) for edge in inner} - set(edges))
+        weights = []
+        before = 0
+        for edge in edges:
+            weights.append((edge - before, self._weight(before, edge)))
+            before = edge
+        total = sum(weight for _, weight in weights)
+        return [(count, self.urls * weight / total / count) for count, weight in weights]
+
+    def _weight(self, after: int, upto: int) -> float:
+        """The sum of 1 / n^exponent for the ranks above `after` and up to `upto`."""
+        if upto - after <= 1000:
+            return sum(rank**-self.exponent for rank in range(after + 1, upto + 1))
+        low, high = after + 0.5, upto + 0.5  # midpoint rule
+        if self.exponent == 1:
+            return math.log(high / low)
+        return (high ** (1 - self.exponent) - low ** (1 - self.exponent)) / (1 - self.exponent)
+
+    def classes(self) -> list[DomainClass]:
+        """All domains; a group of one domain is of the first kind."""
+        found = []
+        for count, urls in self.sizes():
+            if count < len(KINDS):
+                found.append(DomainClass(count, urls, KINDS[0]))
+            else:
+                found += [DomainClass(count * kind.share, urls, kind) for kind in KINDS]
+        return found
+
+    def drawn(self, rng: random.Random) -> Iterator[tuple[int, Kind]]:
+        """Every single domain: its URLs (at least one) and its kind."""
+        shares = [kind.share for kind in KINDS]
+        for count, urls in self.sizes():
+            for _ in range(round(count)):
+                size = int(urls) + (rng.random() < urls % 1)
+                yield (
+                    max(1, size),
+                    (KINDS[0] if count < len(KINDS) else rng.choices(KINDS, shares)[0]),
+                )
+
+    def response_s(self, rng: random.Random) -> float:
+        """The time of one request."""
+        if rng.random() < self.hanging:
+            return self.hanging_s
+        return min(self.latency_s * math.exp(rng.gauss(0, self.latency_sigma)), 30.0)
+
+    @property
+    def mean_response_s(self) -> float:
+        """The mean of `response_s`, but for its limit."""
+        mean_s = self.latency_s * math.exp(self.latency_sigma**2 / 2)
+        return (1 - self.hanging) * mean_s + self.hanging * self.hanging_s

@@ -1,0 +1,57 @@
+"""The limiter of the simulation gives the slots and the backoff of the limiter's scripts."""
+
+import random
+import struct
+
+import pytest
+
+from aragog.politeness.limiter import PATIENCE, SLOWEST
+from aragog.politeness.nodes.scripts import Ask, reserve
+from aragog.politeness.slots import unpack_state
+from bench.latency import KEY, VirtualNode
+from bench.simulate.limits import DomainLimit
+
+INTERVAL_US = 100_000.0
+
+
+@pytest.fixture
+def node(redis_url):
+    node = VirtualNode(redis_url)
+    node.client.flushall()
+    yield node
+    node.close()
+
+
+def reserved(node, within_us):
+    """The slot that the script gives; None: it refused."""
+    now_us, replies = reserve(node, [KEY], [Ask(INTERVAL_US, within_us, 0, False)])
+    reply = next(iter(replies))
+    return None if reply.at_us - now_us > within_us else reply.at_us
+
+
+def reported(node, well):
+    """The backoff factor after a response, in percent; 0: none."""
+    prefix = node.key("slot", "")
+    reply = node.call(
+        "report", failing=node.key("slots", "failing"), slots=[prefix + KEY], results=bytes([well]),
+        errors_to_slow=PATIENCE, max_factor=SLOWEST, prefix_bytes=len(prefix.encode()),
+    )  # fmt: skip
+    return struct.unpack_from("<H", reply, 8)[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slots_and_backoff_are_those_of_the_scripts(node, seed):
+    rng, twin = random.Random(seed), DomainLimit(INTERVAL_US)
+    for _ in range(400):
+        node.at_us += rng.choice((0, 1_000, 50_000, 400_000))
+        if rng.random() < 0.5:
+            within_us = rng.choice((1_030_000.0, 1_500_000.0))
+            assert twin.reserve(node.at_us, within_us) == reserved(node, within_us)
+        elif reserved(node, 1e12) is not None:
+            twin.reserve(node.at_us, 1e12)
+            well = rng.random() < 0.6
+            factor = reported(node, well)
+            twin.report(well=well)
+            assert factor in (0, twin.factor)
+            state = unpack_state(node.get_many([node.key("slot", KEY)])[0])
+            assert (state.factor, state.streak) == (twin.factor, twin.streak)
