@@ -53,6 +53,8 @@ def install(wheel: Path, python: str, folder: Path) -> Path:
         "\n".join(re.findall(r"^(\w.*?)(?: \\)?$", lock, re.MULTILINE))
     )
     uv, bin_ = Path(sys.executable).with_name("uv"), folder / "venv" / "bin"
+    if Path(python).exists():
+        python = str(Path(python).absolute())  # uv runs in another folder
     run(folder, uv, "venv", "--quiet", "--python", python, folder / "venv")
     run(
         folder, uv, "pip", "install", "--quiet", "--python", bin_ / "python",
