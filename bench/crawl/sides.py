@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from unittest.mock import patch
 import psutil
 
 from bench.crawl.page_sets import ROOT, PageSet
+from bench.startup import pss_mb
 
 PROGRAMS = ROOT / "bench" / "crawl" / "programs"
 PYTHON = ROOT / ".venv-bench" / "bin" / "python"
@@ -63,6 +64,8 @@ class Crawl:
     cpu_s: float
     roles: Counter[str] = field(default_factory=Counter)
     """CPU seconds by kind of process."""
+    memory_mb: Counter[str] = field(default_factory=Counter)
+    """PSS at the end by kind of process, without the origin and this process; only of aragog."""
     stored: dict[str, Stored] = field(default_factory=dict)
     """By URL; only of the URLs that were asked for."""
 
@@ -70,16 +73,30 @@ class Crawl:
 def cpu_s_by_role(*, origin: bool = False) -> Counter[str]:
     """CPU of this process, as `client`, and of its descendants, by what they are."""
     total = Counter(client=time.process_time())
-    for child in psutil.Process().children(recursive=True):
-        try:
-            times, command = child.cpu_times(), " ".join(child.cmdline())
-        except psutil.NoSuchProcess:
-            continue
-        role = next((role for sign, role in SIGNS.items() if sign in command), "other")
-        total[role] += times.user + times.system + times.children_user + times.children_system
+    for role, child in _descendants():
+        with suppress(psutil.NoSuchProcess):
+            times = child.cpu_times()
+            total[role] += times.user + times.system + times.children_user + times.children_system
     if not origin:
         del total["origin"]
     return total
+
+
+def memory_mb_by_role() -> Counter[str]:
+    """PSS of this process's descendants in MB, by what they are, without the origin."""
+    total: Counter[str] = Counter()
+    for role, child in _descendants():
+        with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
+            total[role] += round(pss_mb(child.pid))
+    del total["origin"]
+    return total
+
+
+def _descendants() -> Iterator[tuple[str, psutil.Process]]:
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            command = " ".join(child.cmdline())
+            yield next((role for sign, role in SIGNS.items() if sign in command), "other"), child
 
 
 @contextmanager
@@ -126,12 +143,13 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
             store.maintenance.compact_links()
             before, cpu_s = client.counters(), cpu_s_by_role()
             seconds = _crawl(client, urls)
+            memory_mb = memory_mb_by_role()
             while store.maintenance.compact_links().left:
                 pass  # what no worker has compacted yet counts as well
             used_s = cpu_s_by_role() - cpu_s
             count = client.counters().get("stored", 0) - before.get("stored", 0)
             stored = {url: _stored(store, url) for url in urls[:compared]}
-    return Crawl(count, seconds, used_s.total(), used_s, stored)
+    return Crawl(count, seconds, used_s.total(), used_s, memory_mb, stored)
 
 
 def _crawl(client, addresses: list[str]) -> float:
