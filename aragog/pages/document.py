@@ -17,6 +17,7 @@ from aragog.pages import markup_limits
 from aragog.pages.encodings.detection import as_utf8, encoding
 from aragog.pages.link_resolver import LinkResolver
 from aragog.pages.robots_meta import PageRobots, from_meta
+from aragog.pages.structured_data.words import BASE, JSON_LD, Words
 from aragog.pages.tree import parse_tree
 
 Attributes = dict[str, str | None]
@@ -52,6 +53,8 @@ class Document:
     body: bytes
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
+    words: Words
+    """Which words occur in the body."""
     title: str | None
     description: str | None
     language: str | None
@@ -95,16 +98,16 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     name = encoding(body, content_type)
     problems: list[str] = []
     text = markup_limits.limit_markup(as_utf8(body, name, problems), problems)
-    return _read_head(
-        _Head(parse_tree(text)), url=url, name=name, body=text, problems=problems, agent=agent
-    )
+    head = _Head(parse_tree(text), Words(text))
+    return _read_head(head, url=url, name=name, body=text, problems=problems, agent=agent)
 
 
 class _Head:
     """The elements of a tree that describe the page, in document order, collected in one query."""
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
+    def __init__(self, tree: LexborHTMLParser, words: Words) -> None:
         self.tree = tree
+        self.words = words
         self.metas: list[Attributes] = []
         self.links: list[tuple[Attributes, LexborNode]] = []
         self.title: str | None = None
@@ -113,7 +116,12 @@ class _Head:
         self.banners: set[str] = set()
         self.scripts: list[tuple[str, LexborNode]] = []
         self.cut = False
-        for count, node in enumerate(tree.css("meta,link,base,title,h1,script[type]")):
+        query = "meta,link,title,h1"
+        if BASE in words:
+            query += ",base"
+        if words.any(JSON_LD):
+            query += ",script[type]"
+        for count, node in enumerate(tree.css(query)):
             if count >= MAX_HEAD_ELEMENTS:
                 self.cut = True
                 break
@@ -176,6 +184,7 @@ def _read_head(
         encoding=name,
         body=body,
         tree=head.tree,
+        words=head.words,
         title=head.title,
         description=first.get("description") or None,
         language=_language(html, first, head.metas),

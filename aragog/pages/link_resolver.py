@@ -46,7 +46,7 @@ class LinkResolver:
     def resolve(self, href: str) -> str | None:
         """Return `href` absolute and normalized, or None if it is too long or not http(s)."""
         if "#" in href:
-            href = _without_fragment(href)
+            href = without_fragment(href)
         if href in self._known:
             return self._known[href]
         self._known[href] = url = self._resolve(href)
@@ -90,7 +90,7 @@ def _absolute(front: str) -> str | None:
         return None
 
 
-def _without_fragment(href: str) -> str:
+def without_fragment(href: str) -> str:
     """Return `href` without its fragment, unless a space or control character precedes that."""
     address = href.partition("#")[0]
     return address if not address or address[-1] > " " else href

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import Document, normalize_space
+from aragog.pages.link_resolver import without_fragment
+from aragog.pages.structured_data.words import AREA
 
 MAX_TEXT_CHARS = 200
 """An anchor's text is truncated to this length; 99 % of real ones are under 120."""
@@ -53,14 +55,20 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     unread = body_bytes * _MAX_READS
     has_images: bool | None = None
     has_base = document.base_url != document.url
-    for node in document.tree.css("a[href],area[href]"):
+    query = "a[href],area[href]" if AREA in document.words else "a[href]"
+    for node in document.tree.css(query):
         attributes = node.attributes
         href = attributes.get("href") or attributes.get("xlink:href") or ""
-        if href in settled or (href[:1] == "#" and not has_base):
+        if href[:1] == "#" and not has_base:
             continue
-        url = resolve(href)
-        if url is None or (url == own and "#" in href):
-            settled.add(href)
+        address = without_fragment(href) if "#" in href else href
+        if address in settled:
+            continue
+        url = resolve(address)
+        if url is None:
+            settled.add(address)
+            continue
+        if url == own and "#" in href:
             continue
         link = links.get(url)
         if link is None:
@@ -68,7 +76,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             if len(links) >= limit or room < 0:
                 break
         elif link.text and not (link.nofollow or link.ugc or link.sponsored):
-            settled.add(href)
+            settled.add(address)
             continue
         text = ""
         if unread > 0 and not (link and link.text):

@@ -14,7 +14,7 @@ from aragog.pages.structured_data import jsonld, microdata_rdfa
 from aragog.pages.structured_data.graph import Graph, Node
 from aragog.pages.structured_data.metatags import MetaTags, syntax_of
 from aragog.pages.structured_data.shop_texts import ShopTexts
-from aragog.pages.structured_data.words import HEADING, Words
+from aragog.pages.structured_data.words import HEADING
 
 MAX_URL_CHARS = 4_096
 
@@ -32,7 +32,7 @@ class Sources:
         self.metas = MetaTags(document.metas)
         self.graph = Graph()
         self.ledger = Ledger()
-        self.words = words = Words(document.body)
+        self.words = words = document.words
         graph = self.graph
         if document.json_ld:
             jsonld.read(list(document.json_ld), graph)

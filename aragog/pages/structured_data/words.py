@@ -12,6 +12,9 @@ from collections.abc import Callable
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 MARKUP = ("itemscope", "itemprop", "typeof")
+BASE, AREA = "<base", "<area"
+JSON_LD = ("ld+json", "ld&")
+"""`ld&#43;json` is the same type."""
 AUTHORS_IN_TAGS = ("author", "autor", "auteur", "redakteur", "forfatter", "skribent", "yazar")
 AUTHORS = (*AUTHORS_IN_TAGS, "byline")
 DATES = ("publish", "date", "timestamp", "post-meta")
@@ -48,7 +51,7 @@ MAX_PLACES = 300
 """Maximum number of places of one word that are examined."""
 
 _GROUPS = (
-    (*MARKUP, *AUTHORS, *DATES, TIME, HEADING, *UNITS, *INGREDIENTS[""]),
+    (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, HEADING, *UNITS, *INGREDIENTS[""]),
     tuple(dict.fromkeys(word for words in list(INGREDIENTS.values())[1:] for word in words)),
     PRICES,
     CARTS,

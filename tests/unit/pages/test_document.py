@@ -29,6 +29,16 @@ def test_the_head_is_read():
     assert document.problems == ()
 
 
+def test_names_of_elements_and_types_are_found_in_any_spelling():
+    document = page(
+        "<BASE HREF=/other/><SCRIPT TYPE='application/LD+JSON'>1</SCRIPT>"
+        "<script type='application/ld&#43;json'>2</script><script type=module>3</script>"
+    )
+
+    assert document.resolve("x") == "https://shop.test/other/x"
+    assert document.json_ld == ("1", "2")
+
+
 def test_the_first_base_counts_and_is_itself_resolved():
     assert (
         page("<base href='/other/'><base href='/no/'>").resolve("x") == "https://shop.test/other/x"

@@ -27,6 +27,12 @@ def test_targets_are_absolute_normalized_and_in_order():
     ]
 
 
+def test_a_target_is_one_link_whatever_the_fragments_and_the_spelling_of_the_element():
+    assert links("<AREA HREF=b#1><a href=b#2>B</a><a href=b#3>C</a><a href=page#4>D</a>") == (
+        Link("https://shop.test/dir/b", "B"),
+    )
+
+
 def test_a_long_base_does_not_turn_short_links_into_megabytes():
     for length in (8_000, 60_000):
         base = "b" * length
