@@ -146,8 +146,8 @@ def compaction_limit(load: CrawlLoad) -> Limit:
     external = share * load.cost("external_links")
     links = math.floor(demand.links / share)
     remedy = (
-        f"needs {math.ceil(cores)} ({each}), or {links} links a page, or store.inlinks ="
-        f' "external" ({external:.0%}) or "none"'
+        f"needs {math.ceil(cores)} in store.compactions, or {links} links a page, or"
+        f' store.inlinks = "external" ({external:.0%}) or "none"'
     )
     return Limit("link compaction", share, remedy)
 

@@ -187,6 +187,8 @@ def _store_problems(settings: Settings) -> Iterator[str]:
         yield f"store.postgres_partitions: must be a power of two up to 256, got {partitions}"
     if settings.store.sqlite_shards > 256:
         yield "store.sqlite_shards: must be at most 256"
+    if settings.store.compactions > 64:
+        yield "store.compactions: must be at most 64"
 
 
 def _gateway_problems(settings: Settings) -> Iterator[str]:

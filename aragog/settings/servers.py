@@ -105,6 +105,12 @@ class StoreSettings:
     """Maximum size of a field's value; larger data belongs in the content store."""
     inlinks: Literal["all", "external", "none"] = "all"
     """Inlinks to store: all, only those from other registered domains, or none."""
+    compactions: int = 4
+    """
+    Compactions of links that may run at one time, in all processes together: 1 to 64. One takes
+    about 0.4 ms a page. While links wait, beat starts one more every three seconds. Keep it below
+    the number of worker processes of `upkeep`, so that other upkeep is not delayed.
+    """
     history: tuple[str, ...] = ("product.price", "product.availability")
     """Fields whose previous values are kept."""
     history_length: int = 10

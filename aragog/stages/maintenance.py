@@ -46,8 +46,8 @@ class MaintenanceStage:
         """
         Compact the link journal into the posting lists of inlinks.
 
-        It ends when nothing is left, after `most_compactions`, or at once if another process is
-        compacting.
+        It ends when nothing is left that other processes are not compacting, after
+        `most_compactions`, or at once if `store.compactions` run already.
         """
         with suppress(StoreDamaged):  # logged when the file was set aside; the journal keeps all
             for _ in range(self.most_compactions):

@@ -82,7 +82,7 @@ class UrlStore:
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
         outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)
-        compactor = Compactor(tables, write_clock.clock, lists)
+        compactor = Compactor(tables, write_clock.clock, lists, settings.compactions)
         merger = AliasMerger(zen, content, outlinks, refresh)
         takedown = Takedown(
             zen, content, outlinks, merger, Hosts(zen), compactor, tombstones

@@ -1,17 +1,18 @@
 """
 Compaction of the link journal into the posting lists of inlinks.
 
-One compaction runs at a time, under a lease. It first stores its plan: a number and the
-journal rows that it takes. Then it writes a delta named by that number to each target, deletes the
-journal rows, and deletes the plan. After a crash at any point, the next run, in this process or
-another, finds the plan and writes the same deltas again; if a journal row of the plan is already
+Any number of processes compact at one time, each some lanes of the journal. A process first claims
+a slot and lanes (`compaction_claims`), and stores its plan: the journal rows that it takes
+(`compaction_plan`). Then it writes a delta to each target, named by its slot and number, deletes
+the journal rows, and gives up its claim. After a crash at any point, a later run, in this process
+or another, finds the plan and writes the same deltas again; if a journal row of the plan is already
 deleted, all deltas were written. So each change is compacted exactly once, and the net counts of
 the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
-| host, digits (a group) | `l:p<number>` a delta per compaction; `l:h` the header with short lists |
-| target (a long list) | `l:p<number>` a delta per compaction; `l:h` the list header |
+| host, digits (a group) | `l:p<name>` deltas; `l:h` the header with short lists |
+| target (a long list) | `l:p<name>` deltas; `l:h` the list header |
 | target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
 
 Targets are list ids.
@@ -20,317 +21,258 @@ Targets are list ids.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import NamedTuple
-
-import orjson
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 
 from aragog.clock import Clock
-from aragog.zen.codec import BUCKETS
+from aragog.errors import CorruptRow
+from aragog.zen.compaction_claims import ALL_LANES, ROW, ClaimCell, LaneClaim
+from aragog.zen.compaction_plan import GRACE_MS, Choice, CompactionPlan, Planner
 from aragog.zen.inlinks import journal
+from aragog.zen.inlinks.delta_names import delta_name
 from aragog.zen.inlinks.journal import Entry, lines_of
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.inlinks.postings import CAME, STAYED, WENT, LinkChanges
 from aragog.zen.inlinks.segments import Traces
-from aragog.zen.leases import CellLeases, Lease
+from aragog.zen.journal_keys import LANES, heads, lane_of
 from aragog.zen.link_records import CompactionReport, ListLimits
 from aragog.zen.node_ids import list_id, node_id
-from aragog.zen.outlink_writer import CELL, oldest_row_ms
-from aragog.zen.outlinks import change_ms, unpack
 from aragog.zen.tables import Tables, newest_ms
 
+COMPACTIONS = 4
+"""How many compactions run at one time, unless the caller sets another number."""
 
-@dataclass(frozen=True, slots=True)
-class PlannedRow:
-    """A journal row that a compaction takes."""
-
-    key: bytes
-    dead: tuple[bytes, ...] = ()
-    """Names of its changes that never took effect."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionPlan:
-    """The work of a compaction; stored before it touches a posting list."""
-
-    number: int = 0
-    """Counts compactions; it names the deltas that this one writes."""
-    rows: tuple[PlannedRow, ...] = ()
-    """Oldest first; empty once the compaction is complete."""
-    lists: tuple[bytes, ...] = ()
-    """Ids of posting lists from which removed links are deleted; likewise."""
-    left: bool = False
-    """True when there are journal rows that the plan does not take."""
-
-    def __bool__(self) -> bool:
-        """True while there is work to do."""
-        return bool(self.rows or self.lists)
-
-    def done(self) -> CompactionPlan:
-        """The plan that replaces this one after it was carried out."""
-        return CompactionPlan(self.number)
-
-    def pack(self) -> bytes:
-        """The cell."""
-        rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
-        lists = [list_id.hex() for list_id in self.lists]
-        return orjson.dumps(
-            {"number": self.number, "rows": rows, "lists": lists, "left": self.left}
-        )
-
-    @staticmethod
-    def unpack(value: bytes) -> CompactionPlan:
-        """Read the output of `pack`."""
-        plan = orjson.loads(value)
-        rows = tuple(
-            PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
-            for key, dead in plan["rows"]
-        )
-        lists = tuple(map(bytes.fromhex, plan["lists"]))
-        return CompactionPlan(plan["number"], rows, lists, plan["left"])
-
-
-GRACE_MS = 600_000
-"""How long an entry may wait for its page's cell; after that its writer is assumed dead."""
-LOCK_MS = 300_000
-"""Longer than any compaction takes; then the lease of a killed one is taken over."""
-
-_STATE = b"\xffcompaction"
-_LOCK = b"l:lock"
 _PLAN = b"l:plan"
-_PUT_ROWS = 4096
 _PURGED_AT_ONCE = 500
-_LOCK_PAUSE_S = 0.05
-
-
-class _Candidate(NamedTuple):
-    """A journal row that may be compacted."""
-
-    key: bytes
-    sources: set[str]
-    dead: list[bytes] | None
-    """Names of its changes that never took effect; None: one of them still may."""
+_PAUSE_S = 0.05
 
 
 class Compactor:
     """Runs compactions; any number of processes may have one."""
 
-    def __init__(self, tables: Tables, clock: Clock, limits: ListLimits | None = None) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        clock: Clock,
+        limits: ListLimits | None = None,
+        at_once: int = COMPACTIONS,
+    ) -> None:
         self._journal = tables["j"]
-        self._outlinks = tables["o"]
         self._lists = PostingLists(tables, limits)
         self._traces = Traces(tables)
         self._clock = clock
-        self._leases = CellLeases(self._journal, _LOCK, LOCK_MS, clock)
+        self._claims = ClaimCell(self._journal, clock, at_once)
+        self._planner = Planner(self._journal, tables["o"], clock)
+        self._ahead: Sequence[int] = ()
+        """Lanes that had rows when they were last looked at, the one with the oldest row first."""
+        self._share = LANES
+        """How many lanes to claim: about twice as many as the last compaction took rows from."""
 
     def compact(self, limit: int) -> CompactionReport:
         """
-        Compact journal rows of about `limit` pages, oldest first in each bucket.
+        Compact journal rows of about `limit` pages, oldest first in each lane.
 
-        Memory is about 30 KB a page. Returns an empty report if another process is compacting.
+        Memory is about 30 KB a page. Returns an empty report if other processes are compacting all
+        lanes that have rows, or if as many of them compact as may.
 
         Raises:
             StoreUnavailable: run it again; nothing is lost or counted twice.
         """
-        lease = self.acquire()
-        if lease is None:
-            return CompactionReport(left=True)
-        try:
-            report = CompactionReport()
-            plan = self._plan()
-            if not plan:
-                plan = self._make_plan(plan, limit)
-            if plan:
-                report = self._execute(plan)
+        if (report := self._complete_abandoned()) is not None:
             return report
-        finally:
-            self._leases.release(_STATE, lease)
-
-    def acquire(self) -> Lease | None:
-        """Keep other processes from compacting until the lease expires; None: one has it."""
-        return self._leases.acquire(_STATE)
+        if self._claims.is_full():  # to look for rows costs more
+            return CompactionReport(left=True)
+        report = CompactionReport()
+        if self._ahead:
+            report = self._compact(self._ahead, limit)
+        if not report.journal_rows:
+            report = self._compact(self._lanes_with_rows(), limit)
+        return report
 
     def lag_ms(self) -> int:
-        """Age of the oldest journal row; 0 if there is none. One short scan a bucket."""
-        oldest_ms = oldest_row_ms(self._journal)
-        return 0 if oldest_ms is None else max(0, self._clock.now_ms() - oldest_ms)
+        """Age of the oldest journal row; 0 if there is none. One short scan a lane."""
+        oldest = min((head.at_ms for head in heads(self._journal)), default=None)
+        return 0 if oldest is None else max(0, self._clock.now_ms() - oldest)
 
     def repair_lists(self, step: Callable[[], None]) -> Iterator[str]:
         """Walk all posting lists and correct counts and rows; yields each problem found."""
+        self._drop_stray_plans()
         for key, problem in self._lists.problems(step):
-            if lease := self.acquire():
-                try:
-                    plan = self._plan()
-                    if plan:
-                        # All of its deltas must be present before a list header may include them.
-                        self._execute(plan)
-                    self._lists.repair(key, plan.number, self._clock.now_ms())
-                finally:
-                    self._leases.release(_STATE, lease)
-                yield problem
+            self._lists.repair(key, self._clock.now_ms())
+            yield problem
 
     def purge(self, pages: Sequence[str]) -> None:
         """
         Delete the links that these pages no longer have from the journal and all lists.
 
-        Compacts the whole journal, and rewrites long lists that contain such a link. Another
-        process that is compacting is waited for. Safe to repeat after a crash.
+        Compacts their lanes, and rewrites long lists that contain such a link. Other processes that
+        are compacting are waited for, so that none writes such a link again. Safe to repeat after a
+        crash.
         """
-        while (report := self.compact(_PURGED_AT_ONCE)).left:
+        lanes = {lane_of(page.encode()) for page in pages}
+        while (report := self._compact_lanes(lanes)).left:
             if not report.journal_rows:
-                self._clock.sleep_s(_LOCK_PAUSE_S)
-        while (lease := self.acquire()) is None:
-            self._clock.sleep_s(_LOCK_PAUSE_S)
+                self._clock.sleep_s(_PAUSE_S)
+        claim = self._claim_all()
         try:
-            if plan := self._plan():
-                self._execute(plan)
-            last = self._plan()
-            lists = sorted(self._traces.targets([node_id(page) for page in pages]))
-            plan = CompactionPlan(last.number + 1, lists=tuple(lists), left=True)
-            renewed = self._leases.renew(_STATE, lease)
-            if renewed is None:  # the plan before took longer than the lease
-                self.purge(pages)
-                return
-            lease = renewed
-            if lists and self._replace_plan(last, plan):
-                self._execute(plan)
+            ids = [node_id(page) for page in pages]
+            lists = self._traces.targets(ids)
+            self._lists.forget_removed(sorted(lists), self._clock.now_ms())
+            self._traces.drop(ids, lists)
         finally:
-            self._leases.release(_STATE, lease)
+            self._claims.end(claim)
 
-    def _plan(self) -> CompactionPlan:
-        cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)
-        return CompactionPlan.unpack(cell.value) if cell else CompactionPlan()
+    def _compact_lanes(self, lanes: Collection[int]) -> CompactionReport:
+        if (report := self._complete_abandoned()) is not None:
+            return report
+        present = self._lanes_with_rows()
+        return self._compact(
+            present and [lane for lane in present if lane in lanes], _PURGED_AT_ONCE, urgent=True
+        )
 
-    def _make_plan(self, last: CompactionPlan, limit: int) -> CompactionPlan:
+    def _lanes_with_rows(self) -> list[int] | None:
+        """The lanes that have rows, that with the oldest first; None: some rows are beside them."""
+        found = sorted(heads(self._journal), key=lambda head: head.at_ms)
+        lanes = [head.lane for head in found if head.lane is not None]
+        return lanes if len(lanes) == len(found) else None
+
+    def _compact(
+        self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
+    ) -> CompactionReport:
         """
-        Choose the next journal rows, and find their entries that never took effect.
+        Compact the first of these lanes that are free, as many as `limit` requires.
 
-        Changes of one page are compacted in their order: a list forgets a removed link once it is
-        merged, so an older addition must not arrive after that. A row that must wait delays all
-        later rows that share a page with it.
+        None: all lanes, and the rows beside them, which takes a time when nobody else compacts.
+        `urgent`: however many compactions run.
         """
-        candidates, left = self._oldest_rows(limit)
-        rows = []
-        postponed: set[str] = set()
-        for key, sources, dead in candidates:
-            if dead is None or sources & postponed:
-                postponed |= sources
+        if lanes is None:
+            claim = self._claims.begin_alone()
+            return self._claimed(claim, None, limit) if claim else CompactionReport(left=True)
+        while lanes:
+            claim = self._claims.begin(lanes, self._share, urgent=urgent)
+            if claim is None:
+                self._ahead = ()
+                return CompactionReport(left=True)
+            mine = [lane for lane in lanes if lane in claim.lanes]
+            lanes = [lane for lane in lanes if lane not in claim.lanes]
+            report = self._claimed(claim, mine, limit)
+            if report.journal_rows or report.left:
+                self._ahead = lanes
+                return replace(report, left=report.left or bool(lanes))
+        self._ahead = ()
+        return CompactionReport()
+
+    def _claimed(
+        self, claim: LaneClaim, lanes: Sequence[int] | None, limit: int
+    ) -> CompactionReport:
+        """Compact lanes that were claimed."""
+        with self._abandoned_on_error(claim) as held:
+            if lanes is None:
+                chosen = self._planner.of_all(limit)
             else:
-                rows.append(PlannedRow(key, tuple(dead)))
-        if not rows:
-            return last.done()
-        plan = CompactionPlan(last.number + 1, tuple(rows), left=left)
-        return plan if self._replace_plan(last, plan) else CompactionPlan()
+                chosen = self._planner.of_lanes(lanes, limit)
+                self._adapt(len(lanes), chosen)
+            if not chosen.plan or not self._store(held, chosen):
+                self._claims.end(claim)
+                return CompactionReport(left=chosen.left)
+            return replace(self._execute(held[0], chosen.plan), left=chosen.left)
 
-    def _oldest_rows(self, limit: int) -> tuple[list[_Candidate], bool]:
-        """
-        Rows of about `limit` pages, oldest first over all buckets; True if there are more.
+    @contextmanager
+    def _abandoned_on_error(self, claim: LaneClaim) -> Iterator[list[LaneClaim]]:
+        """A list with the claim as it is now, which is left to others after an exception."""
+        held = [claim]
+        try:
+            yield held
+        except BaseException:
+            self._claims.abandon(held[0])
+            raise
 
-        Every returned row is older than every row that was left unread. Only if all rows are of
-        the same millisecond are they returned in any order, to guarantee progress.
-        """
-        result: list[_Candidate] = []
-        unread_ms = []
-        pages = 0
-        for bucket in range(BUCKETS):
-            share = max(1, (limit - pages) // (BUCKETS - bucket))
-            taken = 0
-            with closing(self._journal.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
-                for key, row in rows:
-                    if taken >= share:
-                        unread_ms.append(_written_at_ms(key))
-                        break
-                    entries = list(journal.unpack(row[journal.COLUMN].value))
-                    dead = self._dead(entries, _written_at_ms(key))
-                    result.append(_Candidate(key, {entry.source for entry in entries}, dead))
-                    taken += 0 if dead is None else len(entries)
-            pages += taken
-        read = {row.key for row in result}
-        result.sort(key=_order)
-        if unread_ms:
-            cut_ms = min(unread_ms)
-            older = [row for row in result if _written_at_ms(row.key) < cut_ms]
-            result = older or [row for row in result if _written_at_ms(row.key) == cut_ms]
-        if result:
-            result = sorted([*result, *self._late_rows(result[-1].key, read)], key=_order)
-        return result, bool(unread_ms)
+    def _adapt(self, claimed: int, chosen: Choice) -> None:
+        """Claim fewer lanes if the limit left some, so that other processes find free ones."""
+        if not chosen.left:
+            self._share = min(LANES, 2 * self._share)
+        elif len(chosen.lanes) < claimed:
+            self._share = max(1, 2 * len(chosen.lanes))
 
-    def _late_rows(self, last: bytes, read: Container[bytes]) -> Iterator[_Candidate]:
-        """
-        Rows up to `last` that were written while the others were read, in buckets read before.
-
-        A later change of the same page may have been written into a bucket that was read after
-        that, so these rows must wait with all that follow them. Costs one more scan of the rows.
-        """
-        for bucket in range(BUCKETS):
-            stop = bytes([bucket]) + last[1:] + b"\0"
-            with closing(self._journal.scan(bytes([bucket]), stop)) as rows:
-                for key, row in rows:
-                    if key not in read:
-                        entries = journal.unpack(row[journal.COLUMN].value)
-                        yield _Candidate(key, {entry.source for entry in entries}, None)
-
-    def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[bytes] | None:
-        """
-        Names of the entries that never took effect; None while one still may.
-
-        An entry that is not newer than its page's last change was overtaken: its writer had read an
-        earlier cell, so its check fails.
-        """
-        pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
-        dead, last_ms = [], []
-        for entry in entries:
-            row = pages.get(node_id(entry.source))
-            changes = unpack(row[CELL].value).changes if row else ()
-            if entry.change not in changes:
-                dead.append(entry.change)
-                last_ms.append(change_ms(changes[-1]) if changes else 0)
-        if (
-            dead
-            and min(last_ms) < written_at_ms
-            and self._clock.now_ms() < written_at_ms + GRACE_MS
-        ):
-            return None
-        return dead
-
-    def _replace_plan(self, old: CompactionPlan, new: CompactionPlan) -> bool:
-        cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)
-        if cell and CompactionPlan.unpack(cell.value) != old:
+    def _store(self, held: list[LaneClaim], chosen: Choice) -> bool:
+        """Store a plan; False if the claim was lost in the meantime: nothing may be written."""
+        key, plan = _plan_key(held[0]), chosen.plan.pack()
+        self._journal.put(key, {_PLAN: plan}, at_ms=self._clock.now_ms())
+        planned = self._claims.plan(held[0], chosen.lanes)
+        if planned is None:
+            self._drop_plan(key)
             return False
-        expected = cell.value if cell else None
-        return self._journal.check_and_put(_STATE, _PLAN, expected, new.pack())
+        held[0] = planned
+        return True
 
-    def _execute(self, plan: CompactionPlan) -> CompactionReport:
+    def _complete_abandoned(self) -> CompactionReport | None:
+        """Carry out the plan of a process that died; None if there is none."""
+        found = self._claims.read().abandoned(self._clock.now_ms())
+        claim = found and self._claims.take_over(found)
+        if claim is None:
+            return None
+        with self._abandoned_on_error(claim):
+            key = _plan_key(claim)
+            cell = self._journal.get(key, [_PLAN]).get(_PLAN)
+            if cell is None:
+                raise CorruptRow("j", key.hex(), "the plan of a compaction is missing")
+            return self._execute(claim, CompactionPlan.unpack(cell.value))
+
+    def _execute(self, claim: LaneClaim, plan: CompactionPlan) -> CompactionReport:
+        """Carry out a stored plan, and give up the claim."""
         keys = [row.key for row in plan.rows]
-        rows = self._journal.get_many(keys, [journal.COLUMN])
-        report = CompactionReport(journal_rows=len(keys), left=plan.left)
-        if len(rows) == len(keys):
+        rows = self._journal.get_many([*keys, *plan.void], [journal.COLUMN])
+        report = CompactionReport(journal_rows=len(keys) + len(plan.void), left=True)
+        now_ms = self._clock.now_ms()
+        if keys and all(key in rows for key in keys):
             entries = []
             for row in plan.rows:
                 parts = journal.unpack(rows[row.key][journal.COLUMN].value)
                 entries += [entry for entry in parts if entry.change not in row.dead]
             lines, links = by_target(entries)
-            changes = LinkChanges(plan.number, self._clock.now_ms(), lines, removals(entries))
+            name = delta_name(claim.slot, claim.number)
+            changes = LinkChanges(name, now_ms, lines, removals(entries))
             report = replace(
                 report, links=links, targets=len(lines), merged=self._lists.add(changes)
             )
-        if plan.lists:
-            self._lists.forget_removed(plan.lists, plan.number, self._clock.now_ms())
-        self._journal.delete_many([(key, None, newest_ms(row)) for key, row in rows.items()])
-        self._replace_plan(plan, plan.done())
+        # A writer may withdraw an entry meanwhile, which gives its row a later time.
+        self._journal.delete_many(
+            [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
+        )
+        if self._claims.end(claim):
+            self._drop_plan(_plan_key(claim))
         return report
 
+    def _claim_all(self) -> LaneClaim:
+        """Claim all lanes; waits for other processes that are compacting."""
+        while True:
+            claim = self._claims.begin_waiting()
+            while claim is not None and claim.lanes != ALL_LANES:
+                if self._complete_abandoned() is None:
+                    self._clock.sleep_s(_PAUSE_S)
+                claim = self._claims.wait(claim)
+            if claim is not None:
+                return claim
+            self._clock.sleep_s(_PAUSE_S)
 
-def _order(row: _Candidate) -> bytes:
-    """The order of journal rows: by time, whatever their buckets."""
-    return row.key[1:]
+    def _drop_plan(self, key: bytes) -> None:
+        """Delete the row of a plan; no other plan is ever stored in it."""
+        self._journal.delete(key, at_ms=self._clock.now_ms() + GRACE_MS)
+
+    def _drop_stray_plans(self) -> None:
+        """Delete plans whose process died before it entered them in its claim."""
+        with closing(self._journal.scan(ROW + b"\0", None)) as rows:
+            keys = [key for key, _ in rows]
+        held = {_plan_key(claim) for claim in self._claims.read().held}
+        for key in keys:
+            if key not in held:
+                self._drop_plan(key)
 
 
-def _written_at_ms(key: bytes) -> int:
-    """When a journal row was written, from its key."""
-    return int.from_bytes(key[1:9])
+def _plan_key(claim: LaneClaim) -> bytes:
+    """The row of a claim's plan."""
+    return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
 def removals(entries: Sequence[Entry]) -> dict[bytes, list[bytes]]:

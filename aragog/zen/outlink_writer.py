@@ -1,7 +1,8 @@
 """
 The outlink writer: writes a page's outlinks cell and the journal row with its changes.
 
-The journal row is written first, then the cell, by check-and-put against the cell from which the
+The journal rows, one for each lane (`journal_keys`), are written first, then the cell, by
+check-and-put against the cell from which the
 difference was computed; so the changes of a page form one chain, for any number of writers. An
 entry whose check failed, or whose writer was killed, never gets its name into the cell, and the
 compaction drops it.
@@ -11,17 +12,25 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.urls.domain import registered_domain
-from aragog.zen.codec import BUCKETS, journal_key
+from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, compress_lines
+from aragog.zen.journal_keys import (
+    beside_key,
+    bucket_of_lane,
+    lane_key,
+    lane_of,
+    oldest_ms,
+)
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlinks import (
     MANY_CHANGES,
@@ -36,7 +45,7 @@ from aragog.zen.outlinks import (
     target_of,
     unpack,
 )
-from aragog.zen.tables import CellTable, Tables, open_bucket
+from aragog.zen.tables import Tables, open_bucket
 
 CELL = b"l:v"
 _ATTEMPTS = 30
@@ -120,33 +129,52 @@ class OutlinkWriter:
             cell = rows[source_id][CELL].value if source_id in rows else None
             checks.append((source_id, CELL, cell, pack(new)))
             pending.append(write)
-        nonce = os.urandom(8)
-        bucket = open_bucket(self._tables, nonce[0], BUCKETS)
-        key = journal_key(bucket, row_ms, nonce)
-        if entries:
-            self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=row_ms)
+        rows_of = self._journal_rows(entries, row_ms)
+        self._journal.put_many(
+            [(key, {journal.COLUMN: journal.pack(own)}, row_ms) for key, own in rows_of.items()]
+        )
         came_true = self._outlinks.check_and_put_many(checks) if checks else []
         overtaken = [w for w, ok in zip(pending, came_true, strict=True) if not ok]
-        if overtaken:
-            sources = {write.source for write in overtaken}
-            self._take_back(key, [e for e in entries if e.source not in sources], row_ms)
+        sources = {write.source for write in overtaken}
+        for key, own in rows_of.items():
+            if not sources.isdisjoint(entry.source for entry in own):
+                self._take_back(key, own, sources, row_ms)
         return overtaken
 
-    def _take_back(self, key: bytes, left: Sequence[Entry], row_ms: int) -> None:
-        """Leave only effective changes in a journal row; compaction would wait for the rest."""
-        if left:
-            self._journal.put(key, {journal.COLUMN: journal.pack(left)}, at_ms=row_ms)
+    def _journal_rows(self, entries: Sequence[Entry], row_ms: int) -> dict[bytes, list[Entry]]:
+        """The entries by the keys of new journal rows: one for each lane."""
+        nonce = os.urandom(8)
+        beside = open_bucket(self._tables, nonce[0], BUCKETS)
+        rows: dict[bytes, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            lane = lane_of(entry.source.encode())
+            writable = self._tables.serves(bucket_of_lane(lane))
+            key = lane_key(lane, row_ms, nonce) if writable else beside_key(beside, row_ms, nonce)
+            rows[key].append(entry)
+        return rows
+
+    def _take_back(
+        self, key: bytes, entries: Sequence[Entry], sources: Container[str], row_ms: int
+    ) -> None:
+        """
+        Leave only effective changes in a journal row; compaction would wait for the rest.
+
+        By check-and-put: a row that was compacted in the meantime must not come back.
+        """
+        if left := [entry for entry in entries if entry.source not in sources]:
+            old, new = journal.pack(entries), journal.pack(left)
+            self._journal.check_and_put(key, journal.COLUMN, old, new)
         else:
             self._journal.delete(key, at_ms=row_ms)
 
     def _pruned(self, source: str, links: Outlinks) -> Outlinks:
-        """The outlinks without names that no journal row has. Costs sixteen short scans; rare."""
+        """The outlinks without names that no journal row has. Costs seventeen short scans; rare."""
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links
         with suppress(StoreDamaged):  # a row of a damaged file may still need any of the names
-            oldest_ms = oldest_row_ms(self._journal)
-            kept = replace(links, changes=()) if oldest_ms is None else links.since(oldest_ms)
+            oldest = oldest_ms(self._journal, source.encode())
+            kept = replace(links, changes=()) if oldest is None else links.since(oldest)
         if len(kept.changes) >= MAX_CHANGES:
             raise StoreUnavailable(
                 "link journal",
@@ -184,15 +212,6 @@ def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     is tried again after a later one, and the clocks of writers differ.
     """
     return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
-
-
-def oldest_row_ms(table: CellTable) -> int | None:
-    """When the oldest row of the journal was written; None if it is empty."""
-    oldest = []
-    for bucket in range(BUCKETS):
-        with closing(table.scan(bytes([bucket]), bytes([bucket + 1]), limit=1)) as rows:
-            oldest += [int.from_bytes(key[1:9]) for key, _ in rows]
-    return min(oldest, default=None)
 
 
 def _external(source: str, differs: Difference) -> Difference:

@@ -14,7 +14,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
 from aragog.zen import zstd
-from aragog.zen.compaction import LOCK_MS, Compactor
+from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
 from aragog.zen.link_records import ListLimits
 from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point, unharmed
@@ -136,6 +136,7 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     assert rows_with(a_stand, GONE.encode()) == {"n"}
     assert list(a_stand.content.keys()) == []
     assert a_stand.sources(THIRD) == []
+    a_stand.compact()
     assert a_stand.sources(OTHER) == [THIRD]
     assert store.links.count_inlinks(OTHER) == 1
 
@@ -169,7 +170,7 @@ def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
     store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
     a_stand.compact()
     # A compaction that was killed: its lock expires, in a second, which is twenty looks at it.
-    assert Compactor(a_stand.tables, a_stand.clock).acquire()
+    assert ClaimCell(a_stand.tables["j"], a_stand.clock, 4).begin_alone()
     a_stand.clock.advance_ms(LOCK_MS - 1000)
 
     store.takedowns.take_down(url=GONE)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
-from aragog.zen import compaction
+from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
 from aragog.zen.link_records import ListLimits
 from tests.support.examples import examples
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
@@ -79,14 +79,13 @@ def test_the_lag_is_the_age_of_what_waits(a_stand):
     assert a_stand.store.maintenance.compaction_lag_ms() == 0
 
 
-def test_only_one_compaction_runs_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
-    folder = compaction.Compactor(a_stand.tables, a_stand.clock)
+def test_a_lane_is_compacted_by_one_process_at_a_time_and_a_dead_ones_claim_runs_out(a_stand):
     a_stand.store.write_pages([page(A, links=[B])])
-    assert folder.acquire()
+    assert ClaimCell(a_stand.tables["j"], a_stand.clock, 4).begin_alone()
 
     assert a_stand.store.maintenance.compact_links(10).journal_rows == 0
-    # Tables stamp and locks expire by the same clock.
-    a_stand.clock.advance_ms(compaction.LOCK_MS + 1)
+    # Tables stamp and claims expire by the same clock.
+    a_stand.clock.advance_ms(LOCK_MS + 1)
     assert a_stand.store.maintenance.compact_links(10).journal_rows == 1
 
 

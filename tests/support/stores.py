@@ -14,6 +14,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
+from aragog.zen.journal_keys import beside_key, written_at_ms
 from aragog.zen.link_records import ListLimits
 from aragog.zen.tables import Tables
 
@@ -70,14 +71,14 @@ def page(
 
 
 def write_into_bucket(a_stand: Stand, bucket: int, a_page: PageWrite) -> None:
-    """Write a page, and move its journal row, whose bucket is random, into this one."""
+    """Write a page, and move its journal row from its lane to what this bucket has beside lanes."""
     journal = a_stand.tables["j"]
     seen = {key for key, _ in journal.scan(b"", b"\xff")}
     a_stand.store.write_pages([a_page])
     (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
-    moved, at_ms = bytes([bucket]) + key[1:], max(cell.at_ms for cell in row.values())
-    if moved != key:  # a delete would hide what is put back with the same timestamp
-        journal.delete(key, at_ms=at_ms)
+    at_ms = max(cell.at_ms for cell in row.values())
+    journal.delete(key, at_ms=at_ms)
+    moved = beside_key(bucket, written_at_ms(key), key[-8:])
     journal.put(moved, {column: cell.value for column, cell in row.items()}, at_ms=at_ms)
 
 

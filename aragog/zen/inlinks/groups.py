@@ -12,158 +12,77 @@ in large values, and all groups stay small. A list longer than `inline_lines` le
 gets rows of its own (`Segments`). The lines of one list are therefore oldest in its own rows, then
 in the deepest group, and newest in the group of the host.
 
-The key of a group's row is the hash of the host (4 bytes) and, for each division, one more
-hexadecimal digit of the list ids that belong to the group. A header cell is
-
-    8 bytes   number of the last compaction whose delta is included
-    1 byte    1 if the group was divided
-    rest      a block of lists (`list_block`); empty for none
+Any number of processes write groups at once. Deltas are only added (`delta_names`), and a header is
+replaced by check-and-put, together with the names of the deltas that it includes from then on; the
+deltas are deleted after that. Lines that leave a group must reach other rows exactly once, so the
+group first enters in its header what it passes on: the number of the pass, its deltas, and how they
+are divided. Whoever finds such a header writes the same deltas, named by that pass, and ends it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import NamedTuple
 
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.inlinks import list_block, postings
+from aragog.zen.inlinks.delta_names import delta_column, delta_name, extended, number_of
+from aragog.zen.inlinks.group_rows import (
+    HOST_BYTES,
+    MAX_DEPTH,
+    GroupHeader,
+    ListGroup,
+    Pass,
+    by_digit,
+    group_key,
+)
 from aragog.zen.inlinks.postings import HEADER
-from aragog.zen.inlinks.segments import DELTA, Traces, delta_column
+from aragog.zen.inlinks.segments import Traces
 from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import list_id
-from aragog.zen.tables import Row, Tables, newest_ms
-
-HOST_BYTES = 4
-"""The bytes of a list id that name the host; also the length of the key of a host's first group."""
-MAX_DEPTH = 8
-"""Divisions; 16^8 groups of a thousand lines are more links than a host can have."""
-
-_NUMBER_BYTES = 8
-
-
-def group_key(list_id: bytes, depth: int) -> bytes:
-    """The key of the group of a list after so many divisions."""
-    return group_keys(list_id, [depth])[0]
-
-
-def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
-    """The keys of the groups of a list after so many divisions each."""
-    host, digits = list_id[:HOST_BYTES], list_id[HOST_BYTES:].hex().encode()
-    return [host + digits[:depth] for depth in depths]
-
-
-def is_group(key: bytes) -> bool:
-    """True for the row of a group, False for the rows of a long list."""
-    return len(key) <= HOST_BYTES + MAX_DEPTH
-
-
-def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
-    """The lists of a group by the keys of the groups below it."""
-    depth = len(key) - HOST_BYTES
-    result: dict[bytes, dict[bytes, bytes]] = {}
-    for local_id, text in lists.items():
-        result.setdefault(key + local_id.hex()[depth].encode(), {})[local_id] = text
-    return result
-
-
-class GroupHeader(NamedTuple):
-    """The content of a header cell."""
-
-    upto: int = 0
-    divided: bool = False
-    block: bytes = b""
-
-    def pack(self) -> bytes:
-        """The cell."""
-        return self.upto.to_bytes(_NUMBER_BYTES) + bytes([self.divided]) + self.block
-
-    @staticmethod
-    def of(row: Row) -> GroupHeader:
-        """The header in a row; an empty one if there is none."""
-        cell = row.get(HEADER)
-        if cell is None:
-            return GroupHeader()
-        value = cell.value
-        number = int.from_bytes(value[:_NUMBER_BYTES])
-        return GroupHeader(number, bool(value[_NUMBER_BYTES]), value[_NUMBER_BYTES + 1 :])
-
-
-class ListGroup:
-    """
-    A group that was read.
-
-    Attributes:
-        header: its header.
-        deltas: the columns of all deltas.
-        unmerged: those that the header does not include, oldest first.
-    """
-
-    def __init__(self, key: bytes, row: Row) -> None:
-        self.key = key
-        self.row = row
-        self.header = GroupHeader.of(row)
-        self.deltas = sorted([column for column in row if column.startswith(DELTA)])
-        last = delta_column(self.header.upto) if self.deltas else b""
-        self.unmerged = [column for column in self.deltas if column > last]
-
-    @property
-    def depth(self) -> int:
-        """The number of divisions that led to it."""
-        return len(self.key) - HOST_BYTES
-
-    @property
-    def blocks(self) -> list[bytes]:
-        """All blocks of lists, oldest first."""
-        return [self.header.block, *(self.row[column].value for column in self.unmerged)]
-
-    @property
-    def lines(self) -> int:
-        """The number of lines of all lists."""
-        return sum(list_block.size(block).lines for block in self.blocks)
-
-    def of_list(self, list_id: bytes) -> bytes:
-        """The lines of a list, joined; empty if it has none."""
-        local_id = list_id[HOST_BYTES:]
-        return b"\n".join(
-            [text for block in self.blocks if (text := list_block.find(block, local_id))]
-        )
-
-    def since(self, list_id: bytes) -> int | None:
-        """The compaction from which on it has all lines of a list; None if it has none."""
-        local_id = list_id[HOST_BYTES:]
-        if list_block.find(self.header.block, local_id):
-            return self.header.upto + 1
-        columns = (c for c in self.unmerged if list_block.find(self.row[c].value, local_id))
-        first = next(columns, None)
-        return None if first is None else int(first[len(DELTA) :], 16)
-
-    def at_ms(self, now_ms: int) -> int:
-        """The timestamp of a new header: a faster clock may have written the present one."""
-        return max(now_ms, newest_ms(self.row) if self.row else 0)
-
+from aragog.zen.tables import Cell, Tables
 
 _PUT_ROWS = 4096
 _AFTER_SCHEME = len("https://")
 
 
-@dataclass
-class _Change:
-    """A group as it will be, and the lines that leave it."""
+class _Merged(NamedTuple):
+    """The lists of an undivided group, merged."""
 
-    group: ListGroup
-    header: GroupHeader
-    passed_on: Mapping[bytes, list_block.Lists] = field(default_factory=dict)
-    """The lists that move to another group, by its key."""
-    long: dict[bytes, postings.Delta] = field(default_factory=dict)
+    texts: dict[bytes, bytes]
+    """The lines of each list that is not too long, by the last bytes of its id."""
+    lines: int
+    """How many these are."""
+    long: dict[bytes, postings.Delta]
     """Lists that are too long for the group, by list id."""
-    removed: list[tuple[bytes, bytes]] = field(default_factory=list)
+    removed: list[tuple[bytes, bytes]]
     """(page, list id) of each link that is in none of its lists any more."""
 
 
+class _Edit(NamedTuple):
+    """A group and its next header."""
+
+    group: ListGroup
+    header: GroupHeader
+    """The present one if all that it needs is the end of a pass, or to lose leftovers."""
+    merged: _Merged | None = None
+
+
+class _Leaving(NamedTuple):
+    """What a pass takes out of a group, and the header after it."""
+
+    group: ListGroup
+    header: GroupHeader
+    down: Mapping[bytes, list_block.Lists]
+    """The lists for the groups below, by key."""
+    long: Mapping[bytes, postings.Delta]
+    removed: Sequence[tuple[bytes, bytes]]
+
+
 class Groups:
-    """The groups in table `l`. One process at a time may write them."""
+    """The groups in table `l`. Any number of processes may write them."""
 
     def __init__(self, tables: Tables, limits: ListLimits) -> None:
         self._table = tables["l"]
@@ -178,142 +97,181 @@ class Groups:
         a record of those in a divided one. After a crash, a repeated call with the same links
         completes it.
         """
-        number, now_ms, lines, removals = links
-        of_hosts = by_host(lines)
+        name, now_ms, lines, removals = links
+        deltas = [(key, lists, name) for key, lists in by_host(lines).items()]
         touched = {list_id[:HOST_BYTES] for list_id in removals}
-        look = {*self._put_deltas(of_hosts, number, now_ms), *touched}
+        look = self._put_deltas(deltas, now_ms) | touched
         all_long: set[bytes] = set()
         while look:
             groups = self._groups(look)
             self._note_traces(groups, removals, now_ms)
-            changes = [change for g in groups if (change := self._change(g, now=g.key in touched))]
-            look, long = self._apply(changes, number, now_ms)
-            look |= _interrupted(groups, number)
+            look, long = self._tidy(groups, now_ms, now=touched)
             all_long |= long
         return all_long
 
-    def rewrite(self, list_ids: Collection[bytes], number: int, now_ms: int) -> set[bytes]:
+    def rewrite(self, list_ids: Collection[bytes], now_ms: int) -> set[bytes]:
         """
         Merge these lists in their deepest groups, so that no removed link is left in any group.
 
-        Returns as `add` does. `number` must be one that no compaction has used; repeated after a
-        crash, it must be the same one.
+        Returns as `add` does. Repeat it after a crash.
         """
-        long: set[bytes] = set()
+        all_long: set[bytes] = set()
         for depth in range(MAX_DEPTH + 1):
-            groups = self._groups({group_key(list_id, depth) for list_id in list_ids})
-            changes = [change for g in groups if (change := self._change(g, now=True, down=True))]
-            long |= self._apply(changes, number, now_ms)[1]
-        return long
+            look = keys = {group_key(list_id, depth) for list_id in list_ids}
+            while look:
+                again, long = self._tidy(self._groups(look), now_ms, now=keys, down=True)
+                look = again & keys
+                all_long |= long
+        return all_long
 
-    def repair(self, key: bytes, now_ms: int) -> bool:
-        """Mark a group as divided because deeper groups exist; False: it is marked."""
-        row = self._table.get(key)
-        group = ListGroup(key, row)
-        if group.header.divided:
+    def repair(self, key: bytes) -> bool:
+        """Mark a group as divided because deeper groups exist; False: it is marked, or changed."""
+        group = ListGroup(key, self._table.get(key))
+        if group.header.divided or group.header.passing:
             return False
-        header = group.header._replace(divided=True)
-        self._table.put(key, {HEADER: header.pack()}, at_ms=group.at_ms(now_ms))
-        return True
+        return self._replace([(group, group.header._replace(divided=True))])[0] is not None
 
     def _groups(self, keys: Iterable[bytes]) -> list[ListGroup]:
         return [ListGroup(key, row) for key, row in self._table.get_many(sorted(keys)).items()]
 
     def _put_deltas(
-        self, groups: Mapping[bytes, list_block.Lists], number: int, now_ms: int
+        self, deltas: Iterable[tuple[bytes, list_block.Lists, int]], now_ms: int
     ) -> set[bytes]:
         """
-        Write a delta to each group; returns the keys of those to look at.
+        Write (key of a group, lists, name) each; returns the keys of those to look at.
 
         To look at a group costs as much as to write it, so only large deltas cause it, and every
         eighth of the small ones.
         """
-        column, every = delta_column(number), self._limits.many_deltas
+        every = self._limits.many_deltas
         look, puts = set[bytes](), []
-        for key in sorted(groups):
-            block = list_block.pack(groups[key])
-            puts.append((key, {column: block}, now_ms))
+        for key, lists, name in sorted(deltas, key=_key_of):
+            block = list_block.pack(lists)
+            puts.append((key, {delta_column(name): block}, now_ms))
             large = list_block.size(block).lines > self._limits.large_lines
-            if large or (key[-1] + number) % every == 0:
+            if large or (key[-1] + number_of(name)) % every == 0:
                 look.add(key)
         for at in range(0, len(puts), _PUT_ROWS):
             self._table.put_many(puts[at : at + _PUT_ROWS])
         return look
 
-    def _change(self, group: ListGroup, *, now: bool = False, down: bool = False) -> _Change | None:
-        """
-        The change that a group needs; None if it needs none.
-
-        `now`: merge it, `down`: let it pass its lines on, however few there are.
-        """
-        limits = self._limits
-        if not group.unmerged:
-            return _Change(group, group.header) if group.deltas else None
-        full = group.lines > limits.group_lines
-        if group.header.divided:
-            return self._pass_on(group) if full or down else None
-        many = len(group.unmerged) >= limits.many_deltas
-        return self._merge(group) if full or many or now else None
-
-    def _pass_on(self, group: ListGroup) -> _Change:
-        """Pass all lines on to the groups below."""
-        lists = list_block.joined(group.blocks)
-        return _Change(group, GroupHeader(divided=True), by_digit(group.key, lists))
-
-    def _merge(self, group: ListGroup) -> _Change:
-        """Merge the deltas; long lists leave the group, and it is divided if it is still full."""
-        change, lines = _Change(group, GroupHeader()), 0
-        texts: dict[bytes, bytes] = {}
-        for local_id, text in list_block.joined(group.blocks).items():
-            list_id = group.key[:HOST_BYTES] + local_id
-            settled = postings.settled(text)
-            if settled.net != settled.present or settled.present > self._limits.inline_lines:
-                change.long[list_id] = postings.Delta(settled.net, settled.text.split(b"\n"))
-            else:
-                change.removed += [(source, list_id) for source in settled.removed]
-                lines += settled.present
-                if settled.present:
-                    texts[local_id] = settled.text
-        if lines > self._limits.group_lines and group.depth < MAX_DEPTH:
-            change.header, change.passed_on = GroupHeader(divided=True), by_digit(group.key, texts)
-        else:
-            change.header = GroupHeader(block=list_block.pack(texts))
-        return change
-
-    def _apply(
-        self, changes: Sequence[_Change], number: int, now_ms: int
+    def _tidy(
+        self,
+        groups: Sequence[ListGroup],
+        now_ms: int,
+        *,
+        now: Container[bytes] = (),
+        down: bool = False,
     ) -> tuple[set[bytes], set[bytes]]:
         """
-        Write changes: first what leaves a group, then its header, so that a crash loses nothing.
+        Merge groups and let them pass lines on, as they need it.
 
-        Returns the keys of the groups below to look at, and the ids of the long lists.
+        Groups in `now` are merged, and `down` lets divided ones pass lines on, however few they
+        have. Returns the keys of the groups to look at next: those below, and those that another
+        process has changed at the same time. Then the ids of the long lists.
         """
-        passed_on = {key: lists for change in changes for key, lists in change.passed_on.items()}
-        look = self._put_deltas(passed_on, number, now_ms)
-        long = {list_id: delta for change in changes for list_id, delta in change.long.items()}
-        column = delta_column(number)
-        self._table.put_many(
-            [(list_id, {column: postings.pack(*delta)}, now_ms) for list_id, delta in long.items()]
+        edits = [e for g in groups if (e := self._edit(g, now=g.key in now, down=down))]
+        begun = [edit for edit in edits if edit.header is not edit.group.header]
+        ended = [e.group for e in edits if e.header is e.group.header and not e.header.passing]
+        leaving = [_leaving(e.group) for e in edits if e.group.header.passing]
+        look = {passing.group.key for passing in leaving}  # they may have more than they passed on
+        removed: list[tuple[bytes, bytes]] = []
+        replaced = self._replace([(edit.group, edit.header) for edit in begun])
+        for edit, group in zip(begun, replaced, strict=True):
+            if group is None:
+                look.add(edit.group.key)
+            elif edit.header.passing:
+                leaving.append(_leaving(group, edit.merged))
+            else:
+                ended.append(group)
+                removed += edit.merged.removed if edit.merged else ()
+        below, long, passed = self._pass_on(leaving, now_ms)
+        look |= {p.group.key for p in leaving} - {group.key for group, _ in passed}
+        self._drop_deltas([*ended, *(group for group, _ in passed)])
+        self._forget_traces([*removed, *chain.from_iterable(p[1] for p in passed)], now_ms)
+        return look | below, long
+
+    def _edit(self, group: ListGroup, *, now: bool, down: bool) -> _Edit | None:
+        """What a group needs; None for nothing."""
+        limits, header = self._limits, group.header
+        if header.passing:
+            return _Edit(group, header)
+        if not group.unmerged:
+            return _Edit(group, header) if group.deltas else None
+        full = group.lines > limits.group_lines
+        if header.divided:
+            return _Edit(group, self._begin(group, divided=True)) if full or down else None
+        if not (full or now or len(group.unmerged) >= limits.many_deltas):
+            return None
+        merged = _merged(group.key, group.blocks, limits.inline_lines)
+        divided = merged.lines > limits.group_lines and group.depth < MAX_DEPTH
+        if divided or merged.long:
+            return _Edit(group, self._begin(group, divided=divided), merged)
+        upto = extended(header.upto, group.unmerged)
+        block = list_block.pack(merged.texts)
+        return _Edit(group, header._replace(upto=upto, block=block), merged)
+
+    def _begin(self, group: ListGroup, *, divided: bool) -> GroupHeader:
+        """The header of a group that begins to pass on all that it has."""
+        upto = extended(group.header.upto, group.unmerged)
+        return group.header._replace(
+            passes=group.header.passes + 1,
+            passing=Pass(upto, divided, self._limits.inline_lines),
         )
-        self._table.put_many(
+
+    def _pass_on(
+        self, leaving: Sequence[_Leaving], now_ms: int
+    ) -> tuple[set[bytes], set[bytes], list[tuple[ListGroup, Sequence[tuple[bytes, bytes]]]]]:
+        """
+        Carry out passes that have begun.
+
+        Long lists are written before the groups below: where a group has a pass, its long lists
+        have it, which readers rely on. Returns the keys of the groups below to look at, the ids of
+        the long lists, and with its removed links each group whose pass this process ended.
+        """
+        names = [delta_name(p.group.source, p.group.header.passes) for p in leaving]
+        named = list(zip(leaving, names, strict=True))
+        puts = [
+            (list_id, {delta_column(name): postings.pack(*delta)}, now_ms)
+            for passing, name in named
+            for list_id, delta in passing.long.items()
+        ]
+        self._table.put_many(puts)
+        below = self._put_deltas(
+            [(key, lists, name) for p, name in named for key, lists in p.down.items()], now_ms
+        )
+        replaced = self._replace([(passing.group, passing.header) for passing in leaving])
+        passed = [
+            (group, passing.removed)
+            for passing, group in zip(leaving, replaced, strict=True)
+            if group is not None
+        ]
+        return below, {put[0] for put in puts}, passed
+
+    def _replace(self, headers: Sequence[tuple[ListGroup, GroupHeader]]) -> list[ListGroup | None]:
+        """Replace headers; each group as it is then, None if another process has changed it."""
+        cells = [(g.row[HEADER].value if HEADER in g.row else None) for g, _ in headers]
+        values = [header.pack() for _, header in headers]
+        done = self._table.check_and_put_many(
             [
-                (
-                    change.group.key,
-                    {HEADER: change.header._replace(upto=number).pack()},
-                    change.group.at_ms(now_ms),
-                )
-                for change in changes
+                (group.key, HEADER, cell, value)
+                for (group, _), cell, value in zip(headers, cells, values, strict=True)
             ]
         )
+        return [
+            ListGroup(group.key, {**group.row, HEADER: Cell(value, 0)}) if ok else None
+            for (group, _), value, ok in zip(headers, values, done, strict=True)
+        ]
+
+    def _drop_deltas(self, groups: Sequence[ListGroup]) -> None:
+        """Delete the deltas that headers include."""
         self._table.delete_many(
             [
-                (change.group.key, change.group.deltas, newest_ms(change.group.row))
-                for change in changes
-                if change.group.deltas
+                (group.key, old, max(group.row[column].at_ms for column in old))
+                for group in groups
+                if (old := group.merged)
             ]
         )
-        self._forget_traces([pair for change in changes for pair in change.removed], now_ms)
-        return look, set(long)
 
     def _note_traces(
         self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
@@ -336,10 +294,40 @@ class Groups:
         self._traces.forget([pair for pair in removed if pair[1] not in long], now_ms)
 
 
-def _interrupted(groups: Sequence[ListGroup], number: int) -> set[bytes]:
-    """The groups below those that have passed their lines on already: in a run that was killed."""
-    done = [group.key for group in groups if group.header.divided and group.header.upto == number]
-    return {key + b"%x" % digit for key in done for digit in range(16)}
+def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
+    return delta[0]
+
+
+def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
+    """The lists of the undivided group `key`, merged; those with more lines are long."""
+    result, lines = _Merged({}, 0, {}, []), 0
+    for local_id, text in list_block.joined(blocks).items():
+        list_id = key[:HOST_BYTES] + local_id
+        settled = postings.settled(text)
+        if settled.net != settled.present or settled.present > inline_lines:
+            result.long[list_id] = postings.Delta(settled.net, settled.text.split(b"\n"))
+        else:
+            result.removed.extend((source, list_id) for source in settled.removed)
+            lines += settled.present
+            if settled.present:
+                result.texts[local_id] = settled.text
+    return result._replace(lines=lines)
+
+
+def _leaving(group: ListGroup, merged: _Merged | None = None) -> _Leaving:
+    """What leaves a group in the pass in progress: the same whoever computes it."""
+    header, blocks = group.header, group.passing_blocks
+    passing = header.passing or Pass(header.upto, header.divided, 0)
+    after = GroupHeader(passing.upto, passing.divided, b"", header.passes)
+    if header.divided:
+        lists = list_block.joined(blocks)
+        return _Leaving(group, after, by_digit(group.key, lists), {}, ())
+    merged = merged or _merged(group.key, blocks, passing.inline_lines)
+    if passing.divided:
+        down = by_digit(group.key, merged.texts)
+        return _Leaving(group, after, down, merged.long, merged.removed)
+    after = after._replace(block=list_block.pack(merged.texts))
+    return _Leaving(group, after, {}, merged.long, merged.removed)
 
 
 def by_host(lines: Mapping[bytes, bytes]) -> Mapping[bytes, list_block.Lists]:

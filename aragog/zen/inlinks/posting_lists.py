@@ -7,9 +7,10 @@ from contextlib import closing
 from itertools import takewhile
 
 from aragog.zen.codec import ID_BYTES
-from aragog.zen.inlinks.groups import HOST_BYTES, MAX_DEPTH, Groups, ListGroup, group_keys, is_group
+from aragog.zen.inlinks.group_rows import HOST_BYTES, MAX_DEPTH, ListGroup, group_keys, is_group
+from aragog.zen.inlinks.groups import Groups
 from aragog.zen.inlinks.postings import NOTHING, LinkChanges, record, settled
-from aragog.zen.inlinks.segments import Segments, links_in
+from aragog.zen.inlinks.segments import Segments, links_in, received
 from aragog.zen.link_records import ListLimits
 from aragog.zen.tables import Row, Tables
 
@@ -18,7 +19,7 @@ _FIRST_DEPTHS = 3
 
 
 class PostingLists:
-    """All posting lists, by list id. One process at a time may write them."""
+    """All posting lists, by list id. Any number of processes may write them."""
 
     def __init__(self, tables: Tables, limits: ListLimits | None = None) -> None:
         limits = limits or ListLimits()
@@ -33,20 +34,15 @@ class PostingLists:
         """Exact number of links to all of `targets`; at most two round trips."""
         total = 0
         for target, (groups, row) in self._read(targets).items():
-            text = _text(groups, target)
+            text = _text(groups, target, row)
             newer = settled(text) if text else NOTHING
-            if not row:
-                total += newer.present
-            else:
-                # Later deltas are of lines that the deepest group still has: they are being moved.
-                since = groups[-1].since(target) if text else None
-                total += links_in(row, since) + newer.net
+            total += links_in(row) + newer.net if row else newer.present
         return total
 
     def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
         """The valid postings of sources after `beyond`, sorted by source; constant memory."""
         ((groups, row),) = self._read([target]).values()
-        text = _text(groups, target)
+        text = _text(groups, target, row)
         yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
 
     def add(self, changes: LinkChanges) -> int:
@@ -56,17 +52,13 @@ class PostingLists:
         After a crash, a repeated call with the same changes completes it, and adds nothing twice.
         """
         long = self._groups.add(changes)
-        return self._long.tidy(long, changes.number, changes.at_ms, changes.removals)
+        return self._long.tidy(long, changes.at_ms, changes.removals)
 
-    def forget_removed(self, targets: Collection[bytes], number: int, now_ms: int) -> None:
-        """
-        Rewrite lists so that they contain no removed links.
-
-        `number` is one that no compaction has used; after a crash, repeat it with the same one.
-        """
-        long = self._groups.rewrite(targets, number, now_ms)
+    def forget_removed(self, targets: Collection[bytes], now_ms: int) -> None:
+        """Rewrite lists so that they contain no removed links. Repeat it after a crash."""
+        long = self._groups.rewrite(targets, now_ms)
         for target in self._table.get_many(sorted({*targets, *long})):
-            self._long.rebuild(target, number, now_ms)
+            self._long.rebuild(target, now_ms)
 
     def problems(self, step: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
         """(key, problem) of lists and groups; `step` is called for each row. Reads all of them."""
@@ -82,15 +74,16 @@ class PostingLists:
                     if problem := self._long.problem(last):
                         yield last, problem
 
-    def repair(self, key: bytes, number: int, now_ms: int) -> None:
+    def repair(self, key: bytes, now_ms: int) -> None:
         """Correct what `problems` found."""
         if is_group(key):
-            self._groups.repair(key, now_ms)
+            self._groups.repair(key)
         else:
-            self._long.rebuild(key, number, now_ms)
+            self._long.rebuild(key, now_ms)
 
     def _divided(self, key: bytes) -> bool:
-        return ListGroup(key, self._table.get(key)).header.divided
+        header = ListGroup(key, self._table.get(key)).header
+        return header.divided or bool(header.passing and header.passing.divided)
 
     def _read(self, targets: Sequence[bytes]) -> dict[bytes, tuple[list[ListGroup], Row]]:
         """
@@ -117,9 +110,16 @@ class PostingLists:
         return self._table.get_many([*dict.fromkeys(keys), *targets])
 
 
-def _text(groups: Sequence[ListGroup], target: bytes) -> bytes:
-    """The lines of a list in groups, joined."""
-    texts = [text for group in groups if (text := group.of_list(target))]
+def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
+    """The lines of a list in groups, joined, without those that were read where they go."""
+    texts = []
+    for group, below in zip(groups, [*groups[1:], None], strict=False):
+        moved = 0
+        if group.header.passes or below or row:
+            in_row = received(row, group.source) if row else 0
+            moved = max(in_row, below.received(group.source) if below else 0)
+        if text := group.of_list(target, moved):
+            texts.append(text)
     if len(texts) < 2:
         return b"".join(texts)
     # A set: lines that are passed on may have been read in both groups.

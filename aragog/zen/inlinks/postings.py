@@ -16,13 +16,14 @@ A header holds what is merged, the segments, and the newest part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import merge
 from typing import NamedTuple
 
 import orjson
 
 from aragog.zen import zstd
+from aragog.zen.inlinks.delta_names import Upto, of_names, to_names
 from aragog.zen.link_records import LinkRecord
 from aragog.zen.outlinks import compress_links, decompress_links
 from aragog.zen.tables import Row
@@ -44,8 +45,8 @@ class Delta(NamedTuple):
 class LinkChanges(NamedTuple):
     """The links that one compaction adds to posting lists; adding them twice changes nothing."""
 
-    number: int
-    """The number of the compaction; each has the next one."""
+    name: int
+    """The name of its deltas (`delta_names`); each compaction has one of its own."""
     at_ms: int
     """The timestamp of what it writes."""
     lines: Mapping[bytes, bytes]
@@ -186,8 +187,8 @@ class Segment(NamedTuple):
 class ListHeader:
     """The content of a header row."""
 
-    upto: int = 0
-    """The number of the last compaction whose delta is included."""
+    upto: Upto = field(default_factory=dict)
+    """The deltas that are included."""
     segments: tuple[Segment, ...] = ()
     """The segments of the list, the oldest first."""
     inline: bytes = b""
@@ -204,7 +205,7 @@ class ListHeader:
     def pack(self) -> bytes:
         """The cell."""
         segments = [(s.name.hex(), s.lines, s.net) for s in self.segments]
-        head = {"upto": self.upto, "segments": segments, "writing": self.writing.hex()}
+        head = {"upto": to_names(self.upto), "segments": segments, "writing": self.writing.hex()}
         return orjson.dumps(head) + b"\n" + self.inline
 
     @staticmethod
@@ -216,4 +217,6 @@ class ListHeader:
         line, _, inline = cell.value.partition(b"\n")
         head = orjson.loads(line)
         segments = tuple(Segment(bytes.fromhex(n), s, net) for n, s, net in head["segments"])
-        return ListHeader(head["upto"], segments, inline, bytes.fromhex(head["writing"]))
+        upto = head["upto"]  # a single number before there were slots: that of slot 0
+        names = of_names(upto if isinstance(upto, list) else [upto])
+        return ListHeader(names, segments, inline, bytes.fromhex(head["writing"]))

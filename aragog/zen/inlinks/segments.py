@@ -7,8 +7,10 @@ the earlier segments that are not much larger. So a hub of a million inlinks has
 segments, and is read, counted and merged in constant memory. It contains removed links until all
 segments are merged; `Traces` has a record of them.
 
-The header names the last compaction that it includes: deltas of earlier ones are leftovers and are
-ignored. A segment has a random name and is entered in the header when all of its rows are written.
+Any number of processes write a list at once. Its header is replaced by check-and-put and names the
+deltas that it includes (`delta_names`); those are leftovers and are ignored. A segment has a random
+name and is entered in the header when all of its rows are written. Until then the header has its
+name as the one that is being written, and for some minutes others leave the list to that process.
 
 Traces name the long lists that still contain a link which a page once had. A short list is merged
 by the compaction that removes a link from it. A list with segments keeps the removed link until all
@@ -19,12 +21,13 @@ of its segments are merged, which may take months. Until then a cell of the page
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain, islice
 
 from aragog.zen.codec import ID_BYTES, after
+from aragog.zen.inlinks.delta_names import deltas, extended, included, last_of
 from aragog.zen.inlinks.postings import (
     HEADER,
     Delta,
@@ -41,7 +44,7 @@ from aragog.zen.inlinks.postings import (
 )
 from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import id_of
-from aragog.zen.tables import Row, Tables, newest_ms
+from aragog.zen.tables import Cell, Row, Tables, newest_ms
 
 _TRACE = b"l:g"
 _AT_ONCE = 1000
@@ -69,6 +72,15 @@ class Traces:
             if column.startswith(_TRACE)
         }
 
+    def drop(self, pages: Sequence[bytes], targets: Collection[bytes]) -> None:
+        """Delete the records of these targets from these pages (ids)."""
+        columns = [_column(target) for target in targets]
+        drops = []
+        for page, row in self._table.get_many(pages).items():
+            if old := [column for column in columns if column in row]:
+                drops.append((page, old, max(row[column].at_ms for column in old)))
+        self._table.delete_many(drops)
+
     def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
         """Delete the records of (URL of the page, list id of the target) each."""
         left = iter(removals)
@@ -85,14 +97,9 @@ def _column(target: bytes) -> bytes:
 _MANY_BYTES = 16_384
 
 _CHUNK = b"l:v"
-DELTA = b"l:p"
-"""What the columns of deltas begin with."""
 _SEGMENT = b"\x01"
-
-
-def delta_column(number: int) -> bytes:
-    """The cell of the delta of compaction `number`."""
-    return b"%s%016x" % (DELTA, number)
+WRITING_MS = 300_000
+"""How long others leave a list to the process that writes a segment of it."""
 
 
 class Segments:
@@ -121,32 +128,30 @@ class Segments:
     def tidy(
         self,
         targets: Iterable[bytes],
-        number: int,
         now_ms: int,
         removals: Mapping[bytes, Sequence[bytes]] | None = None,
     ) -> int:
         """
-        Merge the deltas of those targets that have many, up to compaction `number`; returns their
-        number.
+        Merge the deltas of those targets that have many; returns the number of merged lists.
 
-        `removals` are the pages whose links compaction `number` removed, by target. After it, a
-        list without segments contains nothing of them, and `Traces` has a record of those in lists
-        with segments. After a crash, a repeated call produces the same lists.
+        `removals` are the pages that removed a link, by target: short lists among them are merged
+        as well. After it, `Traces` has a record of each that is in a list which still contains it.
+        Lists that another process changes at the same time are left to it.
         """
         removals = removals or {}
         merged: list[tuple[bytes, Row]] = []
         traces: list[tuple[bytes, bytes]] = []
         for target, row in self._table.get_many([*{*targets, *removals}]).items():
             head = ListHeader.of(row)
-            deltas = _pieces(row, head)
-            size = sum(len(value) for _, value in deltas)
-            if head.segments:
-                traces += [(source, target) for source in removals.get(target, ())]
-            many = len(deltas) >= self._limits.many_deltas or size > _MANY_BYTES
-            if many or (target in removals and not head.segments):
+            pieces = _pieces(row, head)
+            size = sum(len(value) for value in pieces)
+            traces += [(source, target) for source in removals.get(target, ())]
+            many = len(pieces) >= self._limits.many_deltas or size > _MANY_BYTES
+            wanted = many or (target in removals and not head.segments)
+            if wanted and not _being_written(row, head, now_ms):
                 merged.append((target, row))
         self._traces.note(traces, now_ms)
-        self._merge(merged, number, now_ms)
+        self._merge(merged, now_ms)
         return len(merged)
 
     def problem(self, target: bytes) -> str | None:
@@ -162,52 +167,69 @@ class Segments:
             return "inlinks counted wrongly"
         return None
 
-    def rebuild(self, target: bytes, number: int, now_ms: int) -> None:
+    def rebuild(self, target: bytes, now_ms: int) -> None:
         """Rewrite a list as one segment with its true count; delete rows that belong to nothing."""
-        row = self._table.get(target)
-        head, name = ListHeader.of(row), os.urandom(8)
-        now_ms = max(now_ms, _latest_ms(row))
-        self._table.put(target, {HEADER: replace(head, writing=name).pack()}, at_ms=now_ms)
+        name, old = os.urandom(8), None
+        while old is None:
+            row = self._table.get(target)
+            old = self._replace(target, row, replace(ListHeader.of(row), writing=name))
+        head = ListHeader.of(row)
         count = self._write(target, name, self.lines(target, row), now_ms)
-        new = ListHeader(number, (Segment(name, count, count),))
-        self._table.put(target, {HEADER: new.pack()}, at_ms=now_ms)
-        self._forget_removals(target, head.segments, _recent(row, head).lines, now_ms)
+        new = ListHeader(extended(head.upto, deltas(row)), (Segment(name, count, count),))
+        if self._replace(target, old, new) is None:
+            self._drop(target, name)
+            return self.rebuild(target, now_ms)
+        removed = self._removed(target, head.segments, _recent(row, head).lines)
         start = target + _SEGMENT
         with closing(self._table.scan(start, after(start))) as rows:
             waste = [
                 (key, None, newest_ms(row)) for key, row in rows if key[ID_BYTES + 1 :][:8] != name
             ]
         self._table.delete_many(waste)
-        self._drop_pieces([(target, self._table.get(target))])
+        self._drop_pieces([(target, row)])
+        return self._traces.forget(removed, now_ms)
 
-    def _merge(self, lists: Sequence[tuple[bytes, Row]], number: int, now_ms: int) -> None:
+    def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
         """Merge the deltas of these lists; two round trips for all lists that stay short."""
-        puts, removed = [], []
+        inline, removed = [], {}
         for target, row in lists:
-            head, at_ms = ListHeader.of(row), max(now_ms, _latest_ms(row))
+            head = ListHeader.of(row)
             net, lines = _recent(row, head)
             lines = merged_lines([lines])
             if not head.segments:
-                removed += [(source_of(line), target) for line in lines if not is_there(line)]
+                removed[target] = [source_of(line) for line in lines if not is_there(line)]
                 lines = [line for line in lines if is_there(line)]
                 net = len(lines)
+            upto = extended(head.upto, deltas(row))
             if len(lines) <= self._limits.inline_lines:
-                new = replace(head, upto=number, inline=pack(net, lines))
-                puts.append((target, {HEADER: new.pack()}, at_ms))
+                new = replace(head, upto=upto, inline=pack(net, lines))
+                inline.append((target, row, new))
             else:
-                self._spill(target, head, Delta(net, lines), number, at_ms)
-        self._table.put_many(puts)
-        self._drop_pieces(lists)
-        self._traces.forget(removed, now_ms)
+                self._spill(target, row, Delta(net, lines), now_ms)
+        done = self._table.check_and_put_many(
+            [(target, HEADER, _cell(row), new.pack()) for target, row, new in inline]
+        )
+        merged = [(t, row) for (t, row, _), ok in zip(inline, done, strict=True) if ok]
+        self._drop_pieces(merged)
+        self._traces.forget(
+            ((source, target) for target, _ in merged for source in removed.get(target, ())), now_ms
+        )
 
-    def _spill(
-        self, target: bytes, head: ListHeader, delta: Delta, number: int, now_ms: int
-    ) -> None:
+    def _replace(self, target: bytes, row: Row, head: ListHeader) -> Row | None:
+        """Replace a header; the row as it is then, None if another process has changed it."""
+        value = head.pack()
+        if not self._table.check_and_put(target, HEADER, _cell(row), value):
+            return None
+        return {**row, HEADER: Cell(value, 0)}
+
+    def _spill(self, target: bytes, row: Row, delta: Delta, now_ms: int) -> None:
         """Make `delta` a segment, merged with the newest ones that are not much larger."""
+        head, name = ListHeader.of(row), os.urandom(8)
+        begun = self._replace(target, row, replace(head, writing=name))
+        if begun is None:
+            return
         if head.writing:
             self._drop(target, head.writing)
-        name = os.urandom(8)
-        self._table.put(target, {HEADER: replace(head, writing=name).pack()}, at_ms=now_ms)
         count = spill([s.lines for s in head.segments], len(delta.lines))
         kept = head.segments[: len(head.segments) - count]
         old = head.segments[len(head.segments) - count :]
@@ -217,20 +239,23 @@ class Segments:
             lines = filter(is_there, lines)
         written = self._write(target, name, lines, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written
-        new = ListHeader(number, (*kept, Segment(name, written, net)))
-        self._table.put(target, {HEADER: new.pack()}, at_ms=now_ms)
-        if not kept:
-            self._forget_removals(target, old, delta.lines, now_ms)
+        upto = extended(head.upto, deltas(row))
+        new = ListHeader(upto, (*kept, Segment(name, written, net)))
+        if self._replace(target, begun, new) is None:
+            self._drop(target, name)
+            return
+        removed = [] if kept else self._removed(target, old, _recent(row, head).lines)
+        self._drop_pieces([(target, row)])
         for segment in old:
             self._drop(target, segment.name)
+        self._traces.forget(removed, now_ms)
 
-    def _forget_removals(
-        self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes], now_ms: int
-    ) -> None:
-        """Delete the traces of a list of which no removed link is left."""
+    def _removed(
+        self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
+    ) -> list[tuple[bytes, bytes]]:
+        """(page, target) of removed links, whose traces go after the lines that contain them."""
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
-        removed_links = ((source_of(line), target) for line in lines if not is_there(line))
-        self._traces.forget(removed_links, now_ms)
+        return [(source_of(line), target) for line in lines if not is_there(line)]
 
     def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
         written = 0
@@ -262,11 +287,11 @@ class Segments:
                 yield from unpack(row[_CHUNK].value).lines
 
     def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
+        """Delete the deltas that were in these rows, all of which their headers include now."""
         drops = []
         for target, row in lists:
-            deltas = {column: cell for column, cell in row.items() if column.startswith(DELTA)}
-            if deltas:
-                drops.append((target, list(deltas), newest_ms(deltas)))
+            if pieces := deltas(row):
+                drops.append((target, pieces, max(row[column].at_ms for column in pieces)))
         self._table.delete_many(drops)
 
     def _drop(self, target: bytes, name: bytes) -> None:
@@ -276,36 +301,34 @@ class Segments:
         self._table.delete_many(batch)
 
 
-def links_in(row: Row, before: int | None = None) -> int:
-    """The number of links in a list's row; `before`: without deltas from this compaction on."""
+def links_in(row: Row) -> int:
+    """The number of links in a list's row."""
     head = ListHeader.of(row)
-    end = None if before is None else delta_column(before)
-    deltas = [value for column, value in _pieces(row, head) if end is None or column < end]
-    return head.net + sum(map(net_of, deltas))
+    return head.net + sum(map(net_of, _pieces(row, head)))
 
 
-def _latest_ms(row: Row) -> int:
-    """
-    The timestamp that a new header needs at least; 0 for a list that does not exist.
-
-    With only the compactor's time, a header that a faster clock wrote would hide the new one.
-    """
-    return newest_ms(row) if row else 0
+def received(row: Row, source: int) -> int:
+    """The number of the last delta of a source that a list's row has received."""
+    return last_of(source, ListHeader.of(row).upto, deltas(row))
 
 
-def _pieces(row: Row, head: ListHeader) -> list[tuple[bytes, bytes]]:
-    """(column, value) of the deltas that are not in the header yet."""
-    last = delta_column(head.upto)
-    return [
-        (column, cell.value)
-        for column, cell in row.items()
-        if column.startswith(DELTA) and column > last
-    ]
+def _cell(row: Row) -> bytes | None:
+    return row[HEADER].value if HEADER in row else None
+
+
+def _being_written(row: Row, head: ListHeader, now_ms: int) -> bool:
+    """True while another process may be writing a segment of the list."""
+    return bool(head.writing) and 0 <= now_ms - row[HEADER].at_ms < WRITING_MS
+
+
+def _pieces(row: Row, head: ListHeader) -> list[bytes]:
+    """The deltas that are not in the header yet."""
+    return [row[column].value for column in deltas(row) if not included(head.upto, column)]
 
 
 def _recent(row: Row, head: ListHeader) -> Delta:
     """The inline part and the deltas as one, unsorted."""
-    parts = [unpack(value) for _, value in _pieces(row, head)]
+    parts = [unpack(value) for value in _pieces(row, head)]
     if head.inline:
         parts.append(unpack(head.inline))
     return Delta(sum(part.net for part in parts), [line for part in parts for line in part.lines])

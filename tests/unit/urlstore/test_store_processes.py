@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import traceback
 
 import pytest
@@ -11,6 +12,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.compaction import GRACE_MS
+from aragog.zen.compaction_claims import LOCK_MS
 from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
 
@@ -98,6 +100,46 @@ def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_pa
     for target in targets:
         sources = sorted(
             p for p in pages if target in [x.url for x in store.links.outlinks(p).items]
+        )
+        assert [link.url for link in store.links.inlinks(target).items] == sources
+        assert store.links.count_inlinks(target) == len(sources)
+
+
+class FastClock(SystemClock):
+    """A clock that is ahead by more than a claim lasts, so that it takes over those of the living."""
+
+    def now_ms(self):
+        return super().now_ms() + LOCK_MS + 1000
+
+
+def test_compactors_that_are_killed_at_any_moment_keep_lists_and_counts_exact(tmp_path):
+    store, rng = opened(tmp_path), random.Random(1)
+    pages = [f"http://h{number % 9}.example/{number}" for number in range(60)]
+
+    def compacting(clock):
+        its = opened(tmp_path, clock)
+        while True:
+            its.maintenance.compact_links(3)
+
+    for round_ in range(8):
+        clocks = (SystemClock(), SystemClock(), FastClock())
+        compactors = [FORK.Process(target=compacting, args=(clock,)) for clock in clocks]
+        for process in compactors:
+            process.start()
+        for step in range(6):
+            at_ms = NOW_MS + 100 * round_ + step
+            some = rng.sample(pages, 12)
+            store.write_pages([page(url, at_ms, links=rng.sample(pages, 8)) for url in some])
+        for process in compactors:
+            process.kill()
+            process.join()
+    store = opened(tmp_path, ManualClock(SystemClock().now_ms() + 4 * GRACE_MS))
+    while store.maintenance.compact_links(1000).left:
+        pass
+
+    for target in pages:
+        sources = sorted(
+            url for url in pages if target in [x.url for x in store.links.outlinks(url).items]
         )
         assert [link.url for link in store.links.inlinks(target).items] == sources
         assert store.links.count_inlinks(target) == len(sources)

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
 from aragog.zen import zstd
-from aragog.zen.inlinks.groups import MAX_DEPTH, group_key, is_group
+from aragog.zen.inlinks.group_rows import MAX_DEPTH, group_key, is_group
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.inlinks.postings import LinkChanges
 from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import id_of, list_id
+from aragog.zen.tables import newest_ms
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.faults import Fuse, Killed, MortalTables
 from tests.support.stores import NOW_MS
@@ -57,7 +58,7 @@ class Model:
         """Delete every removed link, as a takedown does."""
         self.number += 1
         ids = [list_id(target) for target in TARGETS]
-        self.lists.forget_removed(ids, self.number, NOW_MS + self.number)
+        self.lists.forget_removed(ids, NOW_MS + self.number)
 
     def check(self):
         for target in TARGETS:
@@ -200,10 +201,10 @@ def test_a_group_whose_row_was_lost_is_mended_so_that_the_groups_below_are_found
     pairs = [(SOURCES[0], target) for target in TARGETS]
     model.lists.add(model.batch(pairs))
     root = list_id(TARGETS[0])[:4]
-    model.tables["l"].delete(root, at_ms=NOW_MS + 100)
+    model.tables["l"].delete(root, at_ms=newest_ms(model.tables["l"].get(root)))
 
     for key, _ in list(model.lists.problems(lambda: None)):
-        model.lists.repair(key, model.number, NOW_MS + 200)
+        model.lists.repair(key, NOW_MS + 200)
 
     model.check()
     assert list(model.lists.problems(lambda: None)) == []

@@ -1,0 +1,283 @@
+"""Several compactors at once: each link is counted once, whoever is slow, late or killed."""
+
+import random
+from itertools import count
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen import compaction
+from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
+from aragog.zen.journal_keys import LANES, lane_of
+from aragog.zen.link_records import ListLimits
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.faults import Fuse, Killed, MortalTables
+from tests.support.stores import NOW_MS, Stand, page, stand
+from tests.support.turns import Turns, TurnTables
+
+HOSTS = [f"http://h{number}.example" for number in range(5)]
+PAGES = [f"{host}/{number}" for host in HOSTS for number in range(3)]
+TARGETS = [*PAGES, "http://hub.example/"]
+LIMITS = [
+    ListLimits(group_lines=1, inline_lines=1, chunk_lines=1, many_deltas=1, large_lines=0),
+    ListLimits(group_lines=6, inline_lines=3, chunk_lines=2, many_deltas=2, large_lines=2),
+    ListLimits(group_lines=12, inline_lines=2, chunk_lines=4, many_deltas=3, large_lines=0),
+]
+
+
+def write_some(store, rng, at_ms):
+    """Pages of all hosts with random links; nearly all of them link to the hub."""
+    store.write_pages(
+        [page(url, at_ms, links=rng.sample(TARGETS, 5)) for url in rng.sample(PAGES, 9)]
+    )
+
+
+def assert_exact(a_stand):
+    """Inlinks and their counts are those that the outlinks have."""
+    expected = {target: [] for target in TARGETS}
+    for url in sorted(PAGES):
+        for link in a_stand.store.links.outlinks(url).items:
+            expected[link.url].append(url)
+    for target in TARGETS:
+        assert a_stand.sources(target) == expected[target]
+        assert a_stand.store.links.count_inlinks(target) == len(expected[target])
+
+
+def assert_settled(a_stand):
+    """What all changes come to when everything is compacted, long after."""
+    a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
+    a_stand.compact()
+    assert_exact(a_stand)
+    assert not [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
+    assert a_stand.store.maintenance.repair().repaired.keys() <= {"segment that no head names"}
+    assert_exact(a_stand)
+
+
+class Pause(Fuse):
+    """Calls `meanwhile` once, before one of the writes."""
+
+    meanwhile = None
+
+    def burn(self):
+        if self.left == 0:
+            self.left = None
+            self.meanwhile()
+        super().burn()
+
+
+def two_stores(limits):
+    """A store whose writes go through a fuse, and another one of the same tables and clock."""
+    clock, fuse, content = ManualClock(NOW_MS), Pause(), MemoryContent()
+    inner = MemoryTables(clock, masking=True)
+    stands = []
+    for tables in (MortalTables(inner, fuse), inner):
+        store = UrlStore(tables, content, StoreSettings(), clock, lists=limits)
+        stands.append(Stand(store, tables, content, clock))
+    return fuse, *stands
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("late", [True, False])
+def test_a_compactor_that_pauses_anywhere_while_another_one_works_doubles_nothing(limits, late):
+    """`late`: for so long that the other one takes over its plan; else both compact at once."""
+    for point in count(LIMITS.index(limits), len(LIMITS)):  # together all points
+        fuse, slow, other = two_stores(limits)
+        rng = random.Random(point)
+        for step in range(3):
+            write_some(other.store, rng, NOW_MS + step)
+            if step < 2:
+                other.compact()
+
+        def meanwhile(slow=slow, other=other, rng=rng):
+            if late:
+                slow.clock.advance_ms(LOCK_MS + 1)
+            for step in range(2):
+                slow.clock.advance_ms(10)
+                other.store.maintenance.compact_links(1000)
+                write_some(other.store, rng, NOW_MS + 100 + step)
+            other.store.maintenance.compact_links(1000)
+
+        fuse.meanwhile, fuse.left = meanwhile, point
+        for _ in range(8):
+            slow.store.maintenance.compact_links(1)
+        if fuse.left is not None:
+            assert point > 20
+            return
+        assert_settled(other)
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_a_compaction_killed_anywhere_is_completed_by_another_process(limits):
+    for point in count(LIMITS.index(limits), len(LIMITS)):  # together all points
+        fuse, killed, other = two_stores(limits)
+        rng = random.Random(point)
+        for step in range(3):
+            write_some(other.store, rng, NOW_MS + step)
+            if step < 2:
+                other.compact()
+
+        def die():
+            raise Killed
+
+        fuse.meanwhile, fuse.left = die, point
+        try:
+            for _ in range(8):
+                killed.store.maintenance.compact_links(3)
+        except Killed:
+            pass
+        else:
+            assert point > 20
+            return
+        write_some(other.store, rng, NOW_MS + 100)
+        other.store.maintenance.compact_links(2)
+        assert_settled(other)
+
+
+def compacting(a_stand, rng):
+    def act():
+        for _ in range(6):
+            a_stand.store.maintenance.compact_links(rng.choice((1, 3, 1000)))
+
+    return act
+
+
+def writing(a_stand, rng):
+    def act():
+        for step in range(4):
+            write_some(a_stand.store, rng, NOW_MS + 10 * step)
+
+    return act
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_three_compactors_and_two_writers_at_once_keep_lists_and_counts_exact(quick_tables, seed):
+    inner, turns = quick_tables(), Turns(seed)
+    rng = random.Random(seed)
+    limits = LIMITS[seed % len(LIMITS)]
+    write_some(stand(inner, lists=limits).store, rng, NOW_MS - 1)
+    stands = [stand(TurnTables(inner, turns), lists=limits) for _ in range(5)]
+
+    turns.run(
+        [
+            act(each, random.Random(10 * seed + number))
+            for number, (act, each) in enumerate(
+                zip([compacting] * 3 + [writing] * 2, stands, strict=True)
+            )
+        ]
+    )
+
+    assert_settled(stand(inner, lists=limits))
+
+
+def test_lanes_are_divided_between_compactors(a_stand):
+    claims = [ClaimCell(a_stand.tables["j"], a_stand.clock, 3) for _ in range(4)]
+
+    first = claims[0].begin(range(LANES), 40)
+    second = claims[1].begin(range(LANES), LANES)
+
+    assert first.lanes.isdisjoint(second.lanes)
+    assert len(first.lanes | second.lanes) == LANES
+    assert (first.slot, second.slot) == (0, 1)
+    assert claims[2].begin(range(LANES), 1) is None
+    claims[0].plan(first, {3})
+    third = claims[2].begin(range(LANES), 1)
+    assert third.lanes == {0}
+    assert claims[3].begin(range(LANES), 1) is None, "three compact at once"
+
+
+def test_a_claim_that_expired_cannot_store_a_plan(a_stand):
+    claims = ClaimCell(a_stand.tables["j"], a_stand.clock, 4)
+    late = claims.begin([1, 2], 2)
+    a_stand.clock.advance_ms(LOCK_MS + 1)
+    next_one = claims.begin([1, 2], 2)
+
+    assert claims.plan(late, {1}) is None
+    assert (next_one.slot, next_one.number) == (late.slot, late.number + 1)
+    assert claims.plan(next_one, {1}) is not None
+
+
+def test_a_stored_plan_stays_until_somebody_takes_it_over(a_stand):
+    claims = ClaimCell(a_stand.tables["j"], a_stand.clock, 4)
+    planned = claims.plan(claims.begin([1, 2], 2), {1})
+    a_stand.clock.advance_ms(LOCK_MS + 1)
+
+    assert claims.begin([1], 1) is None
+    found = claims.read().abandoned(a_stand.clock.now_ms())
+    taken = claims.take_over(found)
+
+    assert (taken.slot, taken.number, taken.lanes) == (planned.slot, planned.number, {1})
+    assert claims.take_over(found) is None
+    assert not claims.end(planned)
+    assert claims.end(taken)
+
+
+def test_a_row_that_its_writer_withdraws_late_does_not_come_back(tables):
+    """One of two changes is overtaken; before its writer withdraws it, the row is compacted."""
+    a, b = f"{HOSTS[0]}/a", f"{HOSTS[0]}/b"
+    slow, fast = stand(Interrupted(tables)), stand(tables)
+
+    def meanwhile():
+        fast.store.write_pages([page(b, NOW_MS + 50, links=[PAGES[1]])])
+
+    slow.tables.before_check = meanwhile
+    slow.tables.before_withdrawal = fast.compact
+    slow.store.write_pages([page(a, links=[PAGES[0]]), page(b, links=[PAGES[0]])])
+    fast.clock.advance_ms(2 * compaction.GRACE_MS)
+    fast.compact()
+
+    assert slow.tables.before_check is slow.tables.before_withdrawal is None
+    assert fast.sources(PAGES[0]) == [a]
+    assert fast.store.links.count_inlinks(PAGES[0]) == 1
+    assert fast.store.links.count_inlinks(PAGES[1]) == 1
+
+
+class Interrupted:
+    """Tables that call a function before outlinks are checked, and before a journal row changes."""
+
+    before_check = before_withdrawal = None
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def __getitem__(self, name):
+        return InterruptedTable(self, self.inner[name], name)
+
+    def call(self, which):
+        act, _ = getattr(self, which), setattr(self, which, None)
+        if act:
+            act()
+
+
+class InterruptedTable:
+    def __init__(self, tables, inner, name):
+        self.tables, self.inner, self.name = tables, inner, name
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def check_and_put(self, *args):
+        if self.name == "j":
+            self.tables.call("before_withdrawal")
+        return self.inner.check_and_put(*args)
+
+    def check_and_put_many(self, items):
+        if self.name == "o":
+            self.tables.call("before_check")
+        return self.inner.check_and_put_many(items)
+
+
+def test_the_changes_of_a_page_are_always_in_one_lane(a_stand):
+    for step in range(3):
+        a_stand.clock.advance_ms(10)
+        a_stand.store.write_pages([page(PAGES[0], NOW_MS + step, links=TARGETS[: 2 + step])])
+
+    keys = [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
+    lane = lane_of(PAGES[0].encode())
+    assert {key[:2] for key in keys} == {bytes([lane % 16, 128 + lane])}
+    assert len(keys) == 3
