@@ -46,7 +46,7 @@ _BLANK = re.compile(rf"(?:{_BLANKS})(?:{_BLANKS}|)*+")
 _LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.|)*+"?|[\[\]{}]', re.DOTALL)
 _ENDS_STRING = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
 
 
