@@ -14,9 +14,10 @@ from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
 from aragog.zen.journal_keys import LANES, lane_of
 from aragog.zen.link_records import ListLimits
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.faults import Fuse, Killed, MortalTables
+from tests.support.faults import Fuse, Killed
+from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand, page, stand
-from tests.support.turns import Turns, TurnTables
+from tests.support.turns import Turns
 
 HOSTS = [f"http://h{number}.example" for number in range(5)]
 PAGES = [f"{host}/{number}" for host in HOSTS for number in range(3)]
@@ -73,7 +74,7 @@ def two_stores(limits):
     clock, fuse, content = ManualClock(NOW_MS), Pause(), MemoryContent()
     inner = MemoryTables(clock, masking=True)
     stands = []
-    for tables in (MortalTables(inner, fuse), inner):
+    for tables in (HookedTables(inner, fuse.burn), inner):
         store = UrlStore(tables, content, StoreSettings(), clock, lists=limits)
         stands.append(Stand(store, tables, content, clock))
     return fuse, *stands
@@ -158,7 +159,9 @@ def test_three_compactors_and_two_writers_at_once_keep_lists_and_counts_exact(qu
     rng = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
     write_some(stand(inner, lists=limits).store, rng, NOW_MS - 1)
-    stands = [stand(TurnTables(inner, turns), lists=limits) for _ in range(5)]
+    stands = [
+        stand(HookedTables(inner, turns.pass_on, turns.pass_on), lists=limits) for _ in range(5)
+    ]
 
     turns.run(
         [

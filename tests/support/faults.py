@@ -10,8 +10,8 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.link_records import ListLimits
-from aragog.zen.tables import CellTable, Tables
 from aragog.zen.tables.memory import MemoryTables
+from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand
 
 # Every group is divided, every list has segments, and each of their lines is a row.
@@ -37,67 +37,6 @@ class Fuse:
                 raise Killed
             self.left -= 1
         self.passed += 1
-
-
-class MortalTable(CellTable):
-    """A table whose batches are not atomic: each row is a write of its own."""
-
-    def __init__(self, inner: CellTable, fuse: Fuse) -> None:
-        self._inner = inner
-        self._fuse = fuse
-
-    def get(self, row, columns=None):
-        return self._inner.get(row, columns)
-
-    def get_many(self, rows, columns=None):
-        return self._inner.get_many(rows, columns)
-
-    def _scan(self, rows):
-        return self._inner._scan(rows)
-
-    def put(self, row, cells, *, at_ms):
-        self._fuse.burn()
-        self._inner.put(row, cells, at_ms=at_ms)
-
-    def put_many(self, items):
-        for row, cells, at_ms in items:
-            self.put(row, cells, at_ms=at_ms)
-
-    def delete(self, row, columns=None, *, at_ms):
-        self._fuse.burn()
-        self._inner.delete(row, columns, at_ms=at_ms)
-
-    def delete_many(self, items):
-        for row, columns, at_ms in items:
-            self.delete(row, columns, at_ms=at_ms)
-
-    def check_and_put_many(self, items):
-        done = []
-        for item in items:
-            self._fuse.burn()
-            done += self._inner.check_and_put_many([item])
-        return done
-
-    def incr(self, row, column, delta):
-        self._fuse.burn()
-        return self._inner.incr(row, column, delta)
-
-
-class MortalTables(Tables):
-    """Memory tables over a fuse."""
-
-    def __init__(self, inner: MemoryTables, fuse: Fuse) -> None:
-        self._inner = inner
-        self._fuse = fuse
-
-    def __getitem__(self, name: str) -> MortalTable:
-        return MortalTable(self._inner[name], self._fuse)
-
-    def create(self) -> None:
-        self._inner.create()
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 class MortalContent:
@@ -129,7 +68,7 @@ class MortalContent:
 def mortal_stand(fuse: Fuse) -> Stand:
     """An empty UrlStore whose every write goes through the fuse; time stands still."""
     clock = ManualClock(NOW_MS)
-    tables = MortalTables(MemoryTables(clock), fuse)
+    tables = HookedTables(MemoryTables(clock), fuse.burn)
     content = MortalContent(MemoryContent(), fuse)
     store = UrlStore(tables, content, StoreSettings(), clock, lists=SHORT_LISTS)
     return Stand(store, tables, content, clock)

@@ -1,4 +1,4 @@
-"""Tables whose users take turns: threads that are switched at every call, as a seed decides."""
+"""Threads that take turns, as a seed decides: each runs until its next call of `Turns.pass_on`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 
-from aragog.zen.tables import CellTable, Tables
-
 
 class Turns:
-    """Runs functions in threads of which one at a time runs, until its next call of a table."""
+    """Runs functions in threads of which one at a time runs, until its next `pass_on`."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -57,61 +55,3 @@ class Turns:
     def _choose(self) -> None:
         self._current = self._random.choice(self._running) if self._running else -1
         self._turn.notify_all()
-
-
-class TurnTable(CellTable):
-    """A table that passes the turn on before each call; each row of a batch is a call."""
-
-    def __init__(self, inner: CellTable, turns: Turns) -> None:
-        self._inner = inner
-        self._turns = turns
-
-    def get(self, row, columns=None):
-        self._turns.pass_on()
-        return self._inner.get(row, columns)
-
-    def get_many(self, rows, columns=None):
-        self._turns.pass_on()
-        return self._inner.get_many(rows, columns)
-
-    def _scan(self, rows):
-        self._turns.pass_on()
-        return self._inner._scan(rows)
-
-    def put(self, row, cells, *, at_ms):
-        self._turns.pass_on()
-        self._inner.put(row, cells, at_ms=at_ms)
-
-    def put_many(self, items):
-        for row, cells, at_ms in items:
-            self.put(row, cells, at_ms=at_ms)
-
-    def delete(self, row, columns=None, *, at_ms):
-        self._turns.pass_on()
-        self._inner.delete(row, columns, at_ms=at_ms)
-
-    def delete_many(self, items):
-        for row, columns, at_ms in items:
-            self.delete(row, columns, at_ms=at_ms)
-
-    def check_and_put_many(self, items):
-        done = []
-        for item in items:
-            self._turns.pass_on()
-            done += self._inner.check_and_put_many([item])
-        return done
-
-    def incr(self, row, column, delta):
-        self._turns.pass_on()
-        return self._inner.incr(row, column, delta)
-
-
-class TurnTables(Tables):
-    """All tables of an engine, whose users take turns."""
-
-    def __init__(self, inner: Tables, turns: Turns) -> None:
-        self._inner = inner
-        self._turns = turns
-
-    def __getitem__(self, name: str) -> TurnTable:
-        return TurnTable(self._inner[name], self._turns)

@@ -15,7 +15,8 @@ from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import id_of, list_id
 from aragog.zen.tables import newest_ms
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.faults import Fuse, Killed, MortalTables
+from tests.support.faults import Fuse, Killed
+from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS
 
 TARGETS = [b"http://%s.example/%d" % (host, number) for host in (b"a", b"b") for number in range(3)]
@@ -97,7 +98,7 @@ EVERYTHING = [(source, target) for source in SOURCES for target in TARGETS]
 
 def mortal_model(fuse, limits):
     """A model with some links, all written through the fuse."""
-    model = Model(MortalTables(MemoryTables(ManualClock(NOW_MS)), fuse), limits)
+    model = Model(HookedTables(MemoryTables(ManualClock(NOW_MS)), fuse.burn), limits)
     for start in range(0, len(EVERYTHING), 9):
         model.lists.add(model.batch(EVERYTHING[start : start + 9]))
     return model
