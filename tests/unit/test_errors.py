@@ -16,7 +16,7 @@ EXAMPLES = {
     errors.StoreUnavailable: ("sqlite", "disk full"),
     errors.StoreDamaged: ("05.db", "is damaged"),
     errors.ContentUnavailable: ("s3", "503"),
-    errors.Unfinished: ("node 00ff has more edges",),
+    errors.Unfinished: ("graph", "the node has more edges; repeat"),
     errors.LimiterUnavailable: ("redis", "refused"),
     errors.RobotsUnavailable: ("redis", "refused"),
     errors.SpoolUnavailable: ("redis", "full"),
