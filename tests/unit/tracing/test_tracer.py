@@ -2,10 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import replace
-
-from aragog.settings import Settings, TracingSettings
-from aragog.tracing.tracer import tracer_of
 
 OFF = """
 import sys
@@ -52,10 +48,20 @@ def test_a_program_with_a_provider_of_its_own_gets_the_spans_there():
     assert done.stdout == "['enqueue']\n", done.stderr
 
 
+ONE = """
+from dataclasses import replace
+from aragog.settings import Settings, TracingSettings
+from aragog.tracing.tracer import tracer_of
+settings = replace(Settings(), tracing=TracingSettings(enabled=True, sample_ratio=0.5))
+assert tracer_of(Settings()) is None
+assert tracer_of(settings) is tracer_of(settings)
+print(tracer_of(settings).ratio)
+"""
+
+
 def test_a_process_has_one_tracer(monkeypatch):
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
-    settings = replace(Settings(), tracing=TracingSettings(enabled=True, sample_ratio=0.5))
 
-    assert tracer_of(Settings()) is None
-    assert tracer_of(settings) is tracer_of(settings)
-    assert tracer_of(settings).ratio == 0.5
+    done = subprocess.run([sys.executable, "-c", ONE], capture_output=True, text=True, check=False)
+
+    assert done.stdout == "0.5\n", done.stderr
