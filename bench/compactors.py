@@ -4,8 +4,10 @@ Measure how fast several processes compact the link journal together.
     python -m bench.compactors [--engine sqlite|postgres|hbase] [--pages 4000] [--compactors 1,2]
 
 Each number of processes compacts the links of as many pages of 185 links, of 40 pages a site, in
-turn, `--rounds` times. Wall-clock and CPU are those of the fastest round; CPU is that of the
-compactors, without a server's.
+turn, `--rounds` times. The ceiling is that number of single compactors at once, each on a store and
+a server of its own: how much faster than one this machine lets them be. The fastest round counts.
+CPU is that of the compactors; `server` is that of PostgreSQL or HBase with its gateway. `others` is
+the share of the machine that other programs used in that round.
 """
 
 from __future__ import annotations
@@ -15,11 +17,18 @@ import multiprocessing
 import os
 import resource
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import psutil
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
+from bench.open_loop import busy_s
 from bench.quick import add_quick
 from bench.urlstore import BATCH, ENGINES, pages_of
 
@@ -27,33 +36,70 @@ FORK = multiprocessing.get_context("fork")
 _PAUSE_S = 0.01
 
 
+class Round(NamedTuple):
+    """What one round took, in seconds."""
+
+    wall: float
+    cpu: float
+    """Of the compactors."""
+    server: float
+    """Of the processes of the engine."""
+    others: float
+    """Share of the machine that other programs used."""
+
+
 def opened(tables: Tables) -> UrlStore:
     return UrlStore(tables, MemoryContent(), StoreSettings(compactions=64))
 
 
-def compact(tables: Tables) -> None:
+def compact(tables: Tables, start: object) -> None:
     """Compact until nothing is left, beside others."""
+    start.wait()  # type: ignore[attr-defined]
     maintenance = opened(tables).maintenance
     while (report := maintenance.compact_links(1000)).left:
         if not report.journal_rows:
             time.sleep(_PAUSE_S)
 
 
-def measured(tables: Tables, compactors: int) -> tuple[float, float]:
-    """Wall-clock and CPU seconds until so many processes have compacted everything."""
-    processes = [FORK.Process(target=compact, args=(tables,)) for _ in range(compactors)]
-    before, start = children_cpu_s(), time.perf_counter()
+def measured(stores: Sequence[Tables], compactors: int, pages: Sequence[PageWrite]) -> Round:
+    """Until so many processes on each of these stores have compacted these pages in each."""
+    start = FORK.Event()
+    # Forked before anything is written: a store that has written has a thread, which may hold a
+    # lock of SQLite at that moment.
+    processes = [
+        FORK.Process(target=compact, args=(tables, start))
+        for tables in stores
+        for _ in range(compactors)
+    ]
     for process in processes:
         process.start()
+    for tables in stores:
+        store = opened(tables)
+        for at in range(0, len(pages), BATCH):
+            store.write_pages(pages[at : at + BATCH])
+    servers, own, began = servers_cpu_s(processes), children_cpu_s(), time.perf_counter()
+    busy, total = busy_s()
+    start.set()
     for process in processes:
         process.join()
+    wall = time.perf_counter() - began
+    busy, total = busy_s()[0] - busy, busy_s()[1] - total
+    cpu, server = children_cpu_s() - own, servers_cpu_s(processes) - servers
     assert not any(process.exitcode for process in processes)
-    return time.perf_counter() - start, children_cpu_s() - before
+    assert not any(opened(tables).maintenance.compaction_lag_ms() for tables in stores)
+    return Round(wall, cpu, server, max(0.0, busy - cpu - server) / total)
 
 
 def children_cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def servers_cpu_s(but: Sequence[object]) -> float:
+    """CPU of all processes under this one, also of those that ended, without the compactors."""
+    pids = {process.pid for process in but}  # type: ignore[attr-defined]
+    under = psutil.Process().children(recursive=True)
+    return sum(sum(process.cpu_times()[:4]) for process in under if process.pid not in pids)
 
 
 def main() -> None:
@@ -67,25 +113,35 @@ def main() -> None:
     add_quick(parser, pages=200, rounds=1)
     options = parser.parse_args()
     counts = [int(count) for count in options.compactors.split(",")]
-    best: dict[int, tuple[float, float]] = {}
+    # (stores, compactors on each)
+    plan = [(1, count) for count in counts] + [(count, 1) for count in counts if count > 1]
+    best: dict[tuple[int, int], Round] = {}
     for round_ in range(options.rounds):
         pages = pages_of(options.pages, seed=round_ + 1)
-        for compactors in counts:
-            with ENGINES[options.engine]() as (tables, _):
-                store = opened(tables)
-                for at in range(0, len(pages), BATCH):
-                    store.write_pages(pages[at : at + BATCH])
-                result = measured(tables, compactors)
-                best[compactors] = min(result, best.get(compactors, result))
+        for stores, compactors in plan:
+            with ExitStack() as stack:
+                engines = [stack.enter_context(ENGINES[options.engine]()) for _ in range(stores)]
+                result = measured([tables for tables, _ in engines], compactors, pages)
+            key = stores, compactors
+            best[key] = min(result, best.get(key, result))
     print(f"{options.engine}, {options.pages} pages, {os.cpu_count()} cores")
-    first_wall, first_cpu = best[counts[0]]
-    for compactors, (wall, cpu) in best.items():
-        print(
-            f"{compactors} compactors: {wall / options.pages * 1e3:.3f} ms a page, "
-            f"{cpu / options.pages * 1e3:.3f} ms of CPU; {first_wall / wall:.2f} times as fast as "
-            f"{counts[0]}, {cpu / first_cpu:.2f} times the CPU",
-            flush=True,
+    report(best, options.pages)
+
+
+def report(best: dict[tuple[int, int], Round], pages: int) -> None:
+    """A row for each number of compactors, and one for its ceiling."""
+    first = next(iter(best.values()))
+    for (stores, compactors), found in best.items():
+        wall, cpu, server = (s / stores / pages * 1e3 for s in found[:3])
+        speed, ceiling = first.wall / found.wall * stores, best.get((compactors, 1))
+        text = f"{compactors} compactors" if stores == 1 else f"ceiling of {stores}"
+        text += (
+            f": {wall:.3f} ms a page, {cpu:.3f} ms of CPU, server {server:.3f}; {speed:.2f} times "
+            f"as fast as 1, {found.cpu / stores / first.cpu:.2f} times the CPU"
         )
+        if stores == 1 and compactors > 1 and ceiling:
+            text += f", {ceiling.wall / found.wall / compactors:.0%} of the ceiling"
+        print(f"{text}; others {found.others:.0%}", flush=True)
 
 
 if __name__ == "__main__":

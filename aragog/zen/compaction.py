@@ -83,12 +83,11 @@ class Compactor:
             return report
         if self._claims.is_full():  # to look for rows costs more
             return CompactionReport(left=True)
-        report = CompactionReport()
         if self._ahead:
             report = self._compact(self._ahead, limit)
-        if not report.journal_rows:
-            report = self._compact(self._lanes_with_rows(), limit)
-        return report
+            if report.journal_rows:  # what other lanes have is seen at the next look
+                return replace(report, left=True)
+        return self._compact(self._lanes_with_rows(), limit)
 
     def lag_ms(self) -> int:
         """Age of the oldest journal row; 0 if there is none. One short scan a lane."""

@@ -175,6 +175,21 @@ def test_three_compactors_and_two_writers_at_once_keep_lists_and_counts_exact(qu
     assert_settled(stand(inner, lists=limits))
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
+def test_nothing_is_left_when_a_compaction_says_so(limit):
+    """Pages of more lanes than a compaction claims at once, of which it takes `limit` pages."""
+    a_stand = stand(MemoryTables())
+    for first in range(0, 24, 4):
+        hosts = [f"http://host{(first + number) % 12}.example" for number in range(4)]
+        a_stand.store.write_pages([page(f"{h}/{first}", links=TARGETS[:2]) for h in hosts])
+
+    while a_stand.store.maintenance.compact_links(limit).left:
+        pass
+
+    assert a_stand.store.maintenance.compaction_lag_ms() == 0
+    assert not [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
+
+
 def test_lanes_are_divided_between_compactors(a_stand):
     claims = [ClaimCell(a_stand.tables["j"], a_stand.clock, 3) for _ in range(4)]
 
