@@ -155,7 +155,7 @@ def main(options: argparse.Namespace) -> None:
             before = client.counters()
             server.config_resetstat()
             addresses = urls(web.port, options.urls, options.domains, "crawl")
-            cpu_s = cpu_s_by_role(origin=True)
+            cpu_s = cpu_s_by_role(with_origin=True)
             started_at_s = time.monotonic()
             client.enqueue(addresses)
             spool_most = closings = 0
@@ -172,7 +172,7 @@ def main(options: argparse.Namespace) -> None:
                     now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
                     print(f"{time.monotonic() - started_at_s:6.1f}s", now, int(used or 0), closed)
             seconds = time.monotonic() - started_at_s
-            cpu_s = cpu_s_by_role(origin=True) - cpu_s
+            cpu_s = cpu_s_by_role(with_origin=True) - cpu_s
             now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
             total, most = web.asked()
         stored = now.get("stored", 0) / seconds

@@ -62,7 +62,7 @@ def _work(role: str, options: list[str]) -> int:
     name_service(role)
     preload()
     settings = process_settings()
-    sized_role = sized(role, settings.workers)
+    sized_role = sized(role, settings)
     be_nice(sized_role.niceness)
     level = ["--loglevel", settings.logs.level]
     return _run(worker, ["--hostname", f"{role}@%h", *level, *sized_role.options(), *options])

@@ -30,15 +30,12 @@ from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
 from aragog.pipeline.routing import CelerySender, Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.pipeline.spool_room import URGENT
 from aragog.settings.in_use import process_settings
 from aragog.stages.page_limits import make_expendable
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
-
-# One of so many threads is for urgent fetches.
-KEPT_SHARE = 8
+from aragog.workers.roles import share_threads
 
 
 def _exit_with(error: ConfigError) -> None:
@@ -90,14 +87,15 @@ def _hold_back_fetches(sender: Any, **_: Any) -> None:
     """
     Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure".
 
-    Also keep room for urgent ones: those of a slow site may hold all threads for a minute.
+    Also share the threads of the worker between its queues.
     """
     from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
 
-    queue = Destination.FETCH.queue
-    gates.put(queue, fetch_gate(process_settings()))
+    settings = process_settings()
+    gates.put(Destination.FETCH.queue, fetch_gate(settings))
     if isinstance(sender.concurrency, int):  # not "auto"
-        gates.keep_room(queue, gates.KeptRoom(sender.concurrency // KEPT_SHARE, URGENT))
+        served = set(app.amqp.queues.consume_from)
+        share_threads(sender.concurrency, settings.workers.robots, served)
 
 
 worker_init.connect(_hold_back_fetches, weak=False)

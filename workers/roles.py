@@ -1,20 +1,30 @@
 """
 The roles of workers: the queues, pool and size of each.
 
-`fetch`, `robots` and `webhooks` wait for the network, so they use threads. `canonicalize` needs the
-CPU, so it uses processes. `store` waits for disk and gateways and needs little CPU, so it uses
-threads. `render` is only needed where `rendering.hosts` names hosts; its threads wait for browsers,
-whose processes need the CPU. A role is only a set of command-line options: any Celery
-worker that is started by hand with the same queues does the same work.
+`fetch` and `webhooks` wait for the network, so they use threads. A process of `fetch` also fetches
+robots.txt, so that a host gets one connection for both; `share_threads` keeps each from taking the
+threads of the other. `canonicalize` needs the CPU, so it uses processes. `store` waits for disk and
+gateways and needs little CPU, so it uses threads. `upkeep` runs what beat starts. `render` is only
+needed where `rendering.hosts` names hosts; its threads wait for browsers, whose processes need the
+CPU. A role is only a set of command-line options: any Celery worker that is started by hand with
+the same queues does the same work.
+
+Brokers other than pinlater cannot bound how many jobs of a queue a process has. There, slow
+robots.txt files would take all threads of `fetch`, so `upkeep` serves their queue.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aragog.settings import WorkerSettings
+from aragog.pinlater import gates
+from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.routing import Queue
+from aragog.pipeline.spool_room import URGENT
+from aragog.settings import Settings, WorkerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +56,8 @@ DEFAULT = WorkerSettings()
 YIELDING = 10
 
 ROLES = {
-    "fetch": Role(("fetch",), "threads", DEFAULT.fetch, YIELDING),
-    "robots": Role(("robots", "upkeep"), "threads", DEFAULT.robots, YIELDING),
+    "fetch": Role(("fetch", "robots"), "threads", DEFAULT.fetch, YIELDING),
+    "upkeep": Role(("upkeep",), "threads", DEFAULT.upkeep, YIELDING),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
     "render": Role(("render",), "threads", DEFAULT.render, YIELDING),
     "store": Role(("store",), "threads", DEFAULT.store),
@@ -55,7 +65,41 @@ ROLES = {
 }
 
 
-def sized(role: str, settings: WorkerSettings) -> Role:
-    """The role with the concurrency from the settings."""
-    default = ROLES[role]
-    return replace(default, concurrency=getattr(settings, role) or default.concurrency)
+# One of so many threads for fetches is for urgent ones.
+KEPT_SHARE = 8
+# robots.txt files get so many of the threads at most: one of four.
+ROBOTS_SHARE = 4
+
+
+def sized(role: str, settings: Settings) -> Role:
+    """The role on the broker of the settings, with their concurrency."""
+    default, workers = ROLES[role], settings.workers
+    concurrency, queues = getattr(workers, role) or default.concurrency, default.queues
+    with_robots = "fetch"
+    if kind_of(settings.resolved().broker.url) != "pinlater":
+        with_robots = "upkeep"
+        queues = tuple(queue for queue in queues if queue != "robots")
+        queues = (*queues, "robots") if role == with_robots else queues
+    if role == with_robots:
+        concurrency += workers.robots
+    return replace(default, queues=queues, concurrency=concurrency)
+
+
+def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:
+    """
+    Bound the batches of fetch and robots in this process, if it serves both, and keep urgent room.
+
+    Slow pages then delay no robots.txt, and slow robots.txt files no page.
+
+    Args:
+        concurrency: of the worker.
+        robots: how many threads are for robots.txt; at most a quarter of all.
+        queues: those that the worker serves.
+    """
+    fetches, robots = concurrency, min(robots, concurrency // ROBOTS_SHARE)
+    if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
+        fetches -= robots
+        gates.limit(Queue.FETCH, fetches)
+        gates.limit(Queue.ROBOTS, robots)
+    # Fetches of a slow site may hold all threads for a minute.
+    gates.keep_room(Queue.FETCH, gates.KeptRoom(fetches // KEPT_SHARE, URGENT))

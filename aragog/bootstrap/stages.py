@@ -188,6 +188,8 @@ class _Fetchers:
     """What sends the requests of one process; each fetcher has the limits of what it fetches."""
 
     pool: GreenPool
+    robots_pool: GreenPool
+    """Of its own: a robots.txt waits for no page, and the other way around."""
     pages: Fetcher
     sitemaps: Fetcher
     robots: Fetcher
@@ -202,6 +204,7 @@ def _fetchers(parts: _StageParts) -> _Fetchers:
     # A host gets one connection for its pages, its sitemaps and its robots.txt.
     return _Fetchers(
         pool=GreenPool(fetch.concurrency, for_urgent=fetch.concurrency // 8),
+        robots_pool=GreenPool(fetch.concurrency),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
         robots=open_fetcher(for_robots(fetch), sharing=pages),
@@ -214,7 +217,7 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         robots=rules.robots,
         limiter=rules.limiter,
         fetcher=fetchers.robots,
-        pool=fetchers.pool,
+        pool=fetchers.robots_pool,
         counters=parts.counters,
         clock=parts.clock,
         settings=parts.settings,

@@ -48,6 +48,10 @@ class JobConsumer:
         self._look_s: dict[tuple[str, str], float] = {}
         self._nearly_full: set[tuple[str, str]] = set()
         """Where the last look was for urgent jobs only: the room that is left is kept for them."""
+        self._at_limit: set[tuple[str, str]] = set()
+        """Where this process had as many jobs of the queue as it may have."""
+        self._unheard: set[tuple[str, str]] = set()
+        """Where no poller waits, because there was no room when it began to."""
 
     def consume(self, queues: Sequence[str]) -> None:
         """Consume these queues from now on."""
@@ -60,6 +64,7 @@ class JobConsumer:
         self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
         previous, self._look_s = self._look_s, {}
         self._nearly_full.clear()
+        self._at_limit.clear()
         for poller, queue in self._turn:
             place = poller.shard.name, queue
             self._look_s[place] = previous.get(place, 0.0)
@@ -85,9 +90,17 @@ class JobConsumer:
                 break
             (poller, queue), now_s = turn, self._clock.monotonic_s()
             place, kept = (poller.shard.name, queue), gates.kept_room(queue)
-            spare = room - taken - kept.jobs
+            free = self._free(queue, room - taken)
+            spare = free - kept.jobs
             if spare > 0 and place in self._nearly_full:
                 self._nearly_full.remove(place)
+                self._look_s[place] = now_s
+            if free <= 0:
+                self._at_limit.add(place)
+                self._look_s[place] = now_s + gates.ASK_EVERY_S
+                continue
+            if place in self._at_limit:
+                self._at_limit.remove(place)
                 self._look_s[place] = now_s
             if self._look_s[place] > now_s:
                 continue
@@ -101,9 +114,14 @@ class JobConsumer:
                 opening = opening._replace(lowest=min(opening.lowest, kept.lowest))
             self._turn.remove(turn)
             self._turn.append(turn)
-            most = spare if spare > 0 else room - taken
+            most = spare if spare > 0 else free
             taken += self._claim(poller, queue, min(most, MAX_BATCH), opening)
         return taken
+
+    def _free(self, queue: str, room: int) -> int:
+        """How many more jobs of a queue this process may have, of so many of all queues."""
+        limit = gates.limit_of(queue)
+        return room if limit is None else min(room, limit - self.claims.held(queue))
 
     def _claim(self, poller: ShardPoller, queue: str, limit: int, opening: gates.Opening) -> int:
         shard, now_s = poller.shard, self._clock.monotonic_s()
@@ -148,19 +166,17 @@ class JobConsumer:
         """How long after a look the next one is at the latest."""
         if (poller.shard.name, queue) in self._nearly_full:
             return gates.ASK_NEARLY_FULL_S
-        if opening.is_wide:
+        if opening.is_wide and (poller.shard.name, queue) not in self._unheard:
             return poller.look_every_s
         return min(poller.look_every_s, gates.ASK_EVERY_S)
 
     def wait(self) -> None:
         """
-        Ensure that the poller of each reachable shard waits.
+        Ensure that the poller of each reachable shard waits for the queues with room.
 
         A worker that claims urgent jobs only looks for them instead: it would take the wake tokens
         of other jobs away from workers with room.
         """
-        if not self.queues or self._nearly_full:
-            return
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
             if poller.is_overdue(now_s):
@@ -168,10 +184,19 @@ class JobConsumer:
                 poller.drop()
             cluster, shard = self.claims.cluster, poller.shard
             if poller.needs_sending(now_s) and (shard is cluster.first or cluster.usable(shard)):
+                if not (queues := self._with_room(shard)):
+                    continue
                 try:
-                    poller.send(self.queues, now_s)
+                    poller.send(queues, now_s)
                 except (BrokerUnavailable, OSError) as error:
                     self._lost(poller, error)
+
+    def _with_room(self, shard: ServerShard) -> list[str]:
+        """The queues that a poller waits for; the others are noted."""
+        full = self._nearly_full | self._at_limit
+        places = {(shard.name, queue) for queue in self.queues}
+        self._unheard = self._unheard - places | (places & full)
+        return [queue for queue in self.queues if (shard.name, queue) not in full]
 
     def woken(self, poller: ShardPoller, *, room: int) -> None:
         """The poller's socket is readable."""
@@ -183,7 +208,7 @@ class JobConsumer:
         for queue in queues:
             if queue in self.queues:
                 self._look_s[poller.shard.name, queue] = 0.0
-                if room <= gates.kept_room(queue).jobs:
+                if self._free(queue, room) <= gates.kept_room(queue).jobs:
                     self._pass_on(poller.shard, queue)
 
     def _pass_on(self, shard: ServerShard, queue: str) -> None:

@@ -7,6 +7,11 @@ A worker can also keep room for urgent jobs, so that they never wait until one o
 
     gates.keep_room("fetch", gates.KeptRoom(jobs=2, lowest=2))
 
+A worker that serves several queues can bound the jobs that it has of one at once, so that slow jobs
+of that queue never take the room of the others:
+
+    gates.limit("robots", 8)
+
 A process always claims from a queue without a gate. It calls a gate that is not wide open four
 times a second, and the jobs meanwhile wait on the server, where other processes may claim them. The
 jobs that an `Opening` allows are for all shards together, and until the gate is called again. A
@@ -55,6 +60,7 @@ NO_ROOM = KeptRoom(0)
 
 _gates: dict[str, Gate] = {}
 _kept: dict[str, KeptRoom] = {}
+_limits: dict[str, int] = {}
 
 
 def put(queue: str, gate: Gate | None) -> None:
@@ -86,6 +92,23 @@ def keep_room(queue: str, kept: KeptRoom | None) -> None:
 def kept_room(queue: str) -> KeptRoom:
     """Return the room that is kept for urgent jobs of the queue."""
     return _kept.get(queue, NO_ROOM)
+
+
+def limit(queue: str, jobs: int | None) -> None:
+    """
+    Have at most so many jobs of the queue at once, from all shards together; None: any number.
+
+    A claim counts until its ack. At the limit, the queue's other jobs wait on the server.
+    """
+    if jobs is None:
+        _limits.pop(queue, None)
+    else:
+        _limits[queue] = jobs
+
+
+def limit_of(queue: str) -> int | None:
+    """Return how many jobs of the queue this process may have at once; None: any number."""
+    return _limits.get(queue)
 
 
 def opening(queue: str) -> Opening:

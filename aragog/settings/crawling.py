@@ -259,6 +259,11 @@ class WorkerSettings:
     fetch: int = 32
     """Threads, each with one batch; together they send `fetch.concurrency` requests at once."""
     robots: int = 8
+    """
+    Threads for robots.txt, beside those for pages in each process of `fetch`; on brokers other than
+    pinlater in each of `upkeep`.
+    """
+    upkeep: int = 4
     """Threads."""
     canonicalize: int | None = None
     """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""

@@ -3,7 +3,7 @@ The standalone system: its processes and their command lines and environment.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
     postgres  the private PostgreSQL (only where store.engine is postgres and store.dsn empty)
-    fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
+    fetch, upkeep, canonicalize, store, webhooks   Celery workers, one for each role
     render    a worker that renders pages (only where rendering.hosts names hosts)
     beat      the schedule
     http      the HTTP API, and the Thrift services
@@ -46,7 +46,7 @@ FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 # Imports what workers need, for the supervisor's fork server.
 MOST_RESTARTS = 5
 PRELOAD = "aragog.workers.preload:preload"
-ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
+ROLES = ("fetch", "upkeep", "canonicalize", "store", "webhooks")
 
 
 def roles(settings: Settings) -> tuple[str, ...]:

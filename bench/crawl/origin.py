@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,12 +50,26 @@ http {{
         {server}
         location = /robots.txt {{ default_type text/plain; return 200 "{robots}"; }}
     }}
+    server {{
+        listen 127.0.0.1:{status};
+        location / {{ stub_status; }}
+    }}
 }}
 """
 TLS = """
         ssl_certificate {certificates}/$ssl_server_name;
         ssl_certificate_key {certificates}/$ssl_server_name;
 """
+
+
+_status_ports: dict[int, int] = {}
+
+
+def accepted(port: int) -> int:
+    """How many connections the origin on this port has accepted; costs one more."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{_status_ports[port]}/") as response:
+        counts = response.read().decode().splitlines()[2]
+    return int(counts.split()[0])
 
 
 def free_port() -> int:
@@ -98,6 +113,7 @@ def serve(
             server += TLS.format(certificates=certificates)
         config = CONFIG.format(
             folder=folder, port=port, root=pages, user=user, robots=ROBOTS, server=server,
+            status=_status_ports.setdefault(port, free_port()),
             tls=(" ssl" if certificates else "") + (" http2" if http2 else ""),
         )  # fmt: skip
         (folder / "nginx.conf").write_text(config)

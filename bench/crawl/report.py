@@ -30,6 +30,8 @@ def print_crawl(side: str, crawl: Crawl) -> None:
         _report(crawl)
     for role, used_s in crawl.roles.most_common():
         print(f"    {role:25} {1000 * used_s / crawl.pages:6.2f}", flush=True)
+    if crawl.connections:
+        print(f"    connections                {crawl.connections:5}", flush=True)
     if crawl.memory_mb:
         parts = ", ".join(f"{role} {mb}" for role, mb in crawl.memory_mb.most_common())
         print(f"    memory at the end, PSS: {crawl.memory_mb.total()} MB ({parts})", flush=True)

@@ -25,13 +25,14 @@ from unittest.mock import patch
 
 import psutil
 
+from bench.crawl import origin
 from bench.crawl.page_sets import ROOT, PageSet
 from bench.startup import pss_mb
 
 PROGRAMS = ROOT / "bench" / "crawl" / "programs"
 PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 COLLY = ROOT / ".venv-bench" / "bin" / "colly"
-ROLES = ("fetch", "robots", "canonicalize", "store")
+ROLES = ("fetch", "upkeep", "canonicalize", "store")
 SIGNS = {
     "nginx": "origin",
     "redis-server": "redis",
@@ -66,18 +67,20 @@ class Crawl:
     """CPU seconds by kind of process."""
     memory_mb: Counter[str] = field(default_factory=Counter)
     """PSS at the end by kind of process, without the origin and this process; only of aragog."""
+    connections: int = 0
+    """How many the origin accepted; 0: they were not counted."""
     stored: dict[str, Stored] = field(default_factory=dict)
     """By URL; only of the URLs that were asked for."""
 
 
-def cpu_s_by_role(*, origin: bool = False) -> Counter[str]:
+def cpu_s_by_role(*, with_origin: bool = False) -> Counter[str]:
     """CPU of this process, as `client`, and of its descendants, by what they are."""
     total = Counter(client=time.process_time())
     for role, child in _descendants():
         with suppress(psutil.NoSuchProcess):
             times = child.cpu_times()
             total[role] += times.user + times.system + times.children_user + times.children_system
-    if not origin:
+    if not with_origin:
         del total["origin"]
     return total
 
@@ -142,14 +145,16 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
             _crawl(client, [f"{pages.scheme}://{host}:{port}/404" for host in WARM_UP_HOSTS])
             store.maintenance.compact_links()
             before, cpu_s = client.counters(), cpu_s_by_role()
+            connections = -origin.accepted(port)
             seconds = _crawl(client, urls)
+            connections += origin.accepted(port) - 1  # its own
             memory_mb = memory_mb_by_role()
             while store.maintenance.compact_links().left:
                 pass  # what no worker has compacted yet counts as well
             used_s = cpu_s_by_role() - cpu_s
             count = client.counters().get("stored", 0) - before.get("stored", 0)
             stored = {url: _stored(store, url) for url in urls[:compared]}
-    return Crawl(count, seconds, used_s.total(), used_s, memory_mb, stored)
+    return Crawl(count, seconds, used_s.total(), used_s, memory_mb, connections, stored)
 
 
 def _crawl(client, addresses: list[str]) -> float:
@@ -176,7 +181,9 @@ def run_program(argv: Sequence[Path | str], pages: PageSet, port: int, compared:
         folder = Path(name)
         (folder / "urls").write_text("\n".join(urls))
         command = [*map(str, argv), str(folder / "urls"), str(port), name]
+        connections = -origin.accepted(port)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        connections += origin.accepted(port) - 1  # its own
         if done.returncode:
             sys.exit(f"{command} failed:\n{done.stderr[-2000:]}")
         wanted, stored = set(urls[:compared]), {}
@@ -187,7 +194,8 @@ def run_program(argv: Sequence[Path | str], pages: PageSet, port: int, compared:
                 body = gzip.decompress((folder / f"{key}.gz").read_bytes())
                 body_hash = hashlib.sha256(body).hexdigest()
                 stored[page["url"]] = Stored(body_hash, page["title"], tuple(page["links"]))
-        return Crawl(**json.loads(done.stdout.splitlines()[-1]), stored=stored)
+        figures = json.loads(done.stdout.splitlines()[-1])
+        return Crawl(**figures, connections=connections, stored=stored)
 
 
 Side = Callable[[PageSet, int, int], Crawl]

@@ -211,7 +211,7 @@ def add_limiter(world: World) -> Iterator[float]:
     """A third limiter node joins: every worker is restarted with the new list, one by one."""
     urls = ",".join(f'"{node.url}"' for node in world.limiters)
     world.settings_file.write_text(f"[politeness]\nlimiter_urls = [{urls}]\n")
-    for name in ("fetch", "robots"):
+    for name in ("fetch", "upkeep"):
         child = world.system.child(name)
         if child.process is not None:
             child.process.terminate()

@@ -205,7 +205,7 @@ def test_flower_shows_the_workers(crawled):
                 page = answer.read().decode()
         except (urllib.error.URLError, TimeoutError):
             return False
-        return all(f"{role}@" in page for role in ("fetch", "robots", "canonicalize", "store"))
+        return all(f"{role}@" in page for role in ("fetch", "upkeep", "canonicalize", "store"))
 
     assert wait_until(lists_all, every_s=0.5, otherwise=crawled.logs)
 
@@ -299,7 +299,7 @@ def test_the_id_of_the_producer_is_in_the_lines_of_each_stage(logs, process, eve
 
 
 def test_every_line_of_a_process_of_celery_is_json(logs):
-    for process in ("fetch", "robots", "canonicalize", "store", "webhooks", "beat"):
+    for process in ("fetch", "upkeep", "canonicalize", "store", "webhooks", "beat"):
         assert lines_of(logs[process]), process
 
 

@@ -212,7 +212,7 @@ def what_it_shows_answers(reported):
 
 
 # The server of Redis is redis-server or valkey-server: whichever is newer here.
-@pytest.mark.parametrize("name", ["-server unixsocket", "beat", "aragog.workers robots"])
+@pytest.mark.parametrize("name", ["-server unixsocket", "beat", "aragog.workers upkeep"])
 def test_a_child_that_is_killed_is_started_again(machine, name):
     urls = machine.enqueue(f"{name[-5:]}-killed")
     assert machine.named(name)
@@ -263,7 +263,7 @@ def test_a_copy_of_the_data_is_restored_by_starting_it(machine):
 
 
 def test_no_worker_ended_in_a_traceback(machine):
-    for name in ("fetch", "robots", "canonicalize", "store"):
+    for name in ("fetch", "upkeep", "canonicalize", "store"):
         text = (machine.folder / "logs" / f"{name}.log").read_text(errors="replace")
 
         assert "aragog.errors.Config" not in text

@@ -150,7 +150,7 @@ def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
     assert stored.events == ("stored",)
     assert stored.parent_id == root.span_id
     services = {span.service for span in mine}
-    assert {"aragog-robots", "aragog-canonicalize", "aragog-store"} <= services
+    assert {"aragog-fetch", "aragog-canonicalize", "aragog-store"} <= services
     if rendered:
         (render,) = [span for span in mine if span.name == "render"]
         assert render.events == ("rendered",)

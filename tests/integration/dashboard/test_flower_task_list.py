@@ -32,12 +32,12 @@ def succeeded(system):
 
 
 def test_upkeep_is_listed_only_where_it_fails():
-    with flower_system(["robots"]) as system:
+    with flower_system(["upkeep"]) as system:
         app = Celery(broker=system.settings.broker.url, set_as_current=False)
 
         def announced():
             """The worker sends events once Flower has asked it to."""
-            app.send_task(ROBOTS, queue="robots", kwargs=INVALID)
+            app.send_task(ROBOTS, queue="upkeep", kwargs=INVALID)
             return listed(system)[ROBOTS, "FAILURE"]
 
         wait_until(announced, every_s=0.5, otherwise=system.logs)

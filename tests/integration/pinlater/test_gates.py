@@ -185,3 +185,66 @@ def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock
 
     assert redis_client.llen(wake) == 0
     assert consumer.next_look_s > clock.monotonic_s()
+
+
+@pytest.fixture
+def limited(consumer):
+    """A consumer of the queues `slow`, of which it may have two jobs at once, and `q`."""
+    gates.limit("slow", 2)
+    consumer.consume(["slow", "q"])
+    yield consumer
+    gates.limit("slow", None)
+
+
+def taken_from(consumer):
+    return Counter(queue for _, queue, _ in consumer.delivered)
+
+
+def claim_all(consumer, room):
+    """Take what there is room for, as a channel does; returns how many of each queue were taken."""
+    consumer.delivered.clear()
+    while taken := consumer.take(room):
+        room -= taken
+        for shard, queue, job in consumer.delivered:
+            consumer.claims.add(shard, queue, job)
+    return taken_from(consumer)
+
+
+def test_jobs_of_a_limited_queue_leave_the_room_to_the_others(limited, clock):
+    (shard,) = limited.claims.cluster.shards
+    shard.enqueue("slow", [NewJob(b"s")] * 9)
+    shard.enqueue("q", [NewJob(b"q")] * 9)
+
+    assert claim_all(limited, 12) == {"slow": 2, "q": 9}
+    shard.enqueue("q", [NewJob(b"q")])
+    clock.advance_ms(1000)
+    assert claim_all(limited, 1) == {"q": 1}
+    assert limited.claims.held("slow") == 2
+
+
+def test_the_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):
+    (shard,) = limited.claims.cluster.shards
+    shard.enqueue("slow", [NewJob(b"s")] * 3)
+    claim_all(limited, 6)
+    first = limited.delivered[0]
+    assert claim_all(limited, 6) == {}
+
+    limited.claims.ack(limited.claims.add(*first))
+
+    assert claim_all(limited, 6) == {"slow": 1}
+
+
+def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, redis_client):
+    (shard,), [poller] = limited.claims.cluster.shards, limited.pollers
+    shard.enqueue("slow", [NewJob(b"s")] * 3)
+    claim_all(limited, 6)
+    claim_all(limited, 6)
+    limited.wait()
+    shard.enqueue("slow", [NewJob(b"s")])
+    assert redis_client.llen(shard.wake_key("slow"))
+
+    shard.enqueue("q", [NewJob(b"q")])
+    limited.woken(poller, room=6)
+
+    assert claim_all(limited, 6) == {"q": 1}
+    assert redis_client.llen(shard.wake_key("slow"))

@@ -60,4 +60,4 @@ def test_the_group_of_a_terminal_stays_as_it_is():
 def test_what_brings_work_runs_after_what_does_it():
     nice = {name for name, role in ROLES.items() if role.niceness}
 
-    assert nice == {"fetch", "robots", "render"}
+    assert nice == {"fetch", "upkeep", "render"}

@@ -1,0 +1,69 @@
+"""A role's queues and threads, on each kind of broker."""
+
+from itertools import product
+
+import pytest
+
+from aragog.pinlater import gates
+from aragog.settings import load_settings
+from aragog.workers.roles import ROLES, share_threads, sized
+
+
+@pytest.fixture
+def unbounded():
+    yield
+    for queue in ("fetch", "robots"):
+        gates.limit(queue, None)
+        gates.keep_room(queue, None)
+
+
+def settings_of(broker):
+    return load_settings(environ={"ARAGOG_SETTINGS": "", "ARAGOG_BROKER__URL": broker})
+
+
+@pytest.mark.parametrize(
+    ("broker", "fetch", "upkeep"),
+    [
+        ("", {"fetch", "robots"}, {"upkeep"}),
+        ("pinlater://h:1", {"fetch", "robots"}, {"upkeep"}),
+        ("redis://h:1", {"fetch"}, {"upkeep", "robots"}),
+        ("amqp://h", {"fetch"}, {"upkeep", "robots"}),
+    ],
+)
+def test_fetch_workers_fetch_robots_txt_where_their_jobs_can_be_bounded(broker, fetch, upkeep):
+    settings = settings_of(broker)
+
+    assert set(sized("fetch", settings).queues) == fetch
+    assert set(sized("upkeep", settings).queues) == upkeep
+    both = sized("fetch", settings).concurrency + sized("upkeep", settings).concurrency
+    workers = settings.workers
+    assert both == workers.fetch + workers.robots + workers.upkeep
+    assert {q for role in ROLES for q in sized(role, settings).queues} >= {"fetch", "robots"}
+
+
+def test_slow_robots_txt_files_take_a_quarter_of_the_threads_at_most(unbounded):
+    for threads, robots in product((4, 8, 40), (1, 8, 100)):
+        share_threads(threads, robots, {"fetch", "robots"})
+        limits = gates.limit_of("fetch"), gates.limit_of("robots")
+
+        assert sum(limits) == threads
+        assert 1 <= limits[1] <= threads // 4
+
+
+def test_a_worker_of_one_of_both_queues_is_not_bounded(unbounded):
+    for queues in ({"fetch"}, {"robots", "upkeep"}):
+        share_threads(40, 8, queues)
+
+        assert gates.limit_of("fetch") is gates.limit_of("robots") is None
+
+
+def test_a_worker_with_few_threads_is_not_bounded(unbounded):
+    share_threads(3, 8, {"fetch", "robots"})
+
+    assert gates.limit_of("robots") is None
+
+
+def test_an_eighth_of_the_threads_for_fetches_is_kept_for_urgent_ones(unbounded):
+    share_threads(40, 8, {"fetch", "robots"})
+
+    assert gates.kept_room("fetch").jobs == 4
