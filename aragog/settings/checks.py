@@ -51,6 +51,8 @@ TOKEN_ENTRY = re.compile(
 # Jobs, slots and robots rules of a small crawl need this much.
 MIN_REDIS_BYTES = 33_554_432
 
+NO_LIMIT_AT_ZERO = {"max_connections_per_address"}
+
 # The limiter stores the factor in percent, in two bytes.
 MAX_LATENCY_SLOWDOWN = 100
 
@@ -79,10 +81,10 @@ def problems_of(settings: Settings) -> list[str]:
 
 def _number_problems(settings: Settings) -> Iterator[str]:
     for section, name, value in _numbers(settings):
-        is_port = name.endswith("_port")
-        if value <= 0 and not (is_port and value == 0):
+        may_be_zero = name.endswith("_port") or name in NO_LIMIT_AT_ZERO
+        if value < 0 or (value == 0 and not may_be_zero):
             yield f"{section}.{name}: must be above 0, got {value}"
-        if is_port and value > 65_535:
+        if name.endswith("_port") and value > 65_535:
             yield f"{section}.{name}: must be at most 65535, got {value}"
 
 

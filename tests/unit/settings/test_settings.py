@@ -51,6 +51,14 @@ def test_one_error_names_every_bad_key(tmp_path):
     assert "sqlite, postgres, hbase, memory" in reported
 
 
+def test_a_server_behind_a_proxy_may_have_no_limit_of_connections_by_address():
+    without = load_settings(environ={"ARAGOG_SERVING__MAX_CONNECTIONS_PER_ADDRESS": "0"})
+
+    assert without.serving.max_connections_per_address == 0
+    with pytest.raises(ConfigError, match="max_connections_per_address: must be above 0, got -1"):
+        load_settings(environ={"ARAGOG_SERVING__MAX_CONNECTIONS_PER_ADDRESS": "-1"})
+
+
 def test_a_value_out_of_bounds_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"fetch\.concurrency: must be above 0, got 0"):
         load("[fetch]\nconcurrency = 0\n", tmp_path)
