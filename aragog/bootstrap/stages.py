@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -110,13 +111,16 @@ class _StageParts:
     access: Access
     signer: RequestSigner | None
     traces: UrlTraces
+    ahead_ms: Callable[[], int]
+    """How far the clock of all workers is ahead of this machine's."""
 
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
     shared, prefix = SharedState.of(settings), settings.redis.prefix
     client, clock = shared.client, given or GreenClock()
     # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
-    store = url_store(settings, given or ServerTime(clock, partial(server_ms, client)))
+    server_time = ServerTime(clock, partial(server_ms, client))
+    store = url_store(settings, given or server_time)
     waiting, counters = waiting_jobs(settings), shared.counters
     traces = UrlTraces(tracer_of(settings))
     return _StageParts(
@@ -144,6 +148,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
+        ahead_ms=(lambda: 0) if given else server_time.ahead_ms,
     )
 
 
@@ -246,6 +251,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
         outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
         traces=parts.traces,
+        ahead_ms=parts.ahead_ms,
     )
 
 

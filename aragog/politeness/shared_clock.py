@@ -53,6 +53,10 @@ class ServerTime:
         self._clock = clock
         self._shared = SharedClock(clock, server_ms)
 
+    def ahead_ms(self) -> int:
+        """Return how far it is ahead of this machine's clock, in ms; see `SharedClock`."""
+        return self._shared.ahead_ms()
+
     def now_ms(self) -> int:
         return self._shared.server_now_ms()
 
