@@ -1,5 +1,5 @@
 """
-Forward TCP connections: `python -m deploy.two_hosts.forward FROM TO`, each `host:port`.
+Forward TCP connections: `python -m deploy.hosts.forward FROM TO`, each `host:port`.
 
 The servers of deploy/ listen on 127.0.0.1 only; this makes one reachable from the other host.
 """
