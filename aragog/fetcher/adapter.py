@@ -44,6 +44,9 @@ from aragog.identity.signature_base import SignedMessage
 from aragog.identity.signature_requests import SignatureRequest
 from aragog.settings import FetchSettings
 
+# How long a request waits for a connection over TLS that is in use, before it opens another one. A
+# handshake costs about a millisecond of CPU, and the server as much or more.
+REUSE_WITHIN_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
 """Supported methods. Only POST may have a body, and the body must be bytes in memory."""
 
@@ -158,11 +161,13 @@ class PinnedAdapter(BaseAdapter):
         target = Target(request.url or "")
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
         peer = Peer(target.scheme, target.host, target.port, self._settings.proxy, http2)
-        connection = None if request.method == "POST" else self.connections.take(peer)
+        wait_s = REUSE_WITHIN_S if target.scheme == "https" else 0.0
+        connection = None if request.method == "POST" else self.connections.take(peer, wait_s)
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
                 return self._exchange_on(connection, request, target, dns_ms=None, reused=True)
         connection, dns_ms = self._connect(peer, target, request.deadline)
+        self.connections.opened(connection)
         return self._exchange_on(connection, request, target, dns_ms=dns_ms, reused=False)
 
     def _exchange_on(
@@ -207,7 +212,9 @@ class PinnedAdapter(BaseAdapter):
             response.timings["connect_ms"] = connection.connect_ms
             if connection.tls is not None:
                 key = _session_key(connection.peer, connection.address)
-                self.tls_sessions.keep(key, connection.tls_session)
+                connection.keep_tls = partial(
+                    self.tls_sessions.keep, key, began_s=self._clock.monotonic_s()
+                )
         # A busy process reads the head late, which is not the server's doing.
         elapsed_s = deadline.now_s() - sent_s
         response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000

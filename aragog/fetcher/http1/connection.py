@@ -25,7 +25,7 @@ from aragog.fetcher.dns import look_up, system_lookup
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.protocol import Http1
 from aragog.fetcher.http1.reader import ResponseReader
-from aragog.fetcher.http1.tls import wrapped
+from aragog.fetcher.http1.tls import EndedTls, wrapped
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.protocols import HttpProtocol
 from aragog.fetcher.request import basic_auth_header
@@ -71,6 +71,8 @@ class HttpConnection:
         alpn: the protocol that the server chose of those offered; None if it chose none.
         protocol: HTTP/1.1, until the adapter sets another one.
         used: number of requests sent on it.
+        on_close: called when it is closed.
+        keep_tls: called with its TLS state, which has its session, after it was closed.
     """
 
     def __init__(self, sock: socket.socket, peer: Peer, address: str, connect_ms: float) -> None:
@@ -83,6 +85,8 @@ class HttpConnection:
         self.tls = secure.version() if secure else None
         self.alpn = secure.selected_alpn_protocol() if secure else None
         self.used = 0
+        self.on_close: Callable[[HttpConnection], None] | None = None
+        self.keep_tls: Callable[[EndedTls], None] | None = None
         self.idle_since_s = 0.0
         self.protocol: HttpProtocol = Http1(self.receive)
         self._poll = select.poll()
@@ -106,11 +110,6 @@ class HttpConnection:
         """Send what belongs to no new request; see `send`."""
         with _socket_errors("sending the request"):
             _send_all(self._sock, data, self._read_timeout_s)
-
-    @property
-    def tls_session(self) -> ssl.SSLSession | None:
-        """The TLS session, which another connection may resume once this one has read data."""
-        return self._sock.session if isinstance(self._sock, ssl.SSLSocket) else None
 
     @property
     def stale(self) -> bool:
@@ -146,8 +145,15 @@ class HttpConnection:
 
     def close(self) -> None:
         """Close the connection; never raises."""
+        keep_tls, self.keep_tls = self.keep_tls, None
         with contextlib.suppress(OSError):
-            self._sock.close()
+            if keep_tls is not None and isinstance(self._sock, ssl.SSLSocket):
+                os.close(self._sock.detach())  # `close` would drop the TLS state
+                keep_tls(self._sock)
+            else:
+                self._sock.close()
+        if self.on_close is not None:
+            self.on_close(self)
 
     def receive(self) -> bytes:
         """Return the next bytes, b"" at the end; raises TransportError past a limit of time."""

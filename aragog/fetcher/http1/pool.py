@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import threading
+from collections import deque
 
 from aragog.clock import Clock
 from aragog.fetcher.http1.connection import HttpConnection, Peer
+from aragog.green_threads import GreenEvent
 
 # Servers close idle connections after 5 s (Apache) to 75 s (nginx). A domain with work is requested
 # again within a second.
@@ -27,6 +30,8 @@ class ConnectionPool:
     """
     Idle connections by peer. Thread-safe; must not be used across a fork.
 
+    It also knows which connections are in use, so that a request can wait for one of them.
+
     Args:
         clock: measures how long a connection was idle.
         max_idle: limit over all peers; the least recently used connection is closed first. Those
@@ -44,9 +49,71 @@ class ConnectionPool:
         self._idle: dict[Peer, list[HttpConnection]] = {}
         self._number = 0
         self._closed = False
+        self._in_use: dict[Peer, set[HttpConnection]] = {}
+        self._waiting: dict[Peer, deque[GreenEvent]] = {}
 
-    def take(self, peer: Peer) -> HttpConnection | None:
-        """Take an open idle connection to `peer`, which the caller then owns; None without one."""
+    def take(self, peer: Peer, wait_s: float = 0.0) -> HttpConnection | None:
+        """
+        Take an open idle connection to `peer`, which the caller then owns; None without one.
+
+        Args:
+            peer: the origin.
+            wait_s: waits so long for a connection that is in use.
+        """
+        until_s = self._clock.monotonic_s() + wait_s
+        while (connection := self._take_idle(peer)) is None:
+            left_s = until_s - self._clock.monotonic_s()
+            if left_s <= 0 or not self._waited(peer, left_s):
+                return None
+        self.opened(connection)
+        return connection
+
+    def opened(self, connection: HttpConnection) -> None:
+        """Note that a connection is in use, until it is put back or closed."""
+        with self._lock:
+            self._in_use.setdefault(connection.peer, set()).add(connection)
+        connection.on_close = self._ended
+
+    def _ended(self, connection: HttpConnection) -> None:
+        with self._lock:
+            turns = self._not_in_use(connection)
+        for turn in turns:
+            turn.set()
+
+    def _not_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
+        """Return who is to be woken; with the lock."""
+        peer = connection.peer
+        in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
+        if in_use is not None:
+            in_use.discard(connection)
+            if not in_use:
+                del self._in_use[peer]
+        if not waiting:
+            return []
+        if peer in self._idle:
+            return [waiting.popleft()]
+        return [] if peer in self._in_use else list(self._waiting.pop(peer))
+
+    def _waited(self, peer: Peer, seconds: float) -> bool:
+        """Whether to look for an idle connection again; False if the wait is over."""
+        with self._lock:
+            if peer in self._idle:
+                return True
+            if peer not in self._in_use:
+                return False
+            turn = GreenEvent()
+            self._waiting.setdefault(peer, deque()).append(turn)
+        woken = turn.wait(seconds)
+        with self._lock:
+            waiting = self._waiting.get(peer)
+            if waiting is not None:
+                with contextlib.suppress(ValueError):  # it was woken
+                    waiting.remove(turn)
+                if not waiting:
+                    del self._waiting[peer]
+        return woken
+
+    def _take_idle(self, peer: Peer) -> HttpConnection | None:
         while True:
             with self._lock:
                 connections = self._idle.get(peer)
@@ -68,6 +135,9 @@ class ConnectionPool:
             surplus = [] if self._keeps(connection) else [connection]
             while oldest := self._surplus(connection.idle_since_s):
                 surplus.append(oldest)
+            turns = self._not_in_use(connection)
+        for turn in turns:
+            turn.set()
         for closing in surplus:
             closing.close()
 

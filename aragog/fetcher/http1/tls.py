@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import certifi
 
@@ -18,8 +18,8 @@ from aragog.fetcher.outcome import UnreachableKind
 from aragog.green_threads import wait_readable, wait_writable
 from aragog.instruments import TLS_FAILURES, TLS_HANDSHAKES
 
-# A session with its certificates takes up to about 10 KB.
-MAX_SESSIONS = 1_000
+# What is left of a connection, with its session, takes 37 KB.
+MAX_SESSIONS = 250
 # A resumed session does not check the certificate again, so it is not kept for longer.
 MAX_AGE_S = 3_600.0
 
@@ -74,13 +74,22 @@ class SessionKey(NamedTuple):
     """It was offered; the context is another one."""
 
 
+class EndedTls(Protocol):
+    """A closed connection, which no thread uses any more (`ssl.SSLSocket`)."""
+
+    @property
+    def session(self) -> ssl.SSLSession | None:
+        """A copy of its session; costs about 0.3 ms, because its certificate is parsed again."""
+
+
 class TlsSessions:
     """
     Sessions that the next connection to the same server may resume. Thread-safe.
 
     For the connections of one SSLContext: a resumed handshake checks no certificate, so a session
     is never used with another name, address or verification. Each is used once, as RFC 8446 C.4
-    asks for; the resumed connection brings the next one.
+    asks for; the resumed connection brings the next one. Most are never used, so they are read when
+    they are taken, from connections that were closed.
 
     Args:
         clock: measures their age.
@@ -91,24 +100,25 @@ class TlsSessions:
         self._clock = clock
         self._max = max_sessions
         self._lock = threading.Lock()
-        self._kept: dict[SessionKey, tuple[ssl.SSLSession, float]] = {}
+        self._kept: dict[SessionKey, tuple[EndedTls, float]] = {}
 
-    def keep(self, key: SessionKey, session: ssl.SSLSession | None) -> None:
-        """Keep the session of a connection that has received data; None or no ticket: nothing."""
-        if session is None or not (session.has_ticket or session.id):
-            return
-        life_s = min(MAX_AGE_S, session.ticket_lifetime_hint or session.timeout)
+    def keep(self, key: SessionKey, ended: EndedTls, began_s: float) -> None:
+        """Keep a connection that has received data and was closed; it began at `began_s`."""
         with self._lock:
             self._kept.pop(key, None)
-            self._kept[key] = session, self._clock.monotonic_s() + life_s
+            self._kept[key] = ended, began_s
             if len(self._kept) > self._max:
                 del self._kept[next(iter(self._kept))]
 
     def take(self, key: SessionKey) -> ssl.SSLSession | None:
-        """Return the session for a server and forget it; None without one."""
+        """Return the session for a server and forget it; None without one that may be resumed."""
         with self._lock:
-            session, until_s = self._kept.pop(key, (None, 0.0))
-        return session if self._clock.monotonic_s() < until_s else None
+            ended, began_s = self._kept.pop(key, (None, 0.0))
+        age_s = self._clock.monotonic_s() - began_s
+        session = None if ended is None or age_s >= MAX_AGE_S else ended.session
+        if session is None or not (session.has_ticket or session.id):
+            return None
+        return session if age_s < (session.ticket_lifetime_hint or session.timeout) else None
 
 
 def wrapped(

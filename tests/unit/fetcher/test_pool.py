@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import resource
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.clock import ManualClock, SystemClock
 from aragog.fetcher.http1.connection import HttpConnection, Peer
 from aragog.fetcher.http1.pool import IDLE_S, ConnectionPool, max_idle
 
@@ -113,3 +114,39 @@ def test_a_closed_pool_keeps_nothing(ends):
     pool.put_back(connection(ends))
 
     assert ends[0].recv(1) == b""
+
+
+def test_requests_wait_for_a_connection_that_is_in_use_one_after_the_other(ends):
+    pool, used = ConnectionPool(SystemClock()), connection(ends)
+    pool.opened(used)
+
+    def request() -> HttpConnection | None:
+        taken = pool.take(HERE, 60.0)
+        if taken is not None:
+            pool.put_back(taken)
+        return taken
+
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(request) for _ in range(3)]
+        pool.put_back(used)
+
+        assert [call.result() for call in waiting] == [used] * 3
+
+
+def test_nobody_waits_for_a_connection_that_was_closed(ends):
+    pool, used = ConnectionPool(SystemClock()), connection(ends)
+    pool.opened(used)
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(pool.take, HERE, 60.0) for _ in range(3)]
+        used.close()
+
+        assert [call.result() for call in waiting] == [None] * 3
+    assert pool.take(HERE, 60.0) is None
+
+
+def test_a_wait_for_a_connection_that_stays_in_use_ends(ends):
+    pool, used = ConnectionPool(SystemClock()), connection(ends)
+    pool.opened(used)
+
+    assert pool.take(HERE, 0.01) is None
+    assert pool.take(THERE, 60.0) is None
