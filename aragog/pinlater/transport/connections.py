@@ -12,7 +12,7 @@ from redis.connection import ConnectionPool, UnixDomainSocketConnection, parse_u
 from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
 from aragog.redis_kit.address import parse_sentinel
-from aragog.redis_kit.connect import master
+from aragog.redis_kit.connect import ONE_DRIVER, master
 
 
 class OneClient(Channel):
@@ -50,6 +50,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
         "client_name": channel.client_name,
         "connection_class": channel.connection_class,
         "db": 0,
+        **ONE_DRIVER,
         **parse_url(channel.connection.control_url),
     }
     conninfo = channel.connection.client
@@ -75,6 +76,7 @@ def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
         "socket_connect_timeout": channel.socket_connect_timeout,
         "socket_keepalive": channel.socket_keepalive,
         "health_check_interval": channel.health_check_interval,
+        **ONE_DRIVER,
     }
     managed = SentinelManagedSSLConnection if address.tls else SentinelManagedConnection
     kind = _reporting(channel, managed) if asynchronous else managed
