@@ -182,6 +182,13 @@ REFRESH_URLS = Counter(
     "decision",
     ("enqueued", "postponed"),
 )
+READ_CACHE_READS = Counter(
+    "aragog_read_cache_reads",
+    "Records that plain reads of the API looked for in the cache of its process "
+    "(serving.read_cache_s), by whether they were in it.",
+    "result",
+    ("hit", "miss"),
+)
 INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     STAGE_SECONDS,
     STORE_SECONDS,
@@ -191,6 +198,7 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     TLS_HANDSHAKES,
     TLS_FAILURES,
     REFRESH_URLS,
+    READ_CACHE_READS,
 )
 
 

@@ -2,13 +2,20 @@
 Measure `get` through Thrift at half load while the store is written and compacted beside it.
 
     python -m bench.busy_reads [--engine sqlite|postgres|hbase] [--pages 5000] [--seconds 5]
+        [--nice 10] [--zipf 1.0 --cache-s 1,10]
 
 The server is one process on one core, the load generator (`bench.open_loop`) on another. First as
 many calls as the server can make, then half of that rate with nothing beside it, with a writer
 (`--writes` pages of 185 links a second, in batches of 25), and with a compactor of the links as
-well. Writer and compactor run on any core with ordinary priority, also under `chrt -f 5`; on two
-cores they, and the servers of PostgreSQL and HBase, take the server's own time; `others` is the share of the machine that was not the server's or the
-generator's. Latency counts from the intended time of a call. Last, the CPU of a getMany of 100.
+well; the CPU of a getMany of 100. Writer and compactor run on any core with the niceness of
+`--nice` and ordinary priority, also under `chrt -f 5`; on two cores they, and the servers of
+PostgreSQL and HBase, take the server's own time. With `--zipf` pages are asked for by that exponent,
+and `--cache-s` repeats the last condition with servers that cache reads for these times.
+
+Latency counts from the intended time of a call. `waits` is how long the server's threads waited for
+a core, by the kernel's count, in µs a call: what is not the server's. `own p99` is what the
+generator added, `others` the share of the machine that was neither the server's nor the generator's,
+writer and compactor included.
 """
 
 from __future__ import annotations
@@ -34,7 +41,8 @@ from aragog.api.operation import Parts
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift.handlers import services
 from aragog.api.thrift.server import ThriftServer
-from aragog.bootstrap.stores import tables, url_store
+from aragog.bootstrap.stores import served_store, tables, url_store
+from aragog.instruments import READ_CACHE_READS
 from aragog.settings import ServingSettings, load_settings
 from bench.open_loop import divide_cores, thrift_reply
 from bench.quick import add_quick
@@ -46,16 +54,20 @@ CONNECTIONS = 64
 WRITTEN = 25
 MOST_CHANGED = 1000
 WRITE, COMPACT = "write", "compact"
+HIT, MISS = "hit", "miss"
+_COUNTED_EVERY_S = 0.25
 
 
 def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None:
     """The server, the writer or the compactor, over the store of the environment."""
     settings = load_settings()
-    store = url_store(settings)
     if name == "serve" and sock is not None:
+        store = served_store(settings)
         gc.collect()
         gc.freeze()
-        uvloop.run(serve(Parts(store=store), sock, embedded=settings.store.is_embedded))
+        parts, embedded = Parts(store=store), settings.store.is_embedded
+        uvloop.run(serve(parts, sock, settings.data_dir, embedded=embedded))
+    store = url_store(settings)
     if name == WRITE:
         changed = pages_of(min(pages, MOST_CHANGED), seed=2)
         next_s, written = time.monotonic(), 0
@@ -77,22 +89,39 @@ def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None
 
 
 def done(environ: dict[str, str], name: str) -> int:
-    """How many pages a writer has written, or how many rows a compactor has compacted."""
+    """How many pages, rows or reads a process has counted under that name."""
     with suppress(OSError, ValueError):
         return int((Path(environ["ARAGOG_DATA_DIR"]) / name).read_text())
     return 0
 
 
-async def serve(parts: Parts, sock: socket.socket, *, embedded: bool) -> None:
+async def serve(parts: Parts, sock: socket.socket, counts: Path, *, embedded: bool) -> None:
     """Serve until the process is killed."""
     settings = ServingSettings(deadline_ms=20_000)
     await ThriftServer(services(parts), settings, embedded=embedded).start(sock)
-    await asyncio.Event().wait()
+    while True:
+        for name in (HIT, MISS):
+            (counts / name).write_text(str(READ_CACHE_READS.of(name).read().get("", 0)))
+        await asyncio.sleep(_COUNTED_EVERY_S)
+
+
+def waited_s(pid: int) -> float:
+    """How long the threads of a process have waited for a core since they began."""
+    waited_ns = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):  # the thread ended
+            waited_ns += int(path.read_text().split()[1])
+    return waited_ns / 1e9
 
 
 @contextmanager
 def running(
-    name: str, environ: dict[str, str], core: int | None, *arguments: str, fd: int | None = None
+    name: str,
+    environ: dict[str, str],
+    core: int | None,
+    *arguments: str,
+    fd: int | None = None,
+    nice: int = 0,
 ) -> Iterator[int]:
     """A process of that role: its pid."""
     command = [sys.executable, "-m", "bench.busy_reads", "--role", name, *arguments]
@@ -101,6 +130,8 @@ def running(
         command = ["taskset", "-c", cores, *command]
     if core is None and shutil.which("chrt"):
         command = ["chrt", "-o", "0", *command]
+    if nice:
+        command = ["nice", "-n", str(nice), *command]
     process = subprocess.Popen(
         command, env=os.environ | environ, pass_fds=[] if fd is None else [fd]
     )
@@ -111,20 +142,23 @@ def running(
         process.wait()
 
 
-def loads(pages: int) -> tuple[Load, Load]:
-    """Calls of `get` and of getMany, of random pages."""
+def loads(pages: int, zipf: float) -> tuple[Load, Load]:
+    """Calls of `get` and of getMany, of random pages: the n-th is asked for 1/n^zipf as often."""
     urls = [page.url for page in pages_of(40)]
     urls = [
         url.replace("site0", f"site{n // 40}") for n, url in enumerate(urls * (pages // 40 or 1))
     ]
+    random.shuffle(urls)
+    weights = [1 / rank**zipf for rank in range(1, len(urls) + 1)]
     options = idl.ReadOptions()
     gets = [
-        message("get", idl.UrlStore.get_args(random.choice(urls), FIELDS, options))
-        for _ in range(20_000)
+        message("get", idl.UrlStore.get_args(url, FIELDS, options))
+        for url in random.choices(urls, weights, k=20_000)
     ]
     batches = [
         message(
-            "getMany", idl.UrlStore.getMany_args(random.choices(urls, k=BATCH), FIELDS, options)
+            "getMany",
+            idl.UrlStore.getMany_args(random.choices(urls, weights, k=BATCH), FIELDS, options),
         )
         for _ in range(400)
     ]
@@ -132,11 +166,16 @@ def loads(pages: int) -> tuple[Load, Load]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--engine", choices=("sqlite", "postgres", "hbase"), default="sqlite")
     parser.add_argument("--pages", type=int, default=5000)
     parser.add_argument("--writes", type=int, default=50, help="pages a second")
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--nice", type=int, default=0, help="of writer and compactor")
+    parser.add_argument("--zipf", type=float, default=0.0, help="exponent; 0: all pages alike")
+    parser.add_argument("--cache-s", default="", help="ages of caches, such as 1,10")
     parser.add_argument("--role", choices=("serve", "write", "compact"), help=argparse.SUPPRESS)
     parser.add_argument("--fd", type=int, help=argparse.SUPPRESS)
     add_quick(parser, pages=100, seconds=0.3)
@@ -154,54 +193,80 @@ def main() -> None:
                 store.write_pages(pages_of(WRITTEN, first=first))
             while store.maintenance.compact_links(1000).left:
                 pass
-        core = divide_cores()
-        sock = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
-        fd = sock.fileno()
-        pid = stack.enter_context(running("serve", environ, core, "--fd", str(fd), fd=fd))
-        report(sock.getsockname()[1], pid, environ, options, stack)
+        print_conditions(options)
+        Rows(environ, options, divide_cores()).measure_all(stack)
 
 
-def report(
-    port: int, pid: int, environ: dict[str, str], options: argparse.Namespace, stack: ExitStack
-) -> None:
-    """Measure, and print a row for each condition."""
-    gets, batches = loads(options.pages)
-    warm_up(port, gets)
-    heads = (
-        "CPU us",
-        "calls/s",
-        "p50 ms",
-        "p99 ms",
-        "p99.9 ms",
-        "own p99",
-        "others",
-        "writes/s",
-        "compacted",
+def print_conditions(options: argparse.Namespace) -> None:
+    """What a reader must know to compare the figures."""
+    policies = {os.SCHED_OTHER: "ordinary", os.SCHED_FIFO: "real-time"}
+    policy = policies.get(os.sched_getscheduler(0), "another")
+    print(
+        f"{options.engine}, {options.pages} pages, {os.cpu_count()} cores, load average "
+        f"{os.getloadavg()[0]:.1f}; generator and server with {policy} priority, writer and "
+        f"compactor with niceness {options.nice}; pages by Zipf's law with {options.zipf:g}"
     )
-    print(f"{options.engine:34}", *(f"{head:>9}" for head in heads), flush=True)
+    heads = "CPU us,calls/s,p50 ms,p99 ms,p99.9 ms,own p99,others,waits us,writes/s,compacted,hits"
+    print(f"{'':34}", *(f"{head:>9}" for head in heads.split(",")), flush=True)
 
-    def row(what: str, load: Load, rate: float) -> float:
-        before = done(environ, WRITE), done(environ, COMPACT), time.monotonic()
-        found = measure(port, pid, load, rate, options.seconds)
-        numbers = "{:9.1f} {:9.0f} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.0%}"
-        took_s = time.monotonic() - before[2]
-        beside = [
-            (done(environ, name) - n) / took_s
-            for name, n in zip((WRITE, COMPACT), before, strict=False)
-        ]
-        print(f"{what:34}", numbers.format(*found), "{:8.0f} {:8.0f}".format(*beside), flush=True)
+
+class Rows:
+    """Measures a row for each condition."""
+
+    def __init__(self, environ: dict[str, str], options: argparse.Namespace, core: int) -> None:
+        self._environ = environ
+        self._options = options
+        self._core = core
+
+    def measure_all(self, stack: ExitStack) -> None:
+        """All conditions: what is beside the server stays until the end."""
+        options, beside = self._options, (self._environ, None)
+        gets, batches = loads(options.pages, options.zipf)
+        with self._server(gets) as (port, pid):
+            half = self._row("get, closed loop", port, pid, gets) / 2
+            self._row("get, half of it, nothing beside", port, pid, gets, half)
+            self._row(f"getMany of {BATCH}, closed, nothing beside", port, pid, batches)
+            arguments = ("--writes", str(options.writes), "--pages", str(options.pages))
+            stack.enter_context(running(WRITE, *beside, *arguments, nice=options.nice))
+            time.sleep(min(3.0, options.seconds * 3))  # it imports and makes its pages
+            self._row(f"get, {options.writes} pages/s written", port, pid, gets, half)
+            stack.enter_context(running(COMPACT, *beside, nice=options.nice))
+            time.sleep(min(2.0, options.seconds * 3))
+            self._row("get, and compaction", port, pid, gets, half)
+            self._row(f"getMany of {BATCH}, closed loop", port, pid, batches)
+        for age_s in filter(None, options.cache_s.split(",")):
+            with self._server(gets, ARAGOG_SERVING__READ_CACHE_S=age_s) as (port, pid):
+                self._row(f"get, cache of {age_s} s", port, pid, gets, half)
+                self._row(f"get, cache of {age_s} s, closed loop", port, pid, gets)
+                self._row(f"getMany, cache of {age_s} s, closed", port, pid, batches)
+
+    @contextmanager
+    def _server(self, gets: Load, **more: str) -> Iterator[tuple[int, int]]:
+        """A server that has answered some calls: its port and its pid."""
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
+            fd, environ = sock.fileno(), self._environ | more
+            with running("serve", environ, self._core, "--fd", str(fd), fd=fd) as pid:
+                port = sock.getsockname()[1]
+                warm_up(port, gets)
+                yield port, pid
+
+    def _row(self, what: str, port: int, pid: int, load: Load, rate: float = 0) -> float:
+        """Measure and print one condition; the calls a second."""
+        names = (WRITE, COMPACT, HIT, MISS)
+        before = [done(self._environ, name) for name in names]
+        began_s, waited = time.monotonic(), waited_s(pid)
+        found = measure(port, pid, load, rate, self._options.seconds)
+        took_s, waited = time.monotonic() - began_s, waited_s(pid) - waited
+        counts = [done(self._environ, name) - n for name, n in zip(names, before, strict=True)]
+        written, compacted, hits, misses = counts
+        print(
+            f"{what:34} {found.cpu_us:9.1f} {found.rate:9.0f} {found.p50:9.2f} {found.p99:9.2f} "
+            f"{found.p999:9.2f} {found.own_p99:9.2f} {found.others:9.0%} "
+            f"{waited / (found.rate * took_s) * 1e6:9.1f} {written / took_s:9.0f} "
+            f"{compacted / took_s:9.0f} {hits / max(1, hits + misses):9.0%}",
+            flush=True,
+        )
         return found.rate
-
-    half = row("get, closed loop", gets, 0) / 2
-    row("get, half of it, nothing beside", gets, half)
-    arguments = ("--writes", str(options.writes), "--pages", str(options.pages))
-    stack.enter_context(running(WRITE, environ, None, *arguments))
-    time.sleep(min(3.0, options.seconds * 3))  # it imports and makes its pages
-    row(f"with {options.writes} pages/s written", gets, half)
-    stack.enter_context(running(COMPACT, environ, None))
-    time.sleep(min(2.0, options.seconds * 3))
-    row("and compaction", gets, half)
-    row(f"getMany of {BATCH}, closed loop", batches, 0)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import CellTable, Tables
 from aragog.zen.tables.memory import MemoryTables
+from aragog.zen.tables.read_cache import CachedTables, ReadCache
 
 
 def tables(settings: Settings) -> Tables:
@@ -100,6 +101,17 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     if settings.store.is_embedded:
         engine.create()
     return _store_over(engine, settings, clock)
+
+
+def served_store(settings: Settings) -> UrlStore:
+    """The UrlStore of a process of the API: plain reads are cached for `serving.read_cache_s`."""
+    serving, engine = settings.serving, timed_tables(tables(settings))
+    if settings.store.is_embedded:
+        engine.create()
+    if serving.read_cache_s > 0:
+        cache = ReadCache(serving.read_cache_s, serving.read_cache_bytes)
+        engine = cast("Tables", CachedTables(engine, cache))
+    return _store_over(engine, settings, None)
 
 
 def url_store_of_replica(settings: Settings) -> UrlStore:

@@ -29,7 +29,7 @@ from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import metric_totals
-from aragog.bootstrap.stores import url_store
+from aragog.bootstrap.stores import served_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.client import Aragog
 from aragog.dashboard.metrics import MetricsCollector
@@ -75,7 +75,7 @@ def _configure_logs(settings: LogSettings) -> None:
 
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
     name_service("api")
-    store, serving = url_store(settings), _serving(settings)
+    store, serving = served_store(settings), _serving(settings)
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (
         contextlib.closing(store),

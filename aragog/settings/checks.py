@@ -51,7 +51,7 @@ TOKEN_ENTRY = re.compile(
 # Jobs, slots and robots rules of a small crawl need this much.
 MIN_REDIS_BYTES = 33_554_432
 
-NO_LIMIT_AT_ZERO = {"max_connections_per_address"}
+OFF_AT_ZERO = {"max_connections_per_address", "read_cache_s"}
 
 # The limiter stores the factor in percent, in two bytes.
 MAX_LATENCY_SLOWDOWN = 100
@@ -81,7 +81,7 @@ def problems_of(settings: Settings) -> list[str]:
 
 def _number_problems(settings: Settings) -> Iterator[str]:
     for section, name, value in _numbers(settings):
-        may_be_zero = name.endswith("_port") or name in NO_LIMIT_AT_ZERO
+        may_be_zero = name.endswith("_port") or name in OFF_AT_ZERO
         if value < 0 or (value == 0 and not may_be_zero):
             yield f"{section}.{name}: must be above 0, got {value}"
         if name.endswith("_port") and value > 65_535:

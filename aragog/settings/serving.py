@@ -53,6 +53,12 @@ class ServingSettings:
     """Processes of `aragog serve` that share the port. One per core serves most requests."""
     threads: int = 16
     """Threads per process for the store."""
+    read_cache_s: float = 0.0
+    """Plain reads of records may be so old: each process keeps what it has read for this time. It
+    sees its own writes at once, and those of other processes when this time is over; 0: no cache
+    (docs/thrift.md)."""
+    read_cache_bytes: int = 67_108_864
+    """Memory of that cache in each process."""
     content_threads: int = 8
     """Threads per process for page content, so that a slow S3 delays no other read."""
     max_in_flight: int = 256

@@ -64,6 +64,14 @@ def test_a_value_out_of_bounds_is_named(tmp_path):
         load("[fetch]\nconcurrency = 0\n", tmp_path)
 
 
+def test_0_turns_off_what_its_docs_say(tmp_path):
+    text = "[serving]\nmax_connections_per_address = 0\nread_cache_s = 0.0\nthrift_port = 0\n"
+
+    serving = load(text, tmp_path).serving
+
+    assert (serving.max_connections_per_address, serving.read_cache_s) == (0, 0.0)
+
+
 @pytest.mark.parametrize("value", ["0.5", "101"])
 def test_a_slowdown_by_latency_out_of_bounds_is_named(tmp_path, value):
     with pytest.raises(ConfigError, match=r"max_latency_slowdown: must be from 1 to 100, got"):

@@ -1,0 +1,90 @@
+"""Plain reads of two processes with caches, on every engine: never too old, own writes at once."""
+
+import random
+
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.read_cache import CachedTables, ReadCache
+from tests.support.stores import NOW_MS, page
+
+URLS = [f"http://a.example/{number}" for number in range(3)]
+AGE_MS = 1000
+STEPS = 300
+ANYONE = "anyone"
+
+
+def store_over(tables, clock):
+    return UrlStore(tables, MemoryContent(), StoreSettings(), clock)
+
+
+def served_over(tables, clock):
+    """The store of a process of the API."""
+    cache = ReadCache(AGE_MS / 1000, 1_000_000, lambda: clock.now_ms() / 1000)
+    return store_over(CachedTables(tables, cache), clock)
+
+
+def number_in(store, url):
+    """The number that was put there last, as a plain read sees it; 0 for none."""
+    (values,) = store.pages.values([url], ("title",))
+    return int(values.values[0]) if values and values.values[0] else 0
+
+
+def write(store, url, number, clock, rng):
+    """Put a field, or store a page with it, perhaps fetched by way of an alias."""
+    value = b"%d" % number
+    if rng.random() < 0.5:
+        store.put(url, {"title": value})
+    else:
+        fetched = rng.choice([url, f"{url}?from={rng.randrange(2)}"])
+        fields = {"title": value}
+        store.write_pages([page(fetched, clock.now_ms(), canonical_url=url, fields=fields)])
+
+
+def test_reads_are_never_older_than_the_setting_and_see_own_writes_at_once(tables):
+    rng, clock = random.Random(7), ManualClock(NOW_MS)
+    worker = store_over(tables, clock)
+    api = [served_over(tables, clock) for _ in range(2)]
+    writes = [(NOW_MS, url, ANYONE, 0) for url in URLS]
+
+    for number in range(1, STEPS):
+        clock.advance_ms(rng.choice([1, 1, 20, 300, AGE_MS]))
+        url, reader = rng.choice(URLS), rng.randrange(2)
+        action = rng.random()
+        if action < 0.3:
+            who = rng.choice([None, 0, 1])
+            write(worker if who is None else api[who], url, number, clock, rng)
+            writes.append((clock.now_ms(), url, who, number))
+        else:
+            before_ms = clock.now_ms() - AGE_MS
+            known = [n for at, of, who, n in writes if of == url and who in (reader, ANYONE)]
+            known += [n for at, of, _, n in writes if of == url and at < before_ms]
+            spelling = url if action < 0.8 else f"{url}?from={rng.randrange(2)}"
+            if spelling == url or number_in(worker, spelling):
+                assert number_in(api[reader], spelling) >= max(known)
+
+
+def test_reads_that_are_not_plain_are_not_cached(tables):
+    clock = ManualClock(NOW_MS)
+    worker, api = store_over(tables, clock), served_over(tables, clock)
+    worker.put(URLS[0], {"title": b"1"})
+    assert number_in(api, URLS[0]) == 1
+
+    worker.put(URLS[0], {"title": b"2"})
+
+    assert api.get(URLS[0]).fields["title"] == b"2"
+    assert api.get_many(URLS[:1], ["title"])[0].fields["title"] == b"2"
+    clock.advance_ms(AGE_MS + 1)
+    assert number_in(api, URLS[0]) == 2
+
+
+def test_a_page_that_this_process_takes_down_is_not_shown_by_its_cache(tables):
+    clock = ManualClock(NOW_MS)
+    api = served_over(tables, clock)
+    api.put(URLS[0], {"title": b"1"})
+    assert number_in(api, URLS[0]) == 1
+
+    api.remove(URLS[0])
+
+    assert api.pages.values(URLS[:1], ("title",)) == [None]
