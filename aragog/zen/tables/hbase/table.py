@@ -56,17 +56,31 @@ class HBaseTable(CellTable):
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
+        return {each.row: _cells(each) for each in self._results(rows, columns)}
+
+    def values_many(
+        self, rows: Sequence[bytes], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        values_of: dict[bytes, tuple[bytes | None, ...]] = {}
+        for each in self._results(rows, columns):  # without a Cell for each value
+            find = (each.columns or {}).get
+            values_of[each.row] = tuple(
+                [None if (cell := find(column)) is None else cell.value for column in columns]
+            )
+        return values_of
+
+    def _results(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None
+    ) -> Iterator[thrift_api.TRowResult]:
+        """The existing rows, as the gateway sends them."""
         if columns is not None and not columns:
-            return {}
+            return
         call = "getRows" if columns is None else "getRowsWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
-        cells_of: dict[bytes, Row] = {}
         for at in range(0, len(distinct), MAX_BATCH_ROWS):
             part = distinct[at : at + MAX_BATCH_ROWS]
-            results = self._pool.call(call, self._name, part, *columns_argument, {})
-            cells_of.update((each.row, _cells(each)) for each in results)
-        return cells_of
+            yield from self._pool.call(call, self._name, part, *columns_argument, {})
 
     def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
         if cells:
