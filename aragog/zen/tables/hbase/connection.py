@@ -31,6 +31,8 @@ from aragog.hosts import split_port
 __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many", "thrift_api"]
 
 MAX_NUMBER = 0x7FFF_FFFF
+BUFFER_BYTES = 16_384
+"""Read at once. thriftpy2's 4 KiB took a quarter more CPU for 100 records; 64 KiB saves no more."""
 
 
 class DeadlineSocket(TSocket):
@@ -128,7 +130,7 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
     def _refresh_thrift_client(self) -> None:
         """Happybase's hook for building socket, transport, protocol and client."""
         self.socket = DeadlineSocket(self.host, self.port, self._timeout_s)
-        self.transport = TCyBufferedTransport(self.socket)
+        self.transport = TCyBufferedTransport(self.socket, BUFFER_BYTES)
         self.client = TClient(thrift_api.Hbase, NumberedProtocol(self.transport, self.socket))
 
     def is_quiet(self) -> bool:
