@@ -60,15 +60,14 @@ class VirtualNode(LimiterNode):
         self.at_us = 1e15
         self._loaded: set[str] = set()
 
-    def call(self, name: str, **values: Any) -> bytes:
+    def run(self, name: str, **values: Any) -> Any:
         """Run a script at `at_us`."""
         script = _virtual(name)
         keys, args = script.bind(values)
         with self.client.pipeline(transaction=False) as pipe:
             pipe.set("now", f"{self.at_us:.0f}")
             pipe.evalsha(self.sha(script), len(keys), *keys, *args)
-            reply: bytes = pipe.execute()[1]
-        return reply
+            return pipe.execute()[1]
 
     def sha(self, script: LuaScript) -> str:
         """The digest of a script that the server knows."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import redis
 from celery import Celery
 
-from aragog.clock import Clock
+from aragog.clock import Clock, SystemClock
 from aragog.pinlater import dead_letters
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
@@ -22,6 +22,7 @@ from aragog.pipeline.spool_room import claim_limit
 from aragog.pipeline.takedown import Purge, Purged, SiteBlocks
 from aragog.politeness.blocked_hosts import BlockedHosts
 from aragog.politeness.limiter import Limiter
+from aragog.politeness.limiter_ring import LimiterRing
 from aragog.politeness.lines import Lines
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.overrides import Overrides
@@ -76,6 +77,20 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
         settings.redis.prefix,
         clock=clock,
         lines=lines_of(settings),
+        shared=settings.redis.url,
+    )
+
+
+def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: None) -> LimiterRing:
+    """The ring of the limiter, to show and to change."""
+    settings = settings.resolved()
+    return LimiterRing(
+        settings.politeness.limiter_urls,
+        settings.politeness,
+        settings.redis.prefix,
+        shared=settings.redis.url,
+        sleep_s=SystemClock().sleep_s,
+        note=note,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from aragog.politeness.lines import Lines
-from aragog.politeness.nodes.node import NodeRing
+from aragog.politeness.nodes.ring import NodeRing
 from aragog.politeness.rates import Rates
 from aragog.politeness.slots import DomainReport, ceil_ms, slowed_us, unpack_state
 

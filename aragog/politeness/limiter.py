@@ -20,13 +20,16 @@ import random
 import secrets
 import struct
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from aragog.clock import Clock, SystemClock
 from aragog.instruments import SLOTS
 from aragog.politeness.backlogs import Backlogs
 from aragog.politeness.lines import Lines
 from aragog.politeness.nodes import scripts
-from aragog.politeness.nodes.node import LimiterNode, NodeRing, stopwatch_us
+from aragog.politeness.nodes.node import LimiterNode, stopwatch_us
+from aragog.politeness.nodes.record import LEASE_S
+from aragog.politeness.nodes.ring import NodeRing
 from aragog.politeness.nodes.scripts import Ask, Reserved
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.permits import ALLOWANCE_US, Permits
@@ -45,6 +48,8 @@ from aragog.settings import PolitenessSettings
 PATIENCE = 3
 SLOWEST = 3_200
 MOST_DOMAINS = 100_000
+# No slot is handed to another process so far ahead: one that seems to be is by another clock.
+MOST_AHEAD_S = 10.0
 # A URL of a domain that an operator stopped is tried again after about this long.
 STOPPED_AGAIN_S = 300.0
 _RESERVED = SLOTS.of("reserved")
@@ -55,12 +60,15 @@ class Limiter:
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs; one node decides for each domain (`aragog.redis_kit.nodes`).
+        nodes: Redis URLs; one node decides for each domain (`aragog.politeness.nodes.ring`). They
+            apply until operators change the ring.
         settings: rates, horizon and windows.
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.
         clock: its `sleep_s` waits for slots and permits; its wall clock is the caller's.
         lines: what waits for slots, for reports; None: nothing does.
+        shared: `redis.url`, which has the record of the ring; None: the first of `nodes`.
+        lease_s: how long a process uses the first record of the ring after it read it.
 
     Raises:
         ConfigError: a node is not a Redis URL. Nothing is connected before the first call.
@@ -77,14 +85,15 @@ class Limiter:
         prefix: str = "aragog:",
         clock: Clock | None = None,
         lines: Lines | None = None,
+        shared: str | None = None,
+        lease_s: float = LEASE_S,
     ) -> None:
         self._settings = settings
         self.rates = Rates(settings, overrides or Overrides())
         self._clock = clock or SystemClock()
         self._window_us = settings.slot_window_ms * 1000
-        # Both kinds of permits expire as long after the last instant at which they may be used.
-        hold_us = self._window_us + scripts.PERMIT_TTL_US - 2 * ALLOWANCE_US
-        self._nodes = NodeRing([reveal(url) for url in nodes], prefix, hold_us)
+        urls, hold_us = [reveal(url) for url in nodes], pre_granted_hold_us(settings)
+        self._nodes = NodeRing(urls, prefix, hold_us, shared and reveal(shared), lease_s)
         self._backoff = Backoff(self._nodes)
         self.lines = lines
         self._backlogs = Backlogs(self._nodes, self.rates, lines)
@@ -114,8 +123,7 @@ class Limiter:
         numbered = (
             (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
         )
-        for node, group in self._nodes.group(numbered):
-            slots = self._reserve_at(node, [ask for _, ask in group])
+        for group, slots in self._nodes.call_each(numbered, self._reserve_at):
             for (number, _), slot in zip(group, slots, strict=True):
                 result[number] = slot
         return [slot for slot in result if slot is not None]
@@ -134,8 +142,9 @@ class Limiter:
         return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
 
     def _reserve_at(
-        self, node: LimiterNode, asks: Sequence[SlotRequest]
+        self, node: LimiterNode, numbered: Sequence[tuple[int, SlotRequest]]
     ) -> list[Slot | RateExceeded]:
+        asks = [ask for _, ask in numbered]
         intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
         tokens = _tokens(len(asks))
         now_us, replies = scripts.reserve(
@@ -147,7 +156,14 @@ class Limiter:
             ],
         )
         return [
-            self._slot(ask, now_us=now_us, reserved=reserved, interval_us=interval, token=token)
+            self._slot(
+                ask,
+                node=node.name,
+                now_us=now_us,
+                reserved=reserved,
+                interval_us=interval,
+                token=token,
+            )
             for ask, interval, token, reserved in zip(asks, intervals, tokens, replies, strict=True)
         ]
 
@@ -157,7 +173,14 @@ class Limiter:
         return Ask(interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent)
 
     def _slot(
-        self, ask: SlotRequest, *, now_us: float, reserved: Reserved, interval_us: float, token: int
+        self,
+        ask: SlotRequest,
+        *,
+        node: str,
+        now_us: float,
+        reserved: Reserved,
+        interval_us: float,
+        token: int,
     ) -> Slot | RateExceeded:
         key = ask.key
         if reserved.failing:
@@ -170,7 +193,7 @@ class Limiter:
         if reserved.pre_granted:
             until = reserved.at_us + self._window_us - ALLOWANCE_US
             self.permits.hold(token)
-        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until, ask.urgent)
+        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until, ask.urgent, node)
 
     def resume(
         self,
@@ -186,8 +209,10 @@ class Limiter:
         No round trip. Check `is_usable` first.
         """
         interval = self.interval_us(key, crawl_delay_s)
-        wait_ms = self.wait_ms(key, slot_at_ms)
-        return Slot(key, slot_at_ms * 1000.0, wait_ms, interval, _tokens(1)[0], urgent=urgent)
+        node, at_us = self._nodes.of(key), slot_at_ms * 1000.0
+        wait_ms = max(0, ceil_ms(at_us - node.now_us()))
+        token = _tokens(1)[0]
+        return Slot(key, at_us, wait_ms, interval, token, urgent=urgent, node=node.name)
 
     def ahead(self, ask: SlotRequest) -> Slot:
         """
@@ -198,14 +223,16 @@ class Limiter:
         domain is asked as often as planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(ask.key, ask.crawl_delay_s)
-        at_us = self._nodes.of(ask.key).now_us() + interval
-        return Slot(ask.key, at_us, ceil_ms(interval), interval, _tokens(1)[0])
+        node = self._nodes.of(ask.key)
+        at_us = node.now_us() + interval
+        return Slot(ask.key, at_us, ceil_ms(interval), interval, _tokens(1)[0], node=node.name)
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
         Report whether the window of a slot is still open; if not, reserve again.
 
-        The slots of a domain that is closed are not; see `closed`.
+        The slots of a domain that is closed are not; see `closed`. Nor is one that is more than
+        `MOST_AHEAD_S` ahead: its domain has moved to a node with another clock.
 
         Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
         round trip.
@@ -213,7 +240,8 @@ class Limiter:
         if key and self.closed(key):
             return False
         node = self._nodes.of(key) if key else self._nodes.first()
-        return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
+        late_us = node.now_us() - slot_at_ms * 1000
+        return -MOST_AHEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
 
     def utc_s(self, url: str) -> float:
         """
@@ -268,10 +296,12 @@ class Limiter:
         It is a duration because the clocks of caller and limiter may differ by hours. One round
         trip. Safe to repeat: a pause only gets longer.
         """
-        node = self._nodes.of(key)
+        wait_us = min(wait_s, self._settings.horizon_s) * 1e6
+        self._nodes.call_one(key, lambda node: self._pause_at(node, key, wait_us))
+
+    def _pause_at(self, node: LimiterNode, key: str, wait_us: float) -> None:
         if not node.clock.known:
             node.ask_time()
-        wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
         self.permits.note_pause(key, until_us)
         scripts.pause_until(node, key, until_us, self.interval_us(key))
@@ -299,8 +329,16 @@ class Limiter:
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""
         self.permits.close()
-        for node in self._nodes:
-            node.close()
+        self._nodes.close()
+
+
+def pre_granted_hold_us(settings: PolitenessSettings) -> int:
+    """
+    Return for how long a node holds a pre-granted permit, which is longer than any other.
+
+    Both kinds of permits expire as long after the last instant at which they may be used.
+    """
+    return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * ALLOWANCE_US
 
 
 class Backoff:
@@ -319,18 +357,10 @@ class Backoff:
         trip. Safe to repeat.
         """
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
-        for node, group in self._nodes.group(reported):
-            prefix = node.key("slot", "")
-            reply = node.call(
-                "report",
-                failing=node.key("slots", "failing"),
-                slots=[prefix + key for key, _ in group],
-                results=bytes(ok for _, ok in group),
-                errors_to_slow=PATIENCE,
-                max_factor=SLOWEST,
-                prefix_bytes=len(prefix.encode()),
-            )
-            for (key, _), (factor,) in zip(group, struct.iter_unpack("<H", reply[8:]), strict=True):
+        for group, factors in self._nodes.call_each(
+            reported, partial(scripts.report, errors_to_slow=PATIENCE, max_factor=SLOWEST)
+        ):
+            for (key, _), factor in zip(group, factors, strict=True):
                 if factor:
                     self.remember(key)
                 else:

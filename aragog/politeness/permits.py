@@ -14,14 +14,16 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from aragog.clock import Clock
 from aragog.errors import LimiterUnavailable
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
-from aragog.politeness.latencies import PendingLatencies
+from aragog.politeness.latencies import NOTHING, Latency, PendingLatencies
 from aragog.politeness.nodes import scripts
-from aragog.politeness.nodes.node import LimiterNode, NodeRing, stopwatch_us
+from aragog.politeness.nodes.node import LimiterNode, stopwatch_us
+from aragog.politeness.nodes.ring import NodeRing
 from aragog.politeness.rates import Rates
 from aragog.politeness.slots import ASK_AHEAD_US, PermitDecision, Slot, unpack_state
 
@@ -39,6 +41,8 @@ ALLOWANCE_US = 250_000
 NO_PERMIT_US = 2_000
 # By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
 CATCH_UP_US = 500
+# So often a report follows a domain that moved.
+ATTEMPTS = 3
 # Reports that nobody waits for are this much late at most, and join others.
 TELL_AFTER_S = 0.01
 # Where intervals are at least this long, the next sender asks only after the report of the last.
@@ -73,7 +77,7 @@ class Permits:
         self._held: dict[int, None] = {}
         """Tokens of the slots whose permit this process has, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process last wrote a request to a domain."""
+        """When this process last wrote a request to a domain, by its stopwatch."""
         self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
         self.latencies = PendingLatencies()
         """What `report` adds to the next report of each domain."""
@@ -101,6 +105,7 @@ class Permits:
         node = self._nodes.of(slot.key)
         if self._rates.closed(slot.key, node.now_us):
             return False
+        slot = self._at(node, slot)
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
@@ -108,13 +113,13 @@ class Permits:
         if planned_only and not paused:
             return True
         if slot.pre_granted_until_us:
-            unused = slot.token in self._held and not paused
+            unused = slot.token in self._held and not paused and self._nodes.is_current(node)
             if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
             self._feedback.flush()  # or the node would still treat it as the holder
-        self._sleep_until(node, self._ask_at_us(slot))
+        self._sleep_until(node, self._ask_at_us(node, slot))
         while not self._rates.closed(slot.key, node.now_us):
-            decision = self.request(slot)
+            node, slot, decision = self._request(slot)
             if decision.verdict == "late":
                 _MISSED.add()
                 return False
@@ -122,13 +127,27 @@ class Permits:
                 self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
                 continue
             self._sleep_until(node, decision.at_us)
-            if node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US:
+            in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US
+            # Without a lease, a node that this process does not know of may have granted one, too.
+            if in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
-        self.report([(slot, 0.0)])
+        self.report([(slot, None)])
         return False
 
-    def _ask_at_us(self, slot: Slot) -> float:
+    def _at(self, node: LimiterNode, slot: Slot) -> Slot:
+        """
+        Return the slot by the clock of a node, which may not be the one that gave it.
+
+        A pre-granted permit then has to be requested: the new node of the domain knows of it.
+        """
+        if slot.node in ("", node.name):
+            return slot
+        ahead_us = node.now_us() - self._nodes.server(slot.node).now_us()
+        at_us = slot.at_us + ahead_us
+        return replace(slot, at_us=at_us, pre_granted_until_us=0.0, node=node.name)
+
+    def _ask_at_us(self, node: LimiterNode, slot: Slot) -> float:
         """
         Return when to request the permit of a slot: not before the node can grant it.
 
@@ -137,15 +156,26 @@ class Permits:
         """
         if slot.urgent:
             return slot.ask_at_us
-        free_us = self._sent_us.get(slot.key, 0.0) + slot.interval_us - CATCH_UP_US
+        sent_us = self._sent_us.get(slot.key)
+        if sent_us is None:
+            return slot.ask_at_us
+        free_us = node.clock.latest_us(sent_us) + slot.interval_us - CATCH_UP_US
         return max(slot.ask_at_us, free_us - ASK_AHEAD_US)
 
     def request(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire`."""
+        return self._request(slot)[2]
+
+    def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
+        """Request a permit; returns the node that decided, and the slot by its clock."""
         places = self._rates.max_concurrent(slot.key) or 0
-        return scripts.acquire_permit(
-            self._nodes.of(slot.key), slot, places=places, window_us=self._window_us
-        )
+
+        def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
+            here = self._at(node, slot)
+            decision = scripts.acquire_permit(node, here, places=places, window_us=self._window_us)
+            return node, here, decision
+
+        return self._nodes.call_one(slot.key, ask)
 
     def release(self, slot: Slot, *, written: bool = True) -> None:
         """
@@ -155,36 +185,60 @@ class Permits:
         a batch; others immediately, because the next sender waits for it. `written=False`: nothing
         was sent (the connection broke).
         """
-        node = self._nodes.of(slot.key)
-        at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
-        if written:
+        written_us = stopwatch_us() if written else None
+        if written_us is not None:
             _USED.add()
-            _LATENESS.observe(max(0.0, (at_us - slot.at_us) / 1e6))
+            _LATENESS.observe(max(0.0, self._late_us(slot, written_us) / 1e6))
             if len(self._sent_us) >= MAX_DOMAINS:
                 self._sent_us.clear()
-            self._sent_us[slot.key] = at_us
+            self._sent_us[slot.key] = written_us
         held = slot.token in self._held
         self._held.pop(slot.token, None)
         if not held and self._is_planned_only(slot):
             return
         if slot.pre_granted_until_us or slot.interval_us >= UNHURRIED_US:
-            self._feedback.add((slot, at_us))
+            self._feedback.add((slot, written_us))
         else:
-            self.report([(slot, at_us)])
+            self.report([(slot, written_us)])
 
-    def report(self, departures: Sequence[tuple[Slot, float]]) -> None:
+    def _late_us(self, slot: Slot, written_us: float) -> float:
+        """How long after its slot a request was written, by the clock of the slot."""
+        node = self._nodes.server(slot.node) if slot.node else self._nodes.last_of(slot.key)
+        return node.clock.latest_us(written_us) - slot.at_us if node.clock.known else 0.0
+
+    def report(self, departures: Sequence[tuple[Slot, float | None]]) -> None:
         """
-        Report when the requests of slots were written, 0.0: never; ends their permits.
+        Report when the requests of slots were written; ends their permits.
 
         The latencies of their domains that were noted since the last report go along.
-        """
-        keyed = ((departure[0].key, departure) for departure in departures)
-        for node, group in self._nodes.group(keyed):
-            scripts.release_permits(node, [self._departure(slot, at_us) for slot, at_us in group])
 
-    def _departure(self, slot: Slot, at_us: float) -> scripts.Departure:
-        latency, most = self.latencies.take(slot.key), self._rates.max_latency_slowdown(slot.key)
-        return scripts.Departure(slot, at_us, latency, most)
+        Args:
+            departures: each slot, and the stopwatch after its request; None: nothing was sent.
+        """
+        latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
+
+        def send(node: LimiterNode, group: Sequence[tuple[Slot, float | None]]) -> None:
+            sent = [self._departure(node, one, latencies.pop(one[0].key, NOTHING)) for one in group]
+            for number in scripts.release_permits(node, sent):
+                latencies[sent[number].slot.key] = sent[number].latency
+                left.append(group[number])
+
+        for _ in range(ATTEMPTS):
+            left: list[tuple[Slot, float | None]] = []
+            self._nodes.call_each(((one[0].key, one) for one in departures), send)
+            if not left:
+                return
+            self._nodes.refresh()  # another node has these domains
+            departures = left
+
+    def _departure(
+        self, node: LimiterNode, departure: tuple[Slot, float | None], latency: Latency
+    ) -> scripts.Departure:
+        slot, written_us = departure
+        if not node.clock.known:
+            node.ask_time()
+        at_us = 0.0 if written_us is None else node.clock.latest_us(written_us)
+        return scripts.Departure(slot, at_us, latency, self._rates.max_latency_slowdown(slot.key))
 
     def finished(self, slot: Slot) -> None:
         """
@@ -195,8 +249,9 @@ class Permits:
         if slot.token in self._held:
             self.release(slot, written=False)
         if self._rates.max_concurrent(slot.key):
-            node = self._nodes.of(slot.key)
-            node.remove_member(node.key("concurrent", slot.key), slot.token)
+            self._nodes.call_one(
+                slot.key, lambda node: scripts.end_request(node, slot.key, slot.token)
+            )
 
     @staticmethod
     def _is_early(node: LimiterNode, at_us: float) -> bool:
@@ -216,7 +271,7 @@ class Permits:
         key, now_us = slot.key, node.now_us()
         if look and self._pauses.look_due(key, now_us):
             if self.latencies.has(key):
-                self._feedback.add((slot, 0.0))
+                self._feedback.add((slot, None))
             state = unpack_state(node.get_many([node.key("slot", key)])[0])
             if state.last_us > now_us:
                 self._pauses.remember(key, state.last_us)

@@ -63,6 +63,8 @@ class Slot:
     """Its pre-granted permit is valid until then; 0: it must request a permit."""
     urgent: bool = False
     """It gets its permit before slots that are not urgent."""
+    node: str = ""
+    """The name of the limiter node whose clock its instants follow; empty: of its domain's node."""
 
     @property
     def ask_at_us(self) -> float:

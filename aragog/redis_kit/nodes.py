@@ -2,9 +2,7 @@
 Several Redis servers that share keys by consistent hashing, or a single one.
 
 Adding a server moves 1/N of the keys to it, without their values: what the others hold for these
-keys is not read any more. A domain of the limiter that moves starts with empty state at its new
-node, and while workers have different lists, two nodes may each grant a permit. Change the list on
-all machines at once (docs/adr/0006).
+keys is not read any more. The limiter moves its state itself (docs/adr/0084).
 """
 
 from __future__ import annotations

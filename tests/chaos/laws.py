@@ -69,7 +69,7 @@ def early_requests(arrivals: list[Arrival]) -> Counter[str]:
     )
 
 
-def judge(world: World, *, moved_domains: bool, may_refuse: bool) -> Verdict:
+def judge(world: World, *, may_refuse: bool) -> Verdict:
     """Judge the world after its crawl ended; the system still runs."""
     arrivals = world.origin.arrivals()
     answers = Counter((a.host, a.path) for a in arrivals if a.status == 200)
@@ -85,9 +85,8 @@ def judge(world: World, *, moved_domains: bool, may_refuse: bool) -> Verdict:
         store.close()
     if lost:
         violations.append(f"{lost} URLs lost")
-    allowed = 1 if moved_domains else 0
-    if too_early := {host: n for host, n in early.items() if n > allowed}:
-        violations.append(f"asked too early: {dict(itertools.islice(too_early.items(), 5))}")
+    if early:
+        violations.append(f"asked too early: {dict(itertools.islice(early.items(), 5))}")
     most = max(answers.values(), default=0)
     if most > 1 + ALLOWED_EXTRA_FETCHES * world.faults:
         violations.append(f"one URL was fetched {most} times")

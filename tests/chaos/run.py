@@ -27,9 +27,7 @@ def run(
     started_at_s = time.monotonic()
     with world(plan, seed) as a_world:
         _crawl(a_world, scenario, within_s)
-        verdict = judge(
-            a_world, moved_domains=scenario.moved_domains, may_refuse=scenario.may_refuse
-        )
+        verdict = judge(a_world, may_refuse=scenario.may_refuse)
         recovered_s, folder, faults = recovery_s(a_world), a_world.folder, a_world.faults
     if left := orphans(folder):
         verdict = dataclasses.replace(

@@ -91,7 +91,7 @@ def limiter(redis_url, tmp_path):
 def respond(limiter, key, *latencies_ms):
     for ms in latencies_ms:
         limiter.note_latency(key, ms, "192.0.2.1")
-        limiter.permits.report([(limiter.reserve([SlotRequest(key)])[0], 0.0)])
+        limiter.permits.report([(limiter.reserve([SlotRequest(key)])[0], None)])
 
 
 def test_latencies_travel_with_permits_and_cost_no_call_of_their_own(limiter, redis_client):

@@ -1,12 +1,11 @@
 """The limiter of the simulation gives the slots and the backoff of the limiter's scripts."""
 
 import random
-import struct
 
 import pytest
 
 from aragog.politeness.limiter import PATIENCE, SLOWEST
-from aragog.politeness.nodes.scripts import Ask, reserve
+from aragog.politeness.nodes.scripts import Ask, report, reserve
 from aragog.politeness.slots import unpack_state
 from bench.latency import KEY, VirtualNode
 from bench.simulate.limits import DomainLimit
@@ -31,12 +30,7 @@ def reserved(node, within_us):
 
 def reported(node, well):
     """The backoff factor after a response, in percent; 0: none."""
-    prefix = node.key("slot", "")
-    reply = node.call(
-        "report", failing=node.key("slots", "failing"), slots=[prefix + KEY], results=bytes([well]),
-        errors_to_slow=PATIENCE, max_factor=SLOWEST, prefix_bytes=len(prefix.encode()),
-    )  # fmt: skip
-    return struct.unpack_from("<H", reply, 8)[0]
+    return report(node, [(KEY, well)], errors_to_slow=PATIENCE, max_factor=SLOWEST)[0]
 
 
 @pytest.mark.parametrize("seed", range(4))

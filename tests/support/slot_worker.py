@@ -1,7 +1,9 @@
 """
 A worker process that sends requests to one origin as fast as the limiter lets it.
 
-    python -m tests.support.slot_worker REDIS_URL[,REDIS_URL] PORT QPS SECONDS THREADS HOST...
+    python -m tests.support.slot_worker NODE[,NODE] PORT QPS SECONDS THREADS HOST...
+
+`SHARED|LEASE_S|NODE[,NODE]` names the server with the record of the ring, and the lease of a first one.
 
 Each thread reserves, opens its connection, asks the door, writes, reports; forever, until time is
 up. Where a limiter node does not answer, nothing is sent and the next host has its turn. Prints
@@ -19,6 +21,7 @@ from collections import Counter
 
 from aragog.errors import LimiterUnavailable
 from aragog.politeness.limiter import Limiter
+from aragog.politeness.nodes.record import LEASE_S
 from aragog.politeness.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
@@ -52,7 +55,10 @@ def send(limiter: Limiter, connection: socket.socket, host: str, did: Counter[st
 
 
 def main(url: str, port: str, qps: str, seconds: str, threads: str, *hosts: str) -> None:
-    limiter = Limiter(url.split(","), PolitenessSettings(qps=float(qps)))
+    *ring, nodes = url.split("|")
+    shared, lease_s = (ring[0], float(ring[1])) if ring else (None, LEASE_S)
+    settings = PolitenessSettings(qps=float(qps))
+    limiter = Limiter(nodes.split(","), settings, shared=shared, lease_s=lease_s)
     did: Counter[str] = Counter()
     until_s = time.monotonic() + float(seconds)
     args = (limiter, int(port), list(hosts), until_s, did)

@@ -1,24 +1,25 @@
 -- acquire_permit: decide whether a sender may send its request now.
 --
--- keys: restart slot running
+-- keys: epoch slot running
 -- args: request
 --
--- KEYS[1]  {prefix}slots:restart   string   the instant (us) that counts as every domain's last send
+-- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
 -- KEYS[2]  {prefix}slot:<domain>   string   the state, see slots.py
 -- KEYS[3]  {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts
 --                                                as ended (us)
--- ARGV[1]  packed <ddI4dddddB: slot (us), interval (us), token, how long the permit is held (us), how
+-- ARGV[1]  packed <ddI4dddddBd: slot (us), interval (us), token, how long the permit is held (us), how
 --          far ahead it may be granted (us), window (us), limit of requests in progress (0: none),
---          time after which one counts as ended (us), 1 if the request is urgent
+--          time after which one counts as ended (us), 1 if the request is urgent, the version of the
+--          caller's ring
 --
--- Returns <dBd: now (us); 0 = send at, 1 = ask again at, 2 = too late, reserve again; the instant (us).
+-- Returns the error OTHERRING if the node has another ring and the caller would not have to wait, else <dBd: now (us); 0 = send at, 1 = ask again at, 2 = too late, reserve again; the instant (us).
 -- After "send" the caller has the permit until it reports, or until the hold has passed since the
 -- instant. A repeated request with the same token renews the permit. An urgent sender gets the next
 -- permit as soon as it asks, so senders whose slots were earlier do not take it.
 local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000
 local URGENT_LEAD = 2000000
-local slot, interval, token, hold, lead, window, limit, life, urgent =
-  struct.unpack('<ddI4dddddB', ARGV[1])
+local slot, interval, token, hold, lead, window, limit, life, urgent, ring =
+  struct.unpack('<ddI4dddddBd', ARGV[1])
 local state = read_state(KEYS[2])
 if urgent == 1 then lead = URGENT_LEAD end
 local function answer(verdict, instant)
@@ -40,7 +41,10 @@ if state.holder ~= 0 and not mine then
   state.last, state.holder = state.last + state.held, 0
 end
 local front = state.last - state.lag
-state.last = math.max(state.last, tonumber(redis.call('GET', KEYS[1]) or 0))
+-- What is granted here is granted by the owner of the domain: a state that moved is unknown here.
+local version, restart = read_epoch(KEYS[1])
+if version ~= ring then return redis.error_reply(OTHER_RING) end
+state.last = math.max(state.last, restart)
 -- A domain behind its plan catches up by half a millisecond with each request.
 local open = mine and state.last
   or state.last + step - math.min(CATCH_UP, math.max(0, state.lag))

@@ -14,13 +14,23 @@ local GENTLE_STEP = math.log(100) / 255
 local FINE, MIDDLE, ROUGH = 8192, 512, 32
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local OTHER_RING = 'OTHERRING the node has another ring than the caller'
 
--- Return the state of a domain as a table; `known` is false for a domain without a state.
+-- Return the version of the ring that the node has (0: unknown), and the instant (us) that counts as
+-- every domain's last send. The key is {prefix}slots:epoch.
+local function read_epoch(key)
+  local packed = redis.call('GET', key)
+  if not packed then return 0, 0 end
+  return struct.unpack('<dd', packed)
+end
+
+-- Return the state of a domain as a table; `known` is false for a domain without a state. `moved` is true
+-- where another node has taken the state: its value is then longer (domain_export.lua).
 local function read_state(key)
   local packed = redis.call('GET', key)
   if not packed or #packed ~= BYTES then
     return {planned = 0, last = 0, lag = 0, holder = 0, held = 0, factor = 100, streak = 0,
-            urgent = 0, means = 0, spread = 0, gentle = 0, known = false}
+            urgent = 0, means = 0, spread = 0, gentle = 0, known = false, moved = packed and #packed > BYTES}
   end
   local planned, last, lag, holder, held, factor, streak, behind, means, spread, gentle =
     struct.unpack(FORMAT, packed)

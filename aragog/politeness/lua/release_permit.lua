@@ -10,7 +10,8 @@
 --          that sent responses since the last report (a bit each; 0: none did), and the mean of
 --          ln(latency in ms / 50) of these responses, from 0 to 8
 --
--- Returns <d now (us).
+-- Returns <d now (us), then <H for each request whose domain has moved to another node: its number from
+-- 1. Nothing was changed for these.
 -- After it the next send is an interval after the latest reported one. A repeated or late report
 -- changes nothing of that, because the instant only moves ahead; a repeated latency counts twice.
 --
@@ -98,27 +99,31 @@ local function learn(known, sample, servers, gentle, most, elapsed)
   return gentle
 end
 
-local at = 1
+local at, moved = 1, ''
 for n = 1, #KEYS do
   local instant, token, interval, most, servers, sample
   instant, token, interval, most, servers, sample, at = struct.unpack('<dI4dBHf', ARGV[1], at)
   local state = read_state(KEYS[n])
-  if servers > 0 then
-    local known = read_latency(state)
-    -- About as long as since the last response, if work waits.
-    local elapsed = math.min(step_of(state, interval), MOST_ELAPSED)
-    state.gentle = math.max(0, learn(known, sample, servers, state.gentle, most, elapsed))
-    write_latency(state, known)
+  if state.moved then
+    moved = moved .. struct.pack('<H', n)
+  else
+    if servers > 0 then
+      local known = read_latency(state)
+      -- About as long as since the last response, if work waits.
+      local elapsed = math.min(step_of(state, interval), MOST_ELAPSED)
+      state.gentle = math.max(0, learn(known, sample, servers, state.gentle, most, elapsed))
+      write_latency(state, known)
+    end
+    state.gentle = math.min(state.gentle, most)
+    local step = step_of(state, interval)
+    if state.holder == token then state.holder, state.held = 0, 0 end
+    if instant > state.last then
+      local later = math.min(instant - state.last, 60000000)
+      state.last, state.lag = instant, math.min(state.lag + later, 2147483647)
+      if state.planned > instant then state.planned = state.planned + math.min(later, step) end
+      state.planned = math.max(state.planned, instant)
+    end
+    write_state(KEYS[n], state, step)
   end
-  state.gentle = math.min(state.gentle, most)
-  local step = step_of(state, interval)
-  if state.holder == token then state.holder, state.held = 0, 0 end
-  if instant > state.last then
-    local later = math.min(instant - state.last, 60000000)
-    state.last, state.lag = instant, math.min(state.lag + later, 2147483647)
-    if state.planned > instant then state.planned = state.planned + math.min(later, step) end
-    state.planned = math.max(state.planned, instant)
-  end
-  write_state(KEYS[n], state, step)
 end
-return struct.pack('<d', now)
+return struct.pack('<d', now) .. moved

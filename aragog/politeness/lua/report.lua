@@ -1,24 +1,27 @@
 -- report: adjust the backoff factors of domains: errors raise them, successes lower them.
 --
--- keys: failing slots...
--- args: results errors_to_slow max_factor prefix_bytes
+-- keys: epoch failing slots...
+-- args: results errors_to_slow max_factor prefix_bytes ring
 --
--- KEYS[1]    {prefix}slots:failing   zset     domain -> its last error (us), of the 1,000 latest
--- KEYS[2..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each result
+-- KEYS[1]    {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
+-- KEYS[2]    {prefix}slots:failing   zset     domain -> its last error (us), of the 1,000 latest
+-- KEYS[3..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each result
 -- ARGV[1]  the results, a byte each: 1 = success, 0 = error
 -- ARGV[2]  how many errors in a row slow a domain down   ARGV[3]  the largest factor, in percent
--- ARGV[4]  length of the prefix of the keys from the second on
+-- ARGV[4]  length of the prefix of the keys from the third on
+-- ARGV[5]  the version of the caller's ring
 --
--- Returns <d now (us), then <H for each result: the backoff factor in percent; 0 for a domain without
--- recent errors.
+-- Returns the error OTHERRING if the node has another ring, else <d now (us), then <H for each result:
+-- the backoff factor in percent; 0 for a domain without recent errors.
 -- After it each factor is from 100 to the largest one. It expires an hour after the last report.
 local MOST_FAILING = 1000
 local MINUTE, HOUR = 60000000, 3600000000
+if read_epoch(KEYS[1]) ~= tonumber(ARGV[5]) then return redis.error_reply(OTHER_RING) end
 local errors_to_slow, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 local answers, failed = {struct.pack('<d', now)}, false
-for n = 2, #KEYS do
+for n = 3, #KEYS do
   local state = read_state(KEYS[n])
-  local well = string.byte(ARGV[1], n - 1) == 1
+  local well = string.byte(ARGV[1], n - 2) == 1
   if well then
     state.factor, state.streak = math.max(100, math.floor(state.factor * 3 / 4)), 0
   else
@@ -29,15 +32,15 @@ for n = 2, #KEYS do
   local domain = string.sub(KEYS[n], ARGV[4] + 1)
   if not well then
     failed = true
-    redis.call('ZADD', KEYS[1], now, domain)
+    redis.call('ZADD', KEYS[2], now, domain)
   elseif not failing(state) then
-    redis.call('ZREM', KEYS[1], domain)
+    redis.call('ZREM', KEYS[2], domain)
   end
   answers[#answers + 1] = struct.pack('<H', failing(state) and state.factor or 0)
 end
 if failed then
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - HOUR)
-  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -MOST_FAILING - 1)
-  redis.call('PEXPIRE', KEYS[1], HOUR / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - HOUR)
+  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -MOST_FAILING - 1)
+  redis.call('PEXPIRE', KEYS[2], HOUR / 1000)
 end
 return table.concat(answers)

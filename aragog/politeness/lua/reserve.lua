@@ -1,24 +1,25 @@
 -- reserve: give each request the next free instant of its domain, an interval after the last one.
 --
--- keys: restart slots...
--- args: hold_us requests
+-- keys: epoch slots...
+-- args: ring requests
 --
--- KEYS[1]    {prefix}slots:restart   string   the instant (us) that counts as every domain's last send
+-- KEYS[1]    {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
 -- KEYS[2..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each request, and
 --                                             a key may be repeated
--- ARGV[1]  how long a pre-granted permit is held (us)
+-- ARGV[1]  packed <dd: the version of the caller's ring, how long a pre-granted permit is held (us)
 -- ARGV[2]  each request, packed <ddI4B: interval (us), the longest wait (us), token (0: the slot needs
 --          no pre-granted permit), 1 if the request is urgent
 --
--- Returns <d now (us), then <dB for each request: the slot (us), and flags: 1 = it has a pre-granted
+-- Returns the error OTHERRING if the node has another ring, else <d now (us), then <dB for each request: the slot (us), and flags: 1 = it has a pre-granted
 -- permit, 2 = refused because the slot is further away than the longest wait, 4 = the domain had
 -- errors recently.
 -- After it each slot is its own interval after the previous one of its kind. Urgent slots are planned
 -- apart from the others and may fall between them: the permit then makes the others wait. A slot with
 -- a pre-granted permit holds the domain's permit. A refused request changes nothing.
 local PRE_GRANTED, REFUSED, FAILING = 1, 2, 4
-local hold = tonumber(ARGV[1])
-local restart = tonumber(redis.call('GET', KEYS[1]) or 0)
+local ring, hold = struct.unpack('<dd', ARGV[1])
+local version, restart = read_epoch(KEYS[1])
+if version ~= ring then return redis.error_reply(OTHER_RING) end
 local answers, at = {struct.pack('<d', now)}, 1
 for n = 2, #KEYS do
   local interval, longest, token, urgent

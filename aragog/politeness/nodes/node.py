@@ -13,17 +13,20 @@ intersected, so the error is about half the fastest recent round trip.
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar, cast
+from copy import copy
+from typing import Any, cast
+
+import redis
 
 from aragog.errors import LimiterUnavailable
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.nodes import Ring
 from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.secret import without_password
 
@@ -32,41 +35,15 @@ DRIFT = 0.0005
 TIMEOUT_S = 2.0
 # Every response starts with the server's time.
 _NOW = struct.Struct("<d")
-T = TypeVar("T")
+_LITERAL = re.compile(r"[\\*?\[\]^-]")
 
 
-class NodeRing:
-    """
-    Nodes by domain, by consistent hashing. Nothing is connected before a node's first call.
+class OtherRing(Exception):
+    """The node has another version of the ring than the caller; it did nothing."""
 
-    Args:
-        urls: of the Redis servers.
-        prefix: the start of every key.
-        hold_us: how long a pre-granted permit lasts.
-
-    Raises:
-        ConfigError: `urls` is empty, has duplicates, or one that is not a Redis URL.
-    """
-
-    def __init__(self, urls: Sequence[str], prefix: str, hold_us: int) -> None:
-        self._ring = Ring(urls)
-        self._nodes = {url: LimiterNode(url, prefix, hold_us) for url in urls}
-
-    def __iter__(self) -> Iterator[LimiterNode]:
-        return iter(self._nodes.values())
-
-    def of(self, key: str) -> LimiterNode:
-        """The node that decides for a domain."""
-        return self._nodes[self._ring.node_for(key)]
-
-    def first(self) -> LimiterNode:
-        """The node that was named first."""
-        return self._nodes[self._ring.nodes[0]]
-
-    def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
-        """(domain, item) pairs by node, in their order within a node."""
-        for url, group in self._ring.group(items).items():
-            yield self._nodes[url], group
+    def __init__(self, node: LimiterNode) -> None:
+        super().__init__(node.shown)
+        self.node = node
 
 
 class LimiterNode:
@@ -77,10 +54,14 @@ class LimiterNode:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
         hold_us: longest hold of a concurrency slot; it bounds the state that a restart can lose.
+        name: of the node in the ring; None: the URL.
     """
 
-    def __init__(self, url: str, prefix: str, hold_us: int) -> None:
+    def __init__(self, url: str, prefix: str, hold_us: int, name: str | None = None) -> None:
         self.url = url
+        self.name = name or url
+        self.version = 0.0
+        """The version of the ring under which this node was chosen."""
         self.shown = without_password(url)
         self.prefix = prefix
         self.hold_us = hold_us
@@ -98,13 +79,19 @@ class LimiterNode:
     def _connected(self, connection: Any) -> None:
         """Set up a new connection of the client; `restart.lua` is its first command."""
         connection.on_connect()
-        keys = self.key("slots", "run"), self.key("slots", "restart")
+        keys = self.key("slots", "run"), self.key("slots", "epoch")
         connection.send_command("EVAL", _script("restart").script, 2, *keys, self.hold_us)
         connection.read_response()
 
     def key(self, kind: str, name: str) -> str:
         """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server."""
         return f"{self.prefix}{kind}:{name}"
+
+    def at(self, version: float) -> LimiterNode:
+        """The same server, with the same connections and clock, for callers with this version."""
+        node = copy(self)
+        node.version = version
+        return node
 
     def call(self, name: str, **values: Any) -> bytes:
         """
@@ -113,13 +100,23 @@ class LimiterNode:
         Returns the script's result, which starts with the server's time.
 
         Raises:
+            OtherRing: the node has another version than this one.
             LimiterUnavailable: the server did not answer; the script may still have run.
         """
-        with self._errors():
-            sent_us = stopwatch_us()
-            reply = cast("bytes", _script(name).run(self.client, **values))
+        sent_us = stopwatch_us()
+        reply = cast("bytes", self.run(name, **values))
         self.clock.observe(sent_us, _NOW.unpack_from(reply)[0], stopwatch_us())
         return reply
+
+    def run(self, name: str, **values: Any) -> Any:
+        """Run a script whose result does not start with the server's time; see `call`."""
+        with self._errors():
+            try:
+                return _script(name).run(self.client, **values)
+            except redis.ResponseError as error:
+                if str(error).startswith("OTHERRING"):
+                    raise OtherRing(self) from None
+                raise
 
     def _errors(self) -> AbstractContextManager[None]:
         return redis_errors(self.shown, LimiterUnavailable)
@@ -148,10 +145,17 @@ class LimiterNode:
         with self._errors():
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
-    def remove_member(self, key: str, member: int) -> None:
-        """Remove one member from a sorted set; harmless if it is absent."""
+    def ring_copy(self) -> bytes | None:
+        """The record of the ring that this server has; None if it has none."""
         with self._errors():
-            self.client.zrem(key, member)
+            return cast("bytes | None", self.client.hget(self.key("slots", "ring"), "record"))
+
+    def keys(self, kind: str) -> Iterator[bytes]:
+        """The names of all keys of a kind, in no order; some may come twice."""
+        pattern = _LITERAL.sub(r"\\\g<0>", self.key(kind, ""))
+        with self._errors():
+            for key in self.client.scan_iter(match=f"{pattern}*", count=1_000):
+                yield key[len(self.key(kind, "").encode()) :]
 
     def close(self) -> None:
         """Close the connections."""

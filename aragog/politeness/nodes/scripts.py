@@ -20,10 +20,11 @@ CONCURRENCY_TTL_S = 120
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
 _ASK = struct.Struct("<ddIB")
 _SLOT_REPLY = struct.Struct("<dB")
-_PERMIT_REQUEST = struct.Struct("<ddIdddddB")
+_PERMIT_REQUEST = struct.Struct("<ddIdddddBd")
 _PERMIT_REPLY = struct.Struct("<dBd")
 _PERMIT_RELEASE = struct.Struct("<dIdBHf")
-_PAUSE = struct.Struct("<dd")
+_PAUSE = struct.Struct("<ddd")
+_RESERVE_HEAD = struct.Struct("<dd")
 
 
 class Ask(NamedTuple):
@@ -69,9 +70,9 @@ def reserve(
     prefix = node.key("slot", "")
     reply = node.call(
         "reserve",
-        restart=node.key("slots", "restart"),
+        epoch=node.key("slots", "epoch"),
         slots=[prefix + key for key in keys],
-        hold_us=node.hold_us,
+        ring=_RESERVE_HEAD.pack(node.version, node.hold_us),
         requests=b"".join(_ASK.pack(*ask) for ask in asks),
     )
     (now_us,) = struct.unpack_from("<d", reply)
@@ -95,12 +96,12 @@ def acquire_permit(
     """
     reply = node.call(
         "acquire_permit",
-        restart=node.key("slots", "restart"),
+        epoch=node.key("slots", "epoch"),
         slot=node.key("slot", slot.key),
         running=node.key("concurrent", slot.key),
         request=_PERMIT_REQUEST.pack(
             slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
-            window_us, places, CONCURRENCY_TTL_S * 1e6, slot.urgent,
+            window_us, places, CONCURRENCY_TTL_S * 1e6, slot.urgent, node.version,
         ),
     )  # fmt: skip
     _, verdict, at_us = _PERMIT_REPLY.unpack(reply)
@@ -119,9 +120,13 @@ class Departure(NamedTuple):
     """The largest latency factor of its domain; 1: latency does not count."""
 
 
-def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> None:
-    """Release the permits of slots, and report the latency of their domains."""
-    node.call(
+def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> list[int]:
+    """
+    Release the permits of slots, and report the latency of their domains.
+
+    Returns the positions of those whose domains have moved to another node: nothing was done.
+    """
+    reply = node.call(
         "release_permit",
         slots=[node.key("slot", one.slot.key) for one in departures],
         departures=b"".join(
@@ -132,9 +137,49 @@ def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> None:
             for one in departures
         ),
     )  # fmt: skip
+    return [number - 1 for (number,) in struct.iter_unpack("<H", reply[8:])]
 
 
 def pause_until(node: LimiterNode, key: str, until_us: float, interval_us: float) -> None:
     """Grant no permit for `key` before `until_us`, by the server's clock."""
-    pause = _PAUSE.pack(until_us, interval_us)
-    node.call("pause_until", slot=node.key("slot", key), pause=pause)
+    pause = _PAUSE.pack(until_us, interval_us, node.version)
+    epoch = node.key("slots", "epoch")
+    node.call("pause_until", epoch=epoch, slot=node.key("slot", key), pause=pause)
+
+
+def report(
+    node: LimiterNode,
+    results: Sequence[tuple[str, bool]],
+    *,
+    errors_to_slow: int,
+    max_factor: int,
+) -> list[int]:
+    """
+    Report whether requests succeeded.
+
+    Returns the backoff factor of each domain in percent; 0: it had no errors lately.
+    """
+    prefix = node.key("slot", "")
+    reply = node.call(
+        "report",
+        epoch=node.key("slots", "epoch"),
+        failing=node.key("slots", "failing"),
+        slots=[prefix + key for key, _ in results],
+        results=bytes(ok for _, ok in results),
+        errors_to_slow=errors_to_slow,
+        max_factor=max_factor,
+        prefix_bytes=len(prefix.encode()),
+        ring=f"{node.version:.0f}",
+    )
+    return [factor for (factor,) in struct.iter_unpack("<H", reply[8:])]
+
+
+def end_request(node: LimiterNode, key: str, token: int) -> None:
+    """Free the concurrency slot of a request; harmless if it has none."""
+    node.call(
+        "end_request",
+        epoch=node.key("slots", "epoch"),
+        running=node.key("concurrent", key),
+        ring=f"{node.version:.0f}",
+        token=token,
+    )

@@ -1,0 +1,33 @@
+-- domain_export: read the state of domains for the node that takes them over, and mark it as moved.
+--
+-- keys: epoch pairs...
+-- args: ring
+--
+-- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see read_epoch
+-- KEYS[2..]  {prefix}slot:<domain>        string   the state, see slots.py; a byte longer once it has moved
+--            {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts as
+--                                                  ended (us); both keys for each domain
+-- ARGV[1]    the version of the caller's ring
+--
+-- Returns the error OTHERRING if the node has another ring, else for each domain what domain_import.lua
+-- takes, empty if the node knows nothing of it.
+-- The node has refused callers with the earlier ring since it has this one, so what is returned stays
+-- true: it may be read again, and stays here until it expires. A report of a sender with the earlier
+-- ring finds the mark, and goes to the new node.
+local DAY = 86400000000
+local version, restart = read_epoch(KEYS[1])
+if version ~= tonumber(ARGV[1]) then return redis.error_reply(OTHER_RING) end
+if restart < now - DAY then restart = 0 end
+local answers = {}
+for n = 2, #KEYS, 2 do
+  local packed = redis.call('GET', KEYS[n]) or ''
+  local life = math.max(redis.call('PTTL', KEYS[n]), 1)
+  local running = redis.call('ZRANGE', KEYS[n + 1], 0, -1, 'WITHSCORES')
+  if #packed == BYTES then redis.call('SET', KEYS[n], packed .. '>', 'PX', life) end
+  local answer = ''
+  if #packed >= BYTES or #running > 0 or restart > 0 then
+    answer = cmsgpack.pack({now, string.sub(packed, 1, BYTES), life, running, restart})
+  end
+  answers[#answers + 1] = answer
+end
+return answers

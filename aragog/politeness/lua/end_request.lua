@@ -1,0 +1,16 @@
+-- end_request: free the concurrency slot of a request.
+--
+-- keys: epoch running
+-- args: ring token
+--
+-- KEYS[1]  {prefix}slots:epoch          string   the node's ring and restart, see read_epoch
+-- KEYS[2]  {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts as
+--                                                ended (us)
+-- ARGV[1]  the version of the caller's ring
+-- ARGV[2]  the token of the request
+--
+-- Returns the error OTHERRING if the node has another ring, else <d now (us).
+-- After it the request does not count as in progress. Harmless if repeated.
+if read_epoch(KEYS[1]) ~= tonumber(ARGV[1]) then return redis.error_reply(OTHER_RING) end
+redis.call('ZREM', KEYS[2], ARGV[2])
+return struct.pack('<d', now)

@@ -1,0 +1,29 @@
+-- ring_install: give a node the record of the ring; from then it refuses callers with another one.
+--
+-- keys: epoch ring arrived
+-- args: version record restart_version hold_us blank_is_restart
+--
+-- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
+-- KEYS[2]  {prefix}slots:ring      hash     version and record of the ring: a copy for callers
+-- KEYS[3]  {prefix}slots:arrived   set      domains whose state was taken over under this version
+-- ARGV[1]  the version of the record   ARGV[2]  the record
+-- ARGV[3]  a node whose copy is older than this version counts as restarted: another node lost its state
+-- ARGV[4]  how long a pre-granted permit is held (us)
+-- ARGV[5]  1 if a node without a copy has lost it, and so counts as restarted; else 0
+--
+-- Returns the record that the node has afterward: another one if its version is higher.
+-- The version only grows. Harmless if repeated.
+local known = tonumber(redis.call('HGET', KEYS[2], 'version') or 0)
+local wanted = tonumber(ARGV[1])
+if known > wanted then return redis.call('HGET', KEYS[2], 'record') end
+local version, restart = read_epoch(KEYS[1])
+if version ~= wanted then
+  if known < wanted then
+    local lost = known == 0 and ARGV[5] == '1' or known > 0 and known < tonumber(ARGV[3])
+    if lost then restart = math.max(restart, now + ARGV[4]) end
+    redis.call('DEL', KEYS[3])
+    redis.call('HSET', KEYS[2], 'version', ARGV[1], 'record', ARGV[2])
+  end
+  redis.call('SET', KEYS[1], struct.pack('<dd', wanted, restart))
+end
+return ARGV[2]
