@@ -186,6 +186,11 @@ COMMANDS = {
         "domain",
         "Show why domains wait, and change their rates.",
     ),
+    "limiter": LazyCommand(
+        "aragog.cli.limiter",
+        "limiter_command",
+        "Show and change the nodes of the rate limiter; each decides for a share of the domains.",
+    ),
     "store": LazyCommand(
         "aragog.cli.store", "store", "Create tables, repair, import, export and take down."
     ),

@@ -6,7 +6,7 @@ of both rings gets it, and from then refuses callers with the earlier one. The s
 that has another node now is taken over there, by the first worker that needs it or by this module,
 which walks the keys of the former nodes. Then a last record says that all have moved. A walk that
 was interrupted is done again by the next command; two at once do the same work twice
-(docs/adr/0084).
+(docs/adr/0085).
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ class PolitenessSettings:
     qps: float = 10.0
     """Requests per second to one registered domain, unless an override sets another rate."""
     limiter_urls: tuple[SecretUrl, ...] = ()
-    """Redis servers on the limiter's hash ring. Empty: `redis.url`."""
+    """Redis servers on the first ring of the limiter; empty: `redis.url`. After that, the ring is
+    changed with `aragog limiter`, and this setting counts for passwords only."""
     overrides_file: Path | None = None
     """TOML file with rates of single domains; changes apply within 5 s."""
     blocked_hosts: tuple[str, ...] = ()

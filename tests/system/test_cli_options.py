@@ -137,6 +137,8 @@ def test_verbose_shows_the_traceback_of_an_error(run):
         ["queue", "list"],
         ["domain", "list"],
         ["domain", "history"],
+        ["limiter", "list"],
+        ["limiter", "show", "a.example"],
         ["explain", URL],
         ["plan", "--urls", "1e9", "--domains", "1e6", "--costs"],
     ],

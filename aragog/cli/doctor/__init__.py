@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from aragog.cli.doctor import configuration, data, identity, servers
+from aragog.cli.doctor import configuration, data, identity, limiter, servers
 from aragog.cli.doctor.deadline import WITHIN_S, findings_within
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.settings.in_use import settings_in_use
@@ -19,6 +19,7 @@ CHECKS: tuple[Check, ...] = (
     configuration.check_agent,
     identity.check_identity,
     servers.check_redis,
+    limiter.check_limiter,
     servers.check_broker,
     servers.check_queues,
     data.check_store,

@@ -5,7 +5,7 @@ The shared Redis has the record of the ring. A process reads it every few second
 `RingRecord.lease_s` after a read, then asks no node until it has read it again. Every node has the
 version, refuses callers with another one, and has a copy of the record. Whoever meets a server with
 an older record brings it the newer one, so no order of changes and no crash leaves servers apart
-for long (docs/adr/0084).
+for long (docs/adr/0085).
 """
 
 from __future__ import annotations

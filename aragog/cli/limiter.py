@@ -1,0 +1,114 @@
+"""`aragog limiter`: the nodes of the rate limiter, and how they join and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+
+from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
+from aragog.cli.arguments import as_json
+from aragog.cli.data_folder import command_settings
+from aragog.politeness.limiter_ring import LimiterRing, RingReport
+from aragog.terminal import echo, echo_json, note, print_table
+
+NODE = click.argument("node")
+
+
+@click.group("limiter")
+def limiter_command() -> None:
+    """Show and change the nodes of the rate limiter; each decides for a share of the domains."""
+
+
+@contextmanager
+def _ring() -> Iterator[LimiterRing]:
+    ring = limiter_ring(command_settings(), note)
+    try:
+        yield ring
+    finally:
+        ring.close()
+
+
+@limiter_command.command("list")
+@as_json
+def list_nodes(*, as_json: bool) -> None:
+    """List the nodes, their share of the domains, and whether domains move."""
+    with _ring() as ring:
+        report = ring.report()
+    if as_json:
+        echo_json(asdict(report))
+        return
+    table = Table("node", "state", "share", "answers", "ring", box=None, pad_edge=False)
+    for each in report.nodes:
+        answers, current = "yes" if each.answers else "no", "current" if each.ring else "older"
+        table.add_row(each.node, each.state, f"{each.share:.0%}", answers, current)
+    print_table(table)
+    echo(_summary(report))
+
+
+def _summary(report: RingReport) -> str:
+    if not report.moving:
+        return f"epoch {report.epoch}"
+    lost = f"; given up: {', '.join(report.lost)}" if report.lost else ""
+    return f"epoch {report.epoch}: domains move; `aragog limiter finish` goes on with it{lost}"
+
+
+@limiter_command.command()
+@click.argument("domain")
+@as_json
+def show(domain: str, *, as_json: bool) -> None:
+    """Show which node decides for DOMAIN."""
+    settings = command_settings()
+    names = limiter(settings.resolved(), overrides_of(settings))
+    key = names.key_for(f"http://{domain}/")
+    names.close()
+    with _ring() as ring:
+        place = ring.where(key)
+    if as_json:
+        echo_json({"domain": key, "node": place.node, "before": place.before})
+        return
+    before = [node for node in place.before if node != place.node]
+    echo(f"{key}: {place.node}" + (f", moves from {', '.join(before)}" if before else ""))
+
+
+@limiter_command.command()
+@NODE
+def add(node: str) -> None:
+    """Have NODE, a Redis URL, decide for its share of the domains, which move to it."""
+    with _ring() as ring:
+        ring.add(node)
+    note(f"{node}: decides for its share of the domains")
+
+
+@limiter_command.command()
+@NODE
+def drain(node: str) -> None:
+    """Move all domains of NODE to the other nodes; it stays in the list."""
+    with _ring() as ring:
+        ring.drain(node)
+    note(f"{node}: decides for no domain")
+
+
+@limiter_command.command()
+@NODE
+@click.option(
+    "--lost",
+    is_flag=True,
+    help="Give up a node that does not answer: its pauses and backoffs are lost.",
+)
+def remove(node: str, *, lost: bool) -> None:
+    """Drain NODE and remove it from the list."""
+    with _ring() as ring:
+        ring.remove(node, lost=lost)
+    note(f"{node}: is removed; it may be stopped")
+
+
+@limiter_command.command()
+def finish() -> None:
+    """Go on with a change that was interrupted."""
+    with _ring() as ring:
+        ring.finish()
+        echo(_summary(ring.report()))

@@ -1,0 +1,62 @@
+"""`aragog limiter`, and what the doctor says about the ring."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.cli import main
+from aragog.cli.doctor.finding import CheckedSystem
+from aragog.cli.doctor.limiter import check_limiter
+from aragog.settings.in_use import settings_in_use
+
+pytestmark = [pytest.mark.redis, pytest.mark.usefixtures("cli_environ")]
+
+
+@pytest.fixture
+def run():
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(main, ["limiter", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return call
+
+
+@pytest.fixture
+def nodes(redis_url):
+    return [redis_url.replace("db=0", f"db={n}") for n in (2, 3)]
+
+
+def findings():
+    system = CheckedSystem(settings_in_use(), should_run=False)
+    return {finding.part: finding for finding in check_limiter(system)}
+
+
+def test_nodes_join_and_leave(run, nodes):
+    assert json.loads(run("list", "--json"))["nodes"][0]["node"] == "redis.url"
+    assert findings()["limiter"].text == "epoch 1, 1 of 1 nodes active"
+
+    run("add", nodes[0])
+    run("add", nodes[1])
+    run("drain", "redis.url")
+
+    report = json.loads(run("list", "--json"))
+    states = {node["node"]: node["state"] for node in report["nodes"]}
+    assert states == {"redis.url": "drained", nodes[0]: "active", nodes[1]: "active"}
+    assert (report["epoch"], report["moving"]) == (7, False)
+    assert "epoch 7" in run("list")
+    assert json.loads(run("show", "www.a.example", "--json"))["node"] in nodes
+    assert run("show", "www.a.example").startswith("a.example: unix://")
+    assert findings()["limiter, settings"].warning
+
+    run("remove", "redis.url")
+    assert len(json.loads(run("list", "--json"))["nodes"]) == 2
+    assert "epoch" in run("finish")
+
+
+def test_a_change_that_makes_no_sense_says_why(run, nodes, tmp_path):
+    assert "is no node of the limiter; they are redis.url" in run("drain", nodes[0], code=2)
+    assert "the only node" in run("remove", "redis.url", code=2)
+    assert "none.sock" in run("add", f"unix://{tmp_path}/none.sock", code=1)
+    assert json.loads(run("list", "--json"))["epoch"] == 1
