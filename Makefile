@@ -6,6 +6,8 @@ URLS ?=
 DEPTH ?= 0
 # Where the tables are, if not where the settings say: sqlite, postgres, hbase.
 STORE ?=
+# The machines of `make fleet`; two of them have the API.
+HOSTS ?= 6
 IMAGES ?= docs/images
 # The Python that tries a wheel: a version or a path.
 ON ?= $(BIN)/python
@@ -22,7 +24,7 @@ endif
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +88,9 @@ s3: setup  ## run an S3 server in the foreground (Go)
 
 two-hosts: setup  ## crawl with a cluster on two hosts (root, Go, Java, Maven); STORE=postgres
 	@$(BIN)/python -m deploy.two_hosts
+
+fleet: setup  ## restart and cut off HOSTS=6 machines while they crawl and serve (root); STORE=hbase
+	@$(BIN)/python -m tests.fleet --hosts $(HOSTS) $(ARGS)
 
 pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
 	@rm -rf build/celery-pinlater && mkdir -p build

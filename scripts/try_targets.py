@@ -48,6 +48,7 @@ SHORT = {
     "hbase": 'make hbase ARGS="--folder $FOLDER/hbase --port 0"',
     "s3": 'make s3 ARGS="--folder $FOLDER/s3 --port 0"',
     "two-hosts": "make two-hosts && make two-hosts STORE=postgres",
+    "fleet": "make fleet ARGS='--urls 800 --rate 20 --cut-s 10'",
     "clean": "git clone -q . $FOLDER/clone && make -C $FOLDER/clone clean",
 }
 # `make up` and `make down` are tried together, and so are a wheel's two.

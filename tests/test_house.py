@@ -169,8 +169,9 @@ def calls_in(path):
 
 def test_tests_neither_sleep_nor_patch():
     """They wait for conditions, and set what they change by parameters."""
-    # One polls, one is a task's work, and the fault suite samples a running system.
+    # One polls, one is a task's work, and the fault suite and the fleet sample a running system.
     sleeps = {"support/waiting.py", "support/pinlater_app.py", "chaos/laws.py", "chaos/run.py"}
+    sleeps |= {f"fleet/{name}.py" for name in ("fleet", "reader", "run", "timeline")}
     calls = [
         f"{name}: {function}({first})"
         for path in sorted((ROOT / "tests").rglob("*.py"))
@@ -253,7 +254,7 @@ CROSSCUTTING = {
     "test_short_forms.py",
 }
 # Their tests are of folders beside the package.
-FOLDERS = {"bench", "chaos", "deploy", "scripts", "support"}
+FOLDERS = {"bench", "chaos", "fleet", "deploy", "scripts", "support"}
 
 
 def names_of(package):

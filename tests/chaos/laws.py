@@ -6,14 +6,16 @@ import itertools
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
 from aragog.pinlater.admin import Admin
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import sweep
+from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 from tests.chaos.origin import POISON, Arrival, title
 from tests.chaos.producer import FaultProducer
@@ -80,7 +82,7 @@ def judge(world: World, *, may_refuse: bool) -> Verdict:
         outcomes, wrong = _stored(world, store)
         lost = outcomes.pop("", 0)
         violations += wrong
-        violations += _repairs(store)
+        violations += repairs(store)
     finally:
         store.close()
     if lost:
@@ -91,11 +93,11 @@ def judge(world: World, *, may_refuse: bool) -> Verdict:
     if most > 1 + ALLOWED_EXTRA_FETCHES * world.faults:
         violations.append(f"one URL was fetched {most} times")
     violations += _producing(world.producer, may_refuse=may_refuse)
-    late_acks, broken = _queues(world)
+    late_acks, broken = queues(world.system.settings)
     violations += broken
     if world.spool_share > 1:
         violations.append(f"the spool held {world.spool_share:.0%} of its bound")
-    if (left := _spool_bytes(world)) > 0:
+    if (left := spool_bytes(world.spool, world.system.settings, world.check)) > 0:
         violations.append(f"{left} bytes are left in the spool")
     violations += [
         f"{name} used {used >> 20} MiB"
@@ -147,7 +149,8 @@ def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:
     return outcomes, wrong[:5]
 
 
-def _repairs(store: UrlStore) -> Iterator[str]:
+def repairs(store: UrlStore) -> Iterator[str]:
+    """Compact all links, and report what a repair found that a reader would have seen."""
     while store.maintenance.compact_links().left:
         pass
     repaired = store.maintenance.repair(grace_s=0.0).repaired
@@ -156,9 +159,9 @@ def _repairs(store: UrlStore) -> Iterator[str]:
             yield f"repair repaired {count}: {problem}"
 
 
-def _queues(world: World) -> tuple[int, list[str]]:
+def queues(settings: Settings) -> tuple[int, list[str]]:
     """Acks that were refused as late, and jobs that nobody will end or that nobody ended."""
-    broker = world.system.settings.resolved().broker
+    broker = settings.resolved().broker
     admin = Admin.connect(broker.url, broker.shards)
     late, broken = 0, []
     for name in QUEUES:
@@ -176,14 +179,18 @@ def _queues(world: World) -> tuple[int, list[str]]:
     return late, broken
 
 
-def _spool_bytes(world: World) -> int:
-    """What a sweep leaves in the spool that takes a body for idle after a second, not minutes."""
-    waiting = waiting_jobs(world.system.settings.resolved())
+def spool_bytes(spool: Spool, settings: Settings, check: Callable[[], object]) -> int:
+    """
+    What a sweep leaves in the spool that takes a body for idle after a second, not minutes.
+
+    Meanwhile it calls `check` about once a second.
+    """
+    waiting = waiting_jobs(settings.resolved())
     until_s = time.monotonic() + SWEEP_WITHIN_S
-    while (used := world.spool.state().used_bytes) and time.monotonic() < until_s:
-        world.check()
+    while (used := spool.state().used_bytes) and time.monotonic() < until_s:
+        check()
         time.sleep(IDLE_S)
-        sweep(world.spool, waiting, idle_s=IDLE_S)
+        sweep(spool, waiting, idle_s=IDLE_S)
     return used
 
 

@@ -10,6 +10,7 @@ connection with a TCP reset, `busy` answers 429, `away` closes without an answer
 from __future__ import annotations
 
 import contextlib
+import heapq
 import json
 import os
 import select
@@ -18,6 +19,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,23 +111,38 @@ class Origin:
         self.misbehaves = False
         self.seen: list[tuple[float, str, str, int]] = []
         self.open: dict[int, socket.socket] = {}
+        self.late: list[tuple[float, int, bytes]] = []
+        """(monotonic second, connection, answer) of what is sent late, as a heap."""
         self.poll = select.epoll()
 
-    def serve(self) -> None:
+    def serve(self, port: int = 0) -> None:
         with contextlib.suppress(OSError):
             os.nice(-10)  # only root may
-        listener = socket.create_server(("", 0), backlog=1024)  # the second host reaches it
+        listener = socket.create_server(("", port), backlog=1024)  # the second host reaches it
         listener.setblocking(False)
         with contextlib.suppress(OSError):
             listener.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.poll.register(listener.fileno(), select.EPOLLIN)
         print(listener.getsockname()[1], flush=True)
         while True:
-            for number, _ in self.poll.poll():
+            for number, _ in self.poll.poll(self.wait_s()):
                 if number == listener.fileno():
                     self.accept(listener)
                 else:
                     self.receive(number)
+            self.send_late()
+
+    def wait_s(self) -> float | None:
+        """Seconds until the next answer that is sent late; None: there is none."""
+        return max(0.0, self.late[0][0] - time.monotonic()) if self.late else None
+
+    def send_late(self) -> None:
+        """Send the late answers that are due, where somebody still waits for them."""
+        while self.late and self.late[0][0] <= time.monotonic():
+            _, number, data = heapq.heappop(self.late)
+            if number in self.open:
+                with contextlib.suppress(OSError):
+                    self.open[number].sendall(data)
 
     def accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -184,6 +201,8 @@ class Origin:
 
     def close(self, number: int) -> None:
         self.poll.unregister(number)
+        self.late = [each for each in self.late if each[1] != number]
+        heapq.heapify(self.late)
         self.open.pop(number).close()
 
 

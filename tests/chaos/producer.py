@@ -22,10 +22,12 @@ class FaultProducer:
     Args:
         settings: of the system under test.
         urls: what it enqueues; `left` has those that were not accepted yet.
+        chunk: how many at a time.
     """
 
-    def __init__(self, settings: Settings, urls: list[str]) -> None:
+    def __init__(self, settings: Settings, urls: list[str], chunk: int = CHUNK) -> None:
         self.left = urls
+        self._size = chunk
         self.accepted: list[str] = []
         self.refused: Counter[str] = Counter()
         """How often a call was refused, by the error."""
@@ -60,7 +62,7 @@ class FaultProducer:
                     self._enqueue(client)
 
     def _enqueue(self, client: Aragog) -> None:
-        chunk = self.left[:CHUNK]
+        chunk = self.left[: self._size]
         try:
             results = client.enqueue(chunk)
         except TransientError as error:

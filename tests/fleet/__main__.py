@@ -1,0 +1,128 @@
+"""`make fleet` (root, Linux): `python -m tests.fleet --hosts 6`, exits with 1 if a law is broken."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from aragog.settings import load_settings
+from deploy.hosts.cluster import Cluster, download, until
+from deploy.hosts.network import Network
+from deploy.hosts.processes import Processes
+from deploy.processes import exit_on_signals
+from tests.fleet import balancer, clocks, sites
+from tests.fleet.fleet import Fleet
+from tests.fleet.layout import APIS, HERE, NETWORK, Layout, settings
+from tests.fleet.run import Run
+
+ENGINES = ("postgres", "hbase")
+MOST_APART_S = 5.0
+"""What starting a program on a host may add to what its clock shows."""
+
+
+def main() -> int:
+    """Run it in a temporary folder; the logs are printed when it fails."""
+    options = _options()
+    if missing := list(_missing()):
+        raise SystemExit(f"a fleet needs {'; '.join(missing)}")
+    exit_on_signals(143)  # everything that runs is stopped
+    layout = Layout(options.hosts, options.store)
+    download(layout.engine)
+    with tempfile.TemporaryDirectory(prefix="arf") as made:
+        folder = Path(made)
+        try:
+            return _run(layout, folder, options)
+        except BaseException:
+            for log in sorted(folder.glob("*.log")):
+                print(f"== {log.name}\n{log.read_text(errors='replace')[-1500:]}", file=sys.stderr)
+            raise
+        finally:
+            if options.logs:
+                options.logs.mkdir(parents=True, exist_ok=True)
+                for file in (*folder.glob("*.log"), *folder.glob("*.json")):
+                    shutil.copy(file, options.logs)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
+    parser.add_argument("--hosts", type=int, default=6, help="machines, 4 to 60; two have the API")
+    store = os.environ.get("ARAGOG_STORE__ENGINE") or "postgres"
+    parser.add_argument("--store", default=store, help=" or ".join(ENGINES))
+    parser.add_argument("--urls", type=int, default=4000)
+    parser.add_argument("--domains", type=int, default=80)
+    parser.add_argument("--cut-s", type=float, default=60, help="how long machines are cut off")
+    parser.add_argument("--logs", type=Path, help="a folder that keeps the logs of all processes")
+    parser.add_argument("--rate", type=float, default=50, help="reads a second")
+    options = parser.parse_args()
+    if options.store not in ENGINES:
+        parser.error(f"STORE: {options.store} is not for several hosts: {' or '.join(ENGINES)}")
+    return options
+
+
+def _missing() -> Iterator[str]:
+    """What this machine lacks, and how to get it; nothing is installed here."""
+    if os.geteuid() != 0:
+        yield "root, to make network namespaces"
+    if not shutil.which("ip"):
+        yield "ip (apt install iproute2)"
+    if not balancer.program():
+        yield "nginx (apt install nginx-light)"
+    if not clocks.compiler():
+        yield "a C compiler (apt install gcc)"
+
+
+def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
+    environ, token = settings(layout)
+    environ["ARAGOG_LOGS__LEVEL"] = "INFO"  # they show which worker is ready
+    shifts = {host: clocks.shifted(folder, s) for host, s in layout.shifts_s.items()}
+    with (
+        Network("fleet", layout.addresses, NETWORK, here=HERE) as network,
+        Processes(network, folder, environ, shifts) as processes,
+    ):
+        fleet = Fleet(layout, Cluster(network, processes), folder)
+        try:
+            _start(fleet)
+            # The checks run in this process, which reads content with these credentials.
+            os.environ.update({k: v for k, v in environ.items() if k.startswith("AWS_")})
+            here = load_settings(environ={**environ, "ARAGOG_DATA_DIR": str(folder / "here")})
+            run = Run(
+                fleet, here, token, sites.urls(options.urls, options.domains),
+                options.cut_s, options.rate,
+            )  # fmt: skip
+            run()
+        finally:
+            # Nobody needs what they do any more, and servers wait for their clients.
+            fleet.kill()
+    print(f"\n{run.report}")
+    for law in run.broken:
+        print(f"broken: {law}")
+    print("no law is broken" if not run.broken else f"{len(run.broken)} laws are broken")
+    return 1 if run.broken else 0
+
+
+def _start(fleet: Fleet) -> None:
+    began_s = time.monotonic()
+    fleet.start_servers()
+    until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 60)
+    fleet.start_apis()
+    fleet.start_workers()
+    hosts = fleet.layout.workers
+    fleet.wait(lambda: all(map(fleet.api_ready, APIS)), "the API")
+    fleet.wait(lambda: all(fleet.working(host) for host in hosts), "the workers")
+    ahead_s = dict(fleet.wall_clocks())
+    print(f"{time.monotonic() - began_s:6.1f} s  {len(hosts) + len(APIS)} hosts work; clocks: "
+          f"{', '.join(f'{host} {s:+.0f} s' for host, s in ahead_s.items())}", flush=True)  # fmt: skip
+    for host, shift in fleet.layout.shifts_s.items():
+        if abs(ahead_s[host] - shift) > MOST_APART_S:
+            raise SystemExit(f"the clock of {host} is {ahead_s[host]:+.1f} s off, not {shift:+} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
