@@ -175,6 +175,69 @@ def test_three_compactors_and_two_writers_at_once_keep_lists_and_counts_exact(qu
     assert_settled(stand(inner, lists=limits))
 
 
+class RowByRow(HookedTables):
+    """Tables whose reads of many rows read one after the other, and others run in between."""
+
+    def __getitem__(self, name):
+        table = super().__getitem__(name)
+
+        def get_many(rows, columns=None):
+            return {row: cells for row in rows if (cells := table.get(row, columns))}
+
+        table.get_many = get_many
+        return table
+
+
+def links_of(a_stand):
+    """(page, target) of all links that pages have now, compacted or not."""
+    outlinks = a_stand.store.links.outlinks
+    return {(url, link.url) for url in PAGES for link in outlinks(url).items}
+
+
+def reading(a_stand, rng, read):
+    def act():
+        for _ in range(30):
+            target = rng.choice(TARGETS)
+            count = a_stand.store.links.count_inlinks(target)
+            read.append((target, a_stand.sources(target), count))
+
+    return act
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5, 32, 53])
+def test_links_that_are_read_while_two_compact_are_each_there_once(quick_tables, seed):
+    """Pages changed several times: a link that they always had is there, and none is there twice."""
+    inner, turns, rng = quick_tables(), Turns(seed), random.Random(seed)
+    limits = LIMITS[seed % len(LIMITS)]
+    still = stand(inner, lists=limits)
+    for step in range(2):
+        write_some(still.store, rng, NOW_MS + step)
+        still.compact()
+    states = [links_of(still)]
+    for step in range(2, 5):
+        write_some(still.store, rng, NOW_MS + step)
+        states.append(links_of(still))
+    stands = [stand(RowByRow(inner, turns.pass_on, turns.pass_on), lists=limits) for _ in range(4)]
+    read = []
+
+    turns.run(
+        [
+            *[compacting(each, random.Random(seed + n)) for n, each in enumerate(stands[:2])],
+            *[reading(each, random.Random(seed + n), read) for n, each in enumerate(stands[2:])],
+        ]
+    )
+
+    still.compact()
+    assert_exact(still)
+    assert len(read) == 60
+    always, ever = set.intersection(*states), set.union(*states)
+    for target, sources, counted in read:
+        stays, most = ({page for page, to in links if to == target} for links in (always, ever))
+        assert sources == sorted({*sources}), "a link twice"
+        assert stays <= {*sources} <= most
+        assert len(stays) <= counted <= len(most)
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
 def test_nothing_is_left_when_a_compaction_says_so(limit):
     """Pages of more lanes than a compaction claims at once, of which it takes `limit` pages."""
