@@ -12,8 +12,9 @@ well; the CPU of a getMany of 100. Writer and compactor run on any core with the
 PostgreSQL and HBase, take the server's own time. With `--zipf` pages are asked for by that exponent,
 and `--cache-s` repeats the last condition with servers that cache reads for these times.
 
-Latency counts from the intended time of a call. `waits` is how long the server's threads waited for
-a core, by the kernel's count, in µs a call: what is not the server's. `own p99` is what the
+Latency counts from the intended time of a call. `busy` is the share of a core that the server used,
+`waits` how long its threads waited for it, by the kernel's count, in µs a call: for other programs,
+and for each other, which alone they do under `chrt -f 5`. `own p99` is what the
 generator added, `others` the share of the machine that was neither the server's nor the generator's,
 writer and compactor included.
 """
@@ -206,7 +207,9 @@ def print_conditions(options: argparse.Namespace) -> None:
         f"{os.getloadavg()[0]:.1f}; generator and server with {policy} priority, writer and "
         f"compactor with niceness {options.nice}; pages by Zipf's law with {options.zipf:g}"
     )
-    heads = "CPU us,calls/s,p50 ms,p99 ms,p99.9 ms,own p99,others,waits us,writes/s,compacted,hits"
+    heads = (
+        "CPU us,calls/s,p50 ms,p99 ms,p99.9 ms,own p99,others,busy,waits us,writes/s,compacted,hits"
+    )
     print(f"{'':34}", *(f"{head:>9}" for head in heads.split(",")), flush=True)
 
 
@@ -262,6 +265,7 @@ class Rows:
         print(
             f"{what:34} {found.cpu_us:9.1f} {found.rate:9.0f} {found.p50:9.2f} {found.p99:9.2f} "
             f"{found.p999:9.2f} {found.own_p99:9.2f} {found.others:9.0%} "
+            f"{found.cpu_us * found.rate / 1e6:9.0%} "
             f"{waited / (found.rate * took_s) * 1e6:9.1f} {written / took_s:9.0f} "
             f"{compacted / took_s:9.0f} {hits / max(1, hits + misses):9.0%}",
             flush=True,
