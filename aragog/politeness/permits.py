@@ -171,9 +171,8 @@ class Permits:
         places = self._rates.max_concurrent(slot.key) or 0
 
         def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
-            here = self._at(node, slot)
-            decision = scripts.acquire_permit(node, here, places=places, window_us=self._window_us)
-            return node, here, decision
+            here, late_us = self._at(node, slot), self._window_us
+            return node, here, scripts.acquire_permit(node, here, places=places, window_us=late_us)
 
         return self._nodes.call_one(slot.key, ask)
 
@@ -210,10 +209,8 @@ class Permits:
         """
         Report when the requests of slots were written; ends their permits.
 
-        The latencies of their domains that were noted since the last report go along.
-
-        Args:
-            departures: each slot, and the stopwatch after its request; None: nothing was sent.
+        Each comes with the stopwatch after its request; None: nothing was sent. The latencies of
+        their domains that were noted since the last report go along.
         """
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
 

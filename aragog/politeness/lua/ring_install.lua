@@ -21,7 +21,7 @@ if version ~= wanted then
   if known < wanted then
     local lost = known == 0 and ARGV[5] == '1' or known > 0 and known < tonumber(ARGV[3])
     if lost then restart = math.max(restart, now + ARGV[4]) end
-    redis.call('DEL', KEYS[3])
+    redis.call('UNLINK', KEYS[3])
     redis.call('HSET', KEYS[2], 'version', ARGV[1], 'record', ARGV[2])
   end
   redis.call('SET', KEYS[1], struct.pack('<dd', wanted, restart))

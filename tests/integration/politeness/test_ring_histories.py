@@ -31,7 +31,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
-SECONDS = float(os.environ.get("ARAGOG_RING_SECONDS", "8"))
+SECONDS = float(os.environ.get("ARAGOG_RING_SECONDS", "5"))
 SEED = int(os.environ.get("ARAGOG_RING_SEED", "1"))
 NOISE_MS = 2.0
 QPS = 5
