@@ -26,22 +26,13 @@ from collections.abc import Callable
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from aragog.pages import long_tags
+from aragog.pages.long_tags import MAX_ATTRIBUTES, MAX_TAG_BYTES, TOKEN
+
 FORMATTING = (
     b"b", b"big", b"code", b"em", b"font", b"i", b"s", b"small", b"strike", b"strong", b"tt", b"u",
 )  # fmt: skip
 """The tree builder reopens these elements in each block until they are closed."""
-
-RAW = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
-QUOTED = rb"=[\t\n\f\r ]*+(?:\"[^\"]*+\"?|'[^']*+'?)"
-"""A quote starts a quoted value only after `=`; elsewhere it is an ordinary character."""
-_TAG_REST = rb"(?:[^>=]++|" + QUOTED + rb"|=|)*+"
-TOKEN = re.compile(
-    rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+|)*+"
-    rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
-    rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
-)
-"""Matches a comment, an element whose content is text, or (group 1) a tag and (2) its name."""
-
 
 MAX_DEPTH = 512
 MAX_STEPS = 10_000_000
@@ -215,12 +206,9 @@ class _Stack:
         return False
 
 
-__all__ = ["MAX_DEPTH", "limit_markup"]
+__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_TAG_BYTES", "limit_markup"]
 
 MAX_TAGS = 250_000
-MAX_TAG_BYTES = 65_536
-"""Longer tags are inspected: a tag may contain one long value, but not too many attributes."""
-MAX_ATTRIBUTES = 2_000
 MAX_BODY_BYTES = 16_777_216
 
 _MANY_TAGS = 30_000
@@ -228,12 +216,6 @@ _MANY_TAGS = 30_000
 _MAX_REOPENED = 1_000_000
 """Open formatting elements times other tags: how many elements the tree builder may create."""
 _MAX_EQUAL = 3
-_LONG_BODY_BYTES = 262_144
-"""
-Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
-searched only for a stretch without any `>`: hiding attributes from that search costs bytes too, and
-so at most 1.3 s of parsing.
-"""
 
 _NAMES = b"|".join(FORMATTING)
 _ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++)|)*+)?"
@@ -262,8 +244,6 @@ _CLOSED_IN_CAPITALS = re.compile(_CLOSED, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
     _CLOSED + rb"|</?(?:" + _NAMES + rb")(?=[\s>/])[^<>]{0,1000}>?", re.IGNORECASE
 )
-_HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""A quoted value that contains `>`, which may hide the length of its tag."""
 
 
 def limit_markup(body: bytes, problems: list[str]) -> bytes:
@@ -279,8 +259,8 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
     tags = body.count(b"<")
     if _may_reopen(body, tags):
         body = _without_open_formatting(body, problems)
-    if tags > _MANY_TAGS or _has_long_tag(body):
-        body = without_depth(body, _is_too_much, MAX_TAGS, problems)
+    if tags > _MANY_TAGS or long_tags.has_long_tag(body):
+        body = without_depth(body, long_tags.is_too_much, MAX_TAGS, problems)
     return body
 
 
@@ -355,44 +335,3 @@ def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:
     """Replace each formatting tag that is not closed at once with a space."""
     problems.append("formatting tags left out: too many stay open")
     return _ANY_FORMATTING.sub(lambda m: m[0] if m[1] else b" ", body)
-
-
-def _has_long_tag(body: bytes) -> bool:
-    if not _has_long_stretch(body) and not _hides_long_tag(body):
-        return False
-    return any(_is_too_much(tag[0]) for tag in TOKEN.findall(body))
-
-
-def _is_too_much(tag: bytes) -> bool:
-    if len(tag) <= MAX_TAG_BYTES:
-        return False
-    return len(_VALUE.sub(b"=x ", tag).replace(b"/", b" ").split()) > MAX_ATTRIBUTES
-
-
-_VALUE = re.compile(QUOTED)
-
-
-def _has_long_stretch(body: bytes) -> bool:
-    """Return True if 65,536 bytes after a `<` contain no `>`: a tag, a script or text."""
-    at = 0
-    while at + MAX_TAG_BYTES < len(body):
-        end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
-        if not end:
-            start = body.find(b"<", at, at + MAX_TAG_BYTES)
-            end = body.find(b">", at) + 1 or len(body)
-            if 0 <= start < end - MAX_TAG_BYTES:
-                return True
-        at = end
-    return False
-
-
-def _hides_long_tag(body: bytes) -> bool:
-    """
-    Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value.
-
-    Such attributes stand between that `>` and the one before it.
-    """
-    if len(body) <= _LONG_BODY_BYTES:
-        return False
-    ends = (match.end() for match in _HIDDEN_END.finditer(body))
-    return sum(end - body.rfind(b">", 0, end - 1) for end in ends) > MAX_TAG_BYTES

@@ -1,0 +1,139 @@
+"""
+Find tags that would make the parser slow, and the pattern that divides markup into its tags.
+
+A parser compares each attribute of a tag with all others: 100,000 of them take lexbor 16 s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+RAW = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
+QUOTED = rb"=[\t\n\f\r ]*+(?:\"[^\"]*+\"?|'[^']*+'?)"
+"""A quote starts a quoted value only after `=`; elsewhere it is an ordinary character."""
+_TAG_REST = rb"(?:[^>=]++|" + QUOTED + rb"|=|)*+"
+TOKEN = re.compile(
+    rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+|)*+"
+    rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
+    rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
+)
+"""Matches a comment, an element whose content is text, or (group 1) a tag and (2) its name."""
+
+MAX_TAG_BYTES = 65_536
+"""Longer tags are inspected: a tag may contain one long value, but not too many attributes."""
+MAX_ATTRIBUTES = 2_000
+
+_LONG_BODY_BYTES = 262_144
+"""
+Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
+searched only for a stretch without any `>`: hiding attributes from that search costs bytes too, and
+so at most 1.3 s of parsing.
+"""
+
+_HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
+"""A quoted value that contains `>`, which may hide the length of its tag."""
+
+
+def has_long_tag(body: bytes) -> bool:
+    """Return True if `body` has a tag that `is_too_much`; for most bodies without reading tags."""
+    if not _has_long_stretch(body) and not _hides_long_tag(body):
+        return False
+    return any(is_too_much(tag[0]) for tag in TOKEN.findall(body))
+
+
+def is_too_much(tag: bytes) -> bool:
+    """Return True for a tag of more than MAX_TAG_BYTES with more than MAX_ATTRIBUTES attributes."""
+    if len(tag) <= MAX_TAG_BYTES:
+        return False
+    return len(_VALUE.sub(b"=x ", tag).replace(b"/", b" ").split()) > MAX_ATTRIBUTES
+
+
+_VALUE = re.compile(QUOTED)
+
+
+def _has_long_stretch(body: bytes) -> bool:
+    """Return True if 65,536 bytes after a `<` contain no `>`: a tag, a script or text."""
+    at = 0
+    while at + MAX_TAG_BYTES < len(body):
+        end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
+        if not end:
+            start = body.find(b"<", at, at + MAX_TAG_BYTES)
+            end = body.find(b">", at) + 1 or len(body)
+            if 0 <= start < end - MAX_TAG_BYTES:
+                return True
+        at = end
+    return False
+
+
+def _hides_long_tag(body: bytes) -> bool:
+    """
+    Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value.
+
+    Such attributes stand between that `>` and the one before it.
+    """
+    if len(body) <= _LONG_BODY_BYTES or not _may_have_long_tag(body):
+        return False
+    ends = (match.end() for match in _HIDDEN_END.finditer(body))
+    return sum(end - body.rfind(b">", 0, end - 1) for end in ends) > MAX_TAG_BYTES
+
+
+def _may_have_long_tag(body: bytes) -> bool:
+    """
+    Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
+
+    It looks at a place in each KiB, and behind one that is certainly in no tag at the next of each
+    8 KiB. Such a tag covers at least 56 of them in a row, apart from places in long values. Costs
+    2 us a place, in all a fifth of a search for quoted values.
+    """
+    in_a_row = before_value = 0
+    for may_be_in_tag, is_in_value in _sampled(body):
+        before = max(before_value, in_a_row)
+        in_a_row = in_a_row + 1 if may_be_in_tag else 0
+        if is_in_value:  # perhaps: then the tag goes on behind the value
+            before_value = max(before, in_a_row)
+        elif before_value:
+            in_a_row, before_value = max(in_a_row, before_value + 1), 0
+        if in_a_row >= _SAMPLES_IN_A_ROW:
+            return True
+    return False
+
+
+def _sampled(body: bytes) -> Iterator[tuple[bool, bool]]:
+    """
+    Yield for each place whether it may be in a tag, and whether all bytes since the place before
+    may be of one value.
+
+    A place may be in a tag if the last `<` or `>` before it is a `<`, or a `>` in a quoted value. A
+    place is searched only back to the one before it, so the time is linear in the length.
+    """
+    start = seen = 0
+    tag = -1
+    last = dict.fromkeys(_QUOTES, -1)
+    place = _STEP_BYTES
+    while place < len(body):
+        tag = max(tag, body.rfind(b"<", start, place))
+        end = max(seen, body.rfind(b">", start, place))
+        for quote in _QUOTES:
+            last[quote] = max(last[quote], body.rfind(quote, seen, end))
+        opened = [quote for quote in _QUOTES if _may_open(body, last[quote])]
+        values = [quote for quote in opened if last[quote] < start <= end]
+        values = [quote for quote in values if body.find(quote, end, place) < 0]
+        may_be_in_tag, is_in_value = tag >= end or len(opened) > len(values), bool(values)
+        yield may_be_in_tag, is_in_value
+        start, seen = place, end
+        step = _STEP_BYTES if may_be_in_tag or is_in_value else _LONG_STEP_BYTES
+        place += step - place % step
+
+
+def _may_open(body: bytes, quote: int) -> bool:
+    """Return True if a quote may open a value: an `=` precedes it, or more space than is read."""
+    before = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
+    return before[-1:] in (b"=", b"")
+
+
+_QUOTES = (b'"', b"'")
+_STEP_BYTES = 1_024
+_LONG_STEP_BYTES = 8_192
+_SAMPLES_IN_A_ROW = (MAX_TAG_BYTES - _LONG_STEP_BYTES) // _STEP_BYTES
+_MAX_SPACE_READ = 64
