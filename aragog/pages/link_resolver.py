@@ -17,13 +17,18 @@ _NOT_FETCHED = (
     "file:", "viber:", "skype:", "fb-messenger:", "android-app:", "ios-app:", "intent:",
 )  # fmt: skip
 
+_ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
+"""An escape that normalization keeps: in capitals, and not of a letter, a digit or `-._~`."""
+_REST = "[A-Za-z0-9_.~!$&'*+,=@-]*+"
+_SEGMENT = f"(?:[A-Za-z0-9_~-]|{_ESCAPE}){_REST}(?:{_ESCAPE}{_REST})*+"
 _PLAIN_REFERENCE = re.compile(
-    r"((?:https?://[a-z0-9.-]+(?::[0-9]+)?)?/|(?:\.\./|)*+(?=[A-Za-z0-9_~-]))"
-    r"((?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+/|)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+)?)"
+    r"((?:(?:https?:)?//[a-z0-9.-]+(?::[0-9]+)?)?/|(?:\.\./|)*+(?=[A-Za-z0-9_~%-]))"
+    rf"((?:{_SEGMENT}/|)*+(?:{_SEGMENT})?)"
 )
 """
 A prefix (scheme and host, `/`, `../` or nothing) and a path that normalization would not change:
-without empty segments, segments that start with a dot, escapes or a query. Most references match.
+without empty segments, segments that start with a dot, other escapes or a query. Most references
+match.
 """
 
 

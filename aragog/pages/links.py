@@ -82,7 +82,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
         if unread > 0 and not (link and link.text):
             shown = node.text()
             unread -= len(shown) or body_bytes // limit
-            text = normalize_space(shown) or _title(attributes)
+            text = " ".join(shown.split()) or _title(attributes)
             if not text:
                 if has_images is None:
                     has_images = document.tree.css_first("img[alt]") is not None

@@ -158,19 +158,42 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     body = _ends(sources.document.body)
     match = Counter(
         name
-        for match in islice(_spelling_of(letters).finditer(lowered), _MAX_SPELLED)
-        if _stands_alone(lowered, *match.span())
-        and not (name := body[match.start() : match.end()].decode()).islower()
+        for start, end in islice(_spelled(lowered, letters), _MAX_SPELLED)
+        if _stands_alone(lowered, start, end)
+        and not (name := body[start:end].decode()).islower()
         and not name.isupper()
     )
     for name, _ in match.most_common(1):
         yield Candidate(name, "html", "logo or link")
 
 
+def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
+    """
+    Yield where `letters` occur with at most three spaces and marks between two of them.
+
+    The search begins at the letter that is the rarest in texts, which takes a third of the time of
+    a search for a first letter that is frequent.
+    """
+    before, from_rarest = _spelling_of(letters)
+    most = len(before.pattern)
+    for match in from_rarest.finditer(body):
+        start = match.start()
+        head = before.search(body, max(0, start - most), start)
+        if head is not None:
+            yield head.start(), match.end()
+
+
 @lru_cache(256)
-def _spelling_of(letters: str) -> re.Pattern[bytes]:
-    """Return what matches these letters with spaces and punctuation between them."""
-    return re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
+def _spelling_of(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return what matches the letters before the rarest one, up to it, and those from it on."""
+    rarest = max(range(len(letters)), key=lambda at: _BY_FREQUENCY.find(letters[at]))
+    spelled = [re.escape(char.encode()) for char in letters]
+    head = b"".join(char + _BETWEEN for char in spelled[:rarest])
+    return re.compile(head + rb"\Z"), re.compile(_BETWEEN.join(spelled[rarest:]))
+
+
+_BETWEEN = rb"[ '.&-]{0,3}"
+_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
 def _stands_alone(body: bytes, start: int, end: int) -> bool:
