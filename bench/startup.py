@@ -2,6 +2,7 @@
 Measure what starting costs: CPU of commands, and CPU and memory of each process of `aragog up`.
 
     python -m bench.startup [--rounds 3]
+    python -m bench.startup --rounds 1 --rest-s 60     what the processes hold at rest
 
 A system of its own in a temporary folder, on free ports; Linux only. CPU is user and system time of
 all processes, from the start of `aragog up` until it prints the addresses; so it includes what the
@@ -19,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,8 +106,10 @@ def title(pid: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rest-s", type=float, default=0.0, help="wait before each measurement")
     add_quick(parser, rounds=1)
-    rounds = parser.parse_args().rounds
+    options = parser.parse_args()
+    rounds = options.rounds
     console, totals = Console(), []
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         environ = {
@@ -117,6 +121,7 @@ def main() -> None:
         }
         for number in range(rounds):
             with running(environ) as up:
+                time.sleep(options.rest_s)
                 rows = [row for pid in tree(up) if (row := usage(pid))]
                 if number == rounds - 1:
                     table = Table("command", "CPU s, median", box=None)

@@ -18,28 +18,41 @@ YOUNG_OBJECTS = 20_000
 SWITCH_AFTER_S = 0.03
 # What Celery imports when a worker or beat starts.
 CELERY = (
+    "celery.app.control",
+    "celery.app.events",
+    "celery.app.log",
     "celery.apps.worker",
+    "celery.backends.base",
     "celery.bin.worker",
     "celery.concurrency.prefork",
     "celery.concurrency.thread",
+    "celery.events.dispatcher",
+    "celery.events.receiver",
     "celery.worker.autoscale",
     "celery.worker.consumer",
+    "celery.worker.consumer.delayed_delivery",
     "aragog.pinlater.transport.celery_consumer",
     "aragog.pinlater.transport.kombu_transport",
+    "aragog.workers.niceness",
+    "aragog.workers.roles",
+    "kombu.pidbox",
 )
 
 
 def preload() -> None:
     """
-    Import what tasks need, read the public suffix list, exclude both from garbage collection, and
-    let threads keep the GIL for longer.
+    Import what tasks need, create the tasks, read the public suffix list, exclude all of it from
+    garbage collection, and let threads keep the GIL for longer.
 
-    Forked children share both. Otherwise each child would read the list (50 ms) with its first
-    page, and garbage collection would copy the parent's memory into each child.
+    Forked children share it. Otherwise each child would read the list (50 ms) with its first page,
+    and creating the tasks and garbage collection would copy the parent's memory into each child.
     """
     app.loader.import_default_modules()  # the tasks and everything they import
+    app.finalize()
     for name in CELERY:
         import_module(name)
+    if process_settings().store.engine == "sqlite":
+        import_module("aragog.zen.tables.sqlite.health")  # and the engine; it connects nothing
     if process_settings().tracing.enabled:
         import_module("aragog.tracing.open_telemetry")
     registered_domain("example.com")

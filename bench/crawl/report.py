@@ -32,9 +32,10 @@ def print_crawl(side: str, crawl: Crawl) -> None:
         print(f"    {role:25} {1000 * used_s / crawl.pages:6.2f}", flush=True)
     if crawl.connections:
         print(f"    connections                {crawl.connections:5}", flush=True)
-    if crawl.memory_mb:
-        parts = ", ".join(f"{role} {mb}" for role, mb in crawl.memory_mb.most_common())
-        print(f"    memory at the end, PSS: {crawl.memory_mb.total()} MB ({parts})", flush=True)
+    for when, memory_mb in (("highest", crawl.peak_memory_mb), ("at the end", crawl.memory_mb)):
+        if memory_mb:
+            parts = ", ".join(f"{role} {mb}" for role, mb in memory_mb.most_common())
+            print(f"    memory {when}, PSS: {memory_mb.total()} MB ({parts})", flush=True)
 
 
 def _report(crawl: Crawl) -> None:

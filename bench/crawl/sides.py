@@ -67,6 +67,8 @@ class Crawl:
     """CPU seconds by kind of process."""
     memory_mb: Counter[str] = field(default_factory=Counter)
     """PSS at the end by kind of process, without the origin and this process; only of aragog."""
+    peak_memory_mb: Counter[str] = field(default_factory=Counter)
+    """The same when all of them together had the most."""
     connections: int = 0
     """How many the origin accepted; 0: they were not counted."""
     stored: dict[str, Stored] = field(default_factory=dict)
@@ -93,6 +95,23 @@ def memory_mb_by_role() -> Counter[str]:
             total[role] += round(pss_mb(child.pid))
     del total["origin"]
     return total
+
+
+class MemoryPeak:
+    """The memory of this process's descendants when it was highest, at one look a second."""
+
+    def __init__(self) -> None:
+        self.mb: Counter[str] = Counter()
+        self.cpu_s = 0.0
+        """What looking took of this process: the kernel adds up the pages of a process."""
+        self._next_look_s = 0.0
+
+    def look(self) -> None:
+        if time.monotonic() >= self._next_look_s:
+            started_s = time.thread_time()
+            self.mb = max(self.mb, memory_mb_by_role(), key=Counter.total)
+            self.cpu_s += time.thread_time() - started_s
+            self._next_look_s = time.monotonic() + 1
 
 
 def _descendants() -> Iterator[tuple[str, psutil.Process]]:
@@ -145,23 +164,28 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
             _crawl(client, [f"{pages.scheme}://{host}:{port}/404" for host in WARM_UP_HOSTS])
             store.maintenance.compact_links()
             before, cpu_s = client.counters(), cpu_s_by_role()
+            peak = MemoryPeak()
             connections = -origin.accepted(port)
-            seconds = _crawl(client, urls)
+            seconds = _crawl(client, urls, peak.look)
             connections += origin.accepted(port) - 1  # its own
+            peak.look()
             memory_mb = memory_mb_by_role()
             while store.maintenance.compact_links().left:
                 pass  # what no worker has compacted yet counts as well
             used_s = cpu_s_by_role() - cpu_s
+            used_s["client"] -= peak.cpu_s
             count = client.counters().get("stored", 0) - before.get("stored", 0)
             stored = {url: _stored(store, url) for url in urls[:compared]}
-    return Crawl(count, seconds, used_s.total(), used_s, memory_mb, connections, stored)
+    memory = (memory_mb, peak.mb)
+    return Crawl(count, seconds, used_s.total(), used_s, *memory, connections, stored)
 
 
-def _crawl(client, addresses: list[str]) -> float:
+def _crawl(client, addresses: list[str], look: Callable[[], None] = lambda: None) -> float:
     started = time.monotonic()
     statuses = {str(a.status) for a in client.enqueue(addresses, refresh=True)}
     assert statuses == {"accepted"}, statuses
     while client.in_flight():
+        look()
         time.sleep(0.05)
     return time.monotonic() - started
 
