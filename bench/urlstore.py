@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, lru_cache
 from pathlib import Path
 
 from aragog.settings import StoreSettings
@@ -112,41 +113,49 @@ def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
 
     The links are packed, as canonicalize hands them to store.
     """
-    rng = random.Random(seed)
+    rng, bodies = random.Random(seed), _bodies()
     pages = []
     for number in range(first, first + count):
         site = f"https://www.site{number // 40}.example"
-        nav = [OutLink(f"{site}/section/{i}", f"Section {i}") for i in range(45)]
         near = [
-            OutLink(
-                f"{site}/articles/{rng.randrange(400)}/some-words-of-a-title", f"Some words {i}"
-            )
-            for i in range(95)
+            OutLink(f"{site}/articles/{article}/some-words-of-a-title", f"Some words {i}")
+            for i, article in enumerate(rng.choices(range(400), k=95))
         ]
         far = [
             OutLink(
-                f"https://other{rng.randrange(900)}.example/page/{rng.randrange(9)}",
-                "Elsewhere",
-                "nofollow",
+                f"https://other{other % 900}.example/page/{other // 900}", "Elsewhere", "nofollow"
             )
-            for _ in range(45)
+            for other in rng.choices(range(8_100), k=45)
         ]
         url = f"{site}/articles/{number % 40}/some-words-of-a-title"
         fields = {name: f"{name} of {url}".encode() for name in FIELDS}
         fields |= {f"og.{i}": b"a value of some length, as they are" for i in range(11)}
         content = ContentWrite(
-            compress(rng.randbytes(9000)), "zstd", 57_000, {"content-type": "text/html"}
+            bodies[number % len(bodies)], "zstd", 57_000, {"content-type": "text/html"}
         )
         pages.append(
             PageWrite(
                 url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + number,
                 fields=fields, provenance=dict.fromkeys(fields, "og"),
-                links=PackedLinks.of(nav + near + far),
+                links=PackedLinks.of(_section_links(site) + near + far),
                 content=content, due_at_ms=NOW_MS + 86_400_000,
                 facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
             )
         )  # fmt: skip
     return pages
+
+
+@lru_cache(1)
+def _section_links(site: str) -> list[OutLink]:
+    """The links that all pages of a site have."""
+    return [OutLink(f"{site}/section/{i}", f"Section {i}") for i in range(45)]
+
+
+@cache
+def _bodies() -> list[bytes]:
+    """Compressed bodies, which nothing compares: each page has one of them."""
+    rng = random.Random(1)
+    return [compress(rng.randbytes(9000)) for _ in range(64)]
 
 
 class Row:
