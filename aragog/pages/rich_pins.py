@@ -132,8 +132,13 @@ def _json(value: Any) -> bytes:
     return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def plain(value: Any) -> Any:
     """Convert a typed value to types that JSON supports."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, date | PartialDate):

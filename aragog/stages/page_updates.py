@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
 from io import BytesIO
 from itertools import compress, product
 from typing import Any
@@ -70,6 +71,7 @@ _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences",
 )  # fmt: skip
+_OF_SEEN = tuple(each.name for each in fields_of(Seen))
 _OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
@@ -301,7 +303,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "links": None if write.links is None else len(links.compressed),
         "facts": dict(write.facts),
         "report": write.report,
-        "seen": None if write.seen is None else asdict(write.seen),
+        "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
         "withdrawn": write.withdrawn,
