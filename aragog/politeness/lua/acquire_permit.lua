@@ -3,7 +3,7 @@
 -- keys: epoch slot running
 -- args: request
 --
--- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
+-- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see prelude.lua
 -- KEYS[2]  {prefix}slot:<domain>   string   the state, see slots.py
 -- KEYS[3]  {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts
 --                                                as ended (us)
@@ -12,7 +12,8 @@
 --          time after which one counts as ended (us), 1 if the request is urgent, the version of the
 --          caller's ring
 --
--- Returns the error OTHERRING if the node has another ring and the caller would not have to wait, else <dBd: now (us); 0 = send at, 1 = ask again at, 2 = too late, reserve again; the instant (us).
+-- Returns the error OTHERRING if the node has another ring and the caller would not have to wait, else
+-- <dBd: now (us); 0 = send at, 1 = ask again at, 2 = too late, reserve again; the instant (us).
 -- After "send" the caller has the permit until it reports, or until the hold has passed since the
 -- instant. A repeated request with the same token renews the permit. An urgent sender gets the next
 -- permit as soon as it asks, so senders whose slots were earlier do not take it.
@@ -42,7 +43,7 @@ if state.holder ~= 0 and not mine then
 end
 local front = state.last - state.lag
 -- What is granted here is granted by the owner of the domain: a state that moved is unknown here.
-local version, restart = read_epoch(KEYS[1])
+local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)
 if version ~= ring then return redis.error_reply(OTHER_RING) end
 state.last = math.max(state.last, restart)
 -- A domain behind its plan catches up by half a millisecond with each request.

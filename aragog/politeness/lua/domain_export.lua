@@ -3,7 +3,7 @@
 -- keys: epoch pairs...
 -- args: ring
 --
--- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see read_epoch
+-- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see prelude.lua
 -- KEYS[2..]  {prefix}slot:<domain>        string   the state, see slots.py; a byte longer once it has moved
 --            {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts as
 --                                                  ended (us); both keys for each domain
@@ -15,7 +15,7 @@
 -- true: it may be read again, and stays here until it expires. A report of a sender with the earlier
 -- ring finds the mark, and goes to the new node.
 local DAY = 86400000000
-local version, restart = read_epoch(KEYS[1])
+local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)
 if version ~= tonumber(ARGV[1]) then return redis.error_reply(OTHER_RING) end
 if restart < now - DAY then restart = 0 end
 local answers = {}

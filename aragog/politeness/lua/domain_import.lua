@@ -3,7 +3,7 @@
 -- keys: epoch arrived failing pairs...
 -- args: ring domains...
 --
--- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see read_epoch
+-- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see prelude.lua
 -- KEYS[2]    {prefix}slots:arrived        set      domains that were taken over under this ring
 -- KEYS[3]    {prefix}slots:failing        zset     domain -> its last error (us)
 -- KEYS[4..]  {prefix}slot:<domain>        string   the state, see slots.py
@@ -19,7 +19,9 @@
 -- here by the time that the state was under way, never earlier. After it the domain has the latest send,
 -- pause and permit, and the largest backoff of all its nodes. A domain that has arrived already is left
 -- as it is.
-if read_epoch(KEYS[1]) ~= tonumber(ARGV[1]) then return redis.error_reply(OTHER_RING) end
+if struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH) ~= tonumber(ARGV[1]) then
+  return redis.error_reply(OTHER_RING)
+end
 local HOUR_MS = 3600000
 
 local function decode(packed, ahead)

@@ -14,15 +14,10 @@ local GENTLE_STEP = math.log(100) / 255
 local FINE, MIDDLE, ROUGH = 8192, 512, 32
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+-- The value of {prefix}slots:epoch: the version of the ring that the node has (0: unknown), and the instant
+-- (us) that counts as every domain's last send. NO_EPOCH stands for a node that never had one.
+local EPOCH, NO_EPOCH = '<dd', '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 local OTHER_RING = 'OTHERRING the node has another ring than the caller'
-
--- Return the version of the ring that the node has (0: unknown), and the instant (us) that counts as
--- every domain's last send. The key is {prefix}slots:epoch.
-local function read_epoch(key)
-  local packed = redis.call('GET', key)
-  if not packed then return 0, 0 end
-  return struct.unpack('<dd', packed)
-end
 
 -- Return the state of a domain as a table; `known` is false for a domain without a state. `moved` is true
 -- where another node has taken the state: its value is then longer (domain_export.lua).

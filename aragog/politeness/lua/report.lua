@@ -3,7 +3,7 @@
 -- keys: epoch failing slots...
 -- args: results errors_to_slow max_factor prefix_bytes ring
 --
--- KEYS[1]    {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
+-- KEYS[1]    {prefix}slots:epoch     string   the node's ring and restart, see prelude.lua
 -- KEYS[2]    {prefix}slots:failing   zset     domain -> its last error (us), of the 1,000 latest
 -- KEYS[3..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each result
 -- ARGV[1]  the results, a byte each: 1 = success, 0 = error
@@ -16,7 +16,9 @@
 -- After it each factor is from 100 to the largest one. It expires an hour after the last report.
 local MOST_FAILING = 1000
 local MINUTE, HOUR = 60000000, 3600000000
-if read_epoch(KEYS[1]) ~= tonumber(ARGV[5]) then return redis.error_reply(OTHER_RING) end
+if struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH) ~= tonumber(ARGV[5]) then
+  return redis.error_reply(OTHER_RING)
+end
 local errors_to_slow, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 local answers, failed = {struct.pack('<d', now)}, false
 for n = 3, #KEYS do

@@ -4,7 +4,7 @@
 -- args: hold_us
 --
 -- KEYS[1]  {prefix}slots:run     string   run id of the server on which this script last ran
--- KEYS[2]  {prefix}slots:epoch   string   the node's ring and restart, see read_epoch
+-- KEYS[2]  {prefix}slots:epoch   string   the node's ring and restart, see prelude.lua
 -- ARGV[1]  how long a pre-granted permit is held (us)
 --
 -- Returns 1 if the server was restarted since, else 0.
@@ -16,5 +16,5 @@ local run = redis.call('INFO', 'server'):match('run_id:(%x+)')
 if known == run then return 0 end
 redis.call('SET', KEYS[1], run)
 if not known then return 0 end
-redis.call('SET', KEYS[2], struct.pack('<dd', 0, now + ARGV[1]))
+redis.call('SET', KEYS[2], struct.pack(EPOCH, 0, now + ARGV[1]))
 return 1

@@ -3,7 +3,7 @@
 -- keys: epoch ring arrived
 -- args: version record restart_version hold_us blank_is_restart
 --
--- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see read_epoch
+-- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see prelude.lua
 -- KEYS[2]  {prefix}slots:ring      hash     version and record of the ring: a copy for callers
 -- KEYS[3]  {prefix}slots:arrived   set      domains whose state was taken over under this version
 -- ARGV[1]  the version of the record   ARGV[2]  the record
@@ -16,7 +16,7 @@
 local known = tonumber(redis.call('HGET', KEYS[2], 'version') or 0)
 local wanted = tonumber(ARGV[1])
 if known > wanted then return redis.call('HGET', KEYS[2], 'record') end
-local version, restart = read_epoch(KEYS[1])
+local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)
 if version ~= wanted then
   if known < wanted then
     local lost = known == 0 and ARGV[5] == '1' or known > 0 and known < tonumber(ARGV[3])
@@ -24,6 +24,6 @@ if version ~= wanted then
     redis.call('UNLINK', KEYS[3])
     redis.call('HSET', KEYS[2], 'version', ARGV[1], 'record', ARGV[2])
   end
-  redis.call('SET', KEYS[1], struct.pack('<dd', wanted, restart))
+  redis.call('SET', KEYS[1], struct.pack(EPOCH, wanted, restart))
 end
 return ARGV[2]
