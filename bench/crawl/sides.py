@@ -106,12 +106,17 @@ class MemoryPeak:
         """What looking took of this process: the kernel adds up the pages of a process."""
         self._next_look_s = 0.0
 
-    def look(self) -> None:
+    def look_each_second(self) -> None:
         if time.monotonic() >= self._next_look_s:
-            started_s = time.thread_time()
-            self.mb = max(self.mb, memory_mb_by_role(), key=Counter.total)
-            self.cpu_s += time.thread_time() - started_s
-            self._next_look_s = time.monotonic() + 1
+            self.look()
+
+    def look(self) -> Counter[str]:
+        started_s = time.thread_time()
+        memory_mb = memory_mb_by_role()
+        self.mb = max(self.mb, memory_mb, key=Counter.total)
+        self.cpu_s += time.thread_time() - started_s
+        self._next_look_s = time.monotonic() + 1
+        return memory_mb
 
 
 def _descendants() -> Iterator[tuple[str, psutil.Process]]:
@@ -166,10 +171,9 @@ def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
             before, cpu_s = client.counters(), cpu_s_by_role()
             peak = MemoryPeak()
             connections = -origin.accepted(port)
-            seconds = _crawl(client, urls, peak.look)
+            seconds = _crawl(client, urls, peak.look_each_second)
             connections += origin.accepted(port) - 1  # its own
-            peak.look()
-            memory_mb = memory_mb_by_role()
+            memory_mb = peak.look()
             while store.maintenance.compact_links().left:
                 pass  # what no worker has compacted yet counts as well
             used_s = cpu_s_by_role() - cpu_s
