@@ -8,14 +8,14 @@ import redis
 from celery import Celery
 
 from aragog.clock import Clock, SystemClock
-from aragog.pinlater import dead_letters
+from aragog.pinlater import dead_letters, gates
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
-from aragog.pipeline.routing import CelerySender
+from aragog.pipeline.routing import CelerySender, Queue
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import claim_limit
@@ -130,7 +130,13 @@ def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
 
 
 def fetches_open(settings: Settings) -> Callable[[], bool]:
-    """Whether URLs may leave their lines now: not while the spool is closed."""
+    """
+    Whether URLs may leave their lines now: not while the spool is closed.
+
+    In a worker that claims fetches, its gate has read that already.
+    """
+    if gates.has_gate(Queue.FETCH):
+        return lambda: gates.opening(Queue.FETCH).lowest > URGENT
     gate = fetch_gate(settings) or claim_limit(SharedState.of(settings, quick_client).spool)
     return lambda: gate().lowest > URGENT
 

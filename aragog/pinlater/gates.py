@@ -76,6 +76,11 @@ def put(queue: str, gate: Gate | None) -> None:
         _gates[queue] = gate
 
 
+def has_gate(queue: str) -> bool:
+    """Whether the queue has a gate."""
+    return queue in _gates
+
+
 def keep_room(queue: str, kept: KeptRoom | None) -> None:
     """
     Leave room for so many urgent jobs of the queue; None: for none.

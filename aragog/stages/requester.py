@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.errors import AragogError
@@ -139,9 +139,15 @@ class Requester:
         self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
     ) -> tuple[Outcome, PackedBody | None]:
         outcome = self._reported(job, slot, stored, spans)
+        changes: dict[str, Any] = {}
+        if isinstance(outcome, Fetched | NotModified) and not job.sitemap:
+            said = self.access.statements(outcome.final_url or outcome.url)
+            changes["robots_preferences"] = said
+        body = None
         if isinstance(outcome, Fetched):
-            return replace(outcome, body=b""), pack(outcome.body)
-        return outcome, None
+            body = pack(outcome.body)
+            changes["body"] = b""
+        return replace(outcome, **changes) if changes else outcome, body
 
     def _reported(
         self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
@@ -161,9 +167,6 @@ class Requester:
                 limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
             # From this thread: the others of the batch may take a whole deadline.
             self.access.limiter.report_many(reports.items())
-            if isinstance(outcome, Fetched | NotModified) and not job.sitemap:
-                said = self.access.statements(outcome.final_url or outcome.url)
-                outcome = replace(outcome, robots_preferences=said)
             return outcome
 
     def _outcome(self, job: UrlJob, gate: Gate, stored: StoredValidators) -> Outcome:

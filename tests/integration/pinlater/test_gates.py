@@ -248,3 +248,12 @@ def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, 
 
     assert claim_all(limited, 6) == {"q": 1}
     assert redis_client.llen(shard.wake_key("slow"))
+
+
+def test_a_queue_has_a_gate_until_it_is_removed():
+    gates.put("q", lambda: 2)
+    assert gates.has_gate("q")
+    assert gates.opening("q").lowest == 2
+
+    gates.put("q", None)
+    assert not gates.has_gate("q")
