@@ -175,6 +175,7 @@ def main() -> None:
     parser.add_argument("--writes", type=int, default=50, help="pages a second")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--nice", type=int, default=0, help="of writer and compactor")
+    parser.add_argument("--rate", type=float, default=0.0, help="calls/s; 0: half of the most")
     parser.add_argument("--zipf", type=float, default=0.0, help="exponent; 0: all pages alike")
     parser.add_argument("--cache-s", default="", help="ages of caches, such as 1,10")
     parser.add_argument("--role", choices=("serve", "write", "compact"), help=argparse.SUPPRESS)
@@ -226,8 +227,8 @@ class Rows:
         options, beside = self._options, (self._environ, None)
         gets, batches = loads(options.pages, options.zipf)
         with self._server(gets) as (port, pid):
-            half = self._row("get, closed loop", port, pid, gets) / 2
-            self._row("get, half of it, nothing beside", port, pid, gets, half)
+            half = options.rate or self._row("get, closed loop", port, pid, gets) / 2
+            self._row(f"get, {half:.0f}/s, nothing beside", port, pid, gets, half)
             self._row(f"getMany of {BATCH}, closed, nothing beside", port, pid, batches)
             arguments = ("--writes", str(options.writes), "--pages", str(options.pages))
             stack.enter_context(running(WRITE, *beside, *arguments, nice=options.nice))

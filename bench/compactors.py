@@ -18,7 +18,7 @@ import os
 import resource
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 import psutil
@@ -98,8 +98,11 @@ def children_cpu_s() -> float:
 def servers_cpu_s(but: Sequence[object]) -> float:
     """CPU of all processes under this one, also of those that ended, without the compactors."""
     pids = {process.pid for process in but}  # type: ignore[attr-defined]
-    under = psutil.Process().children(recursive=True)
-    return sum(sum(process.cpu_times()[:4]) for process in under if process.pid not in pids)
+    used = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # its parent has its time from now on
+            used += sum(process.cpu_times()[:4]) if process.pid not in pids else 0.0
+    return used
 
 
 def main() -> None:

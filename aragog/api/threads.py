@@ -9,7 +9,7 @@ Waking a thread costs more than most calls: on an embedded store one thread ther
 after call while there are any, and another is woken only when it makes no progress. Calls that wait
 meanwhile are made together where they can be, and the event loop is woken for several results at
 once. On a store behind a network every call wakes a thread, because threads spend their time
-waiting there.
+waiting there; the first that runs makes a few of the calls that wait, and others find fewer.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 _TOGETHER = 32
 """Calls that a thread makes together."""
+_TOGETHER_EAGER = 8
+"""The same behind a network, where the rest is read at the same time by other threads."""
 _RESULTS_AT_ONCE = 16
 _TICK_S = 0.002
 """While calls are in flight: how often deadlines and the progress of threads are checked."""
@@ -144,7 +146,7 @@ class CallThreads:
     # In threads
 
     def _run(self, call: ThreadCall) -> None:
-        others = () if self._eager else self._others(call)
+        others = self._others(call)
         if others:
             call.run_with(others)
             self._done.append(call)
@@ -158,7 +160,8 @@ class CallThreads:
 
     def _others(self, call: ThreadCall) -> Sequence[ThreadCall]:
         fits = call.alike() if self._threads.waiting else None
-        return () if fits is None else self._threads.also(fits, _TOGETHER - 1)
+        most = _TOGETHER_EAGER if self._eager else _TOGETHER
+        return () if fits is None else self._threads.also(fits, most - 1)
 
     def _wake_loop(self) -> None:
         if not self._signalled and self._loop is not None:

@@ -18,7 +18,7 @@ from aragog.api.thrift import records
 from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
-from aragog.errors import BadInput, PermanentError, TakenDown
+from aragog.errors import BadInput, PermanentError, StoreDamaged, StoreUnavailable, TakenDown
 from aragog.pages.preferences import PURPOSES
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record, is_allowed
@@ -146,8 +146,8 @@ class EncodedReads:
         except TooManyReads as error:
             return [error] * len(urls)
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
-            if len(urls) == 1:
-                return [error]
+            if len(urls) == 1 or _is_of_all(error):
+                return [error] * len(urls)
         return self._values_apart(urls, fields)
 
     def _values_apart(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
@@ -248,6 +248,11 @@ def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) ->
         return _whole(records.one(result, fields))
     except BadInput as error:
         return error
+
+
+def _is_of_all(error: Exception) -> bool:
+    """A store that does not answer; of damaged files others may be readable."""
+    return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
 
 def _too_large() -> ReadTooLarge:
