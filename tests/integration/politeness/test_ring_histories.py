@@ -172,10 +172,10 @@ def short_gaps(origin: PunctualOrigin) -> list[tuple[str, float]]:
 
 
 def run(world: World, events: list[str]) -> None:
-    """Random events for so long, each of them once at least if there is time."""
+    """Random events for so long, each of them once at least."""
     until_s = time.monotonic() + SECONDS
     todo: list[str] = []
-    while time.monotonic() < until_s:
+    while time.monotonic() < until_s or len(world.did) < len(events):
         todo = todo or world.rng.sample(events, len(events))
         world.do(todo.pop())
         world.pause(0.0, 0.3)
