@@ -21,7 +21,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def flower():
     chromium = chromium_or_skip()
-    with flower_system(["fetch"], FLOWER_UNAUTHENTICATED_API="") as system:
+    with flower_system(["upkeep"], FLOWER_UNAUTHENTICATED_API="") as system:
         fill(system.settings)
         with chromium_page(chromium) as page:
             yield system, page
@@ -45,7 +45,7 @@ def test_the_buttons_of_flowers_own_pages_are_off_and_say_why(flower):
 
     def workers():
         page.goto(f"{system.url}/workers")
-        return page.locator("a[href*='/worker/fetch']").all()
+        return page.locator("a[href*='/worker/upkeep']").all()
 
     (link, *_) = wait_until(workers, every_s=0.5)
     link.click()

@@ -59,7 +59,7 @@ class Browser:
 @pytest.fixture(scope="module")
 def system():
     """Jobs that wait, a stored page, a domain with a backlog; the worker and Flower run."""
-    with flower_system(["fetch"]) as running:
+    with flower_system(["upkeep"]) as running:
         _fill(running.settings)
         yield running
 
@@ -88,8 +88,8 @@ def browser(system):
 def test_workers_and_their_queues_are_listed(browser, system):
     workers = wait_until(lambda: browser.json("/api/workers", refresh="1"), every_s=0.3)
     (name,) = workers
-    assert name.startswith("fetch@"), system.logs()
-    assert {queue["name"] for queue in workers[name]["active_queues"]} == {"fetch", "robots"}
+    assert name.startswith("upkeep@"), system.logs()
+    assert {queue["name"] for queue in workers[name]["active_queues"]} == {"upkeep"}
     # The page lists whom Flower has heard of, and workers speak every 2 s.
     wait_until(lambda: name in browser.get("/workers")[1], every_s=0.3)
 
