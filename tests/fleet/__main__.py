@@ -110,7 +110,7 @@ def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
 def _start(fleet: Fleet) -> None:
     began_s = time.monotonic()
     fleet.start_servers()
-    until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 60)
+    until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 180)
     fleet.start_apis()
     fleet.start_workers()
     hosts = fleet.layout.workers

@@ -20,7 +20,7 @@ from tests.chaos.laws import queues, repairs, spool_bytes
 from tests.chaos.producer import ACCEPTED, FaultProducer
 from tests.fleet import laws, sites, web
 from tests.fleet.fleet import Fleet
-from tests.fleet.layout import API_PORT, APIS, FRONT, REDIS, WEB, WEB_PORT
+from tests.fleet.layout import API_PORT, APIS, DATA, FRONT, REDIS, WEB, WEB_PORT
 from tests.fleet.reader import Reader
 from tests.fleet.timeline import Timeline
 
@@ -107,13 +107,24 @@ class Run:
             with self.timeline.event(f"restart the API of {host}") as event:
                 event.seen = fleet.restart_api(host)
                 time.sleep(3)  # the balancer tries it again after 2 s
+        self._limiter("add", "redis1", "joins the limiter")
+        self._limiter("drain", "redis2", "is drained")
         for name in REDIS:
             with self.timeline.event(f"restart {name}") as event:
                 event.seen = fleet.restart_redis(name)
+        self._limiter("add", "redis2", "decides again")
+        self._limiter("remove", "redis1", "leaves the limiter")
         with self.timeline.event(f"restart {fleet.layout.engine}", harmless=False) as event:
             event.seen = fleet.restart_store()
         with self.timeline.event("restart S3") as event:
             event.seen = fleet.restart_s3()
+
+    def _limiter(self, command: str, name: str, what: str) -> None:
+        """Run `aragog limiter …` on a worker machine, while all of them fetch."""
+        node, host = f"redis://{DATA}:{REDIS[name]}/0", self.fleet.layout.workers[0]
+        with self.timeline.event(f"{name} {what}") as event:
+            self.fleet.cluster.aragog(host, "limiter", command, node)
+            event.seen = f"`aragog limiter {command}`"
 
     def _cut(self) -> None:
         """Cut a worker machine and an API machine off, and connect them again."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 BASE_INTERVAL_MS = 500.0
 """`politeness.qps` of the fleet, 2 a second."""
 CRAWL_DELAY_S = 1
-RETRY_AFTER_S = 3
+RETRY_AFTER_S = 6
 SLOW_S = 0.7
 HUB = "http://d0-fleet.test/0"
 """Every page links to it, and so does itself."""
