@@ -25,6 +25,7 @@ from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.routing import Queue
 from aragog.pipeline.spool_room import URGENT
 from aragog.settings import Settings, WorkerSettings
+from aragog.workers.cpu_demand import LimitByDemand
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ ROLES = {
 KEPT_SHARE = 8
 # robots.txt files get so many of the threads at most: one of four.
 ROBOTS_SHARE = 4
+# So many batches of pages a process always takes at once, whatever CPU it needs.
+LEAST_FETCHES = 8
 
 
 def sized(role: str, settings: Settings) -> Role:
@@ -87,9 +90,10 @@ def sized(role: str, settings: Settings) -> Role:
 
 def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:
     """
-    Bound the batches of fetch and robots in this process, if it serves both, and keep urgent room.
+    Bound the batches of fetch and robots in this process, and keep room for urgent fetches.
 
-    Slow pages then delay no robots.txt, and slow robots.txt files no page.
+    Slow pages then delay no robots.txt, and slow robots.txt files no page. A process whose core is
+    busy fetches fewer batches of pages at once.
 
     Args:
         concurrency: of the worker.
@@ -99,7 +103,8 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     fetches, robots = concurrency, min(robots, concurrency // ROBOTS_SHARE)
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
         fetches -= robots
-        gates.limit(Queue.FETCH, fetches)
         gates.limit(Queue.ROBOTS, robots)
     # Fetches of a slow site may hold all threads for a minute.
-    gates.keep_room(Queue.FETCH, gates.KeptRoom(fetches // KEPT_SHARE, URGENT))
+    kept = fetches // KEPT_SHARE
+    gates.keep_room(Queue.FETCH, gates.KeptRoom(kept, URGENT))
+    gates.limit(Queue.FETCH, LimitByDemand(LEAST_FETCHES + kept, fetches, kept))

@@ -13,6 +13,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
@@ -120,8 +121,9 @@ class JobConsumer:
 
     def _free(self, queue: str, room: int) -> int:
         """How many more jobs of a queue this process may have, of so many of all queues."""
-        limit = gates.limit_of(queue)
-        return room if limit is None else min(room, limit - self.claims.held(queue))
+        held = partial(self.claims.held, queue)
+        limit = gates.limit_of(queue, held)
+        return room if limit is None else min(room, limit - held())
 
     def _claim(self, poller: ShardPoller, queue: str, limit: int, opening: gates.Opening) -> int:
         shard, now_s = poller.shard, self._clock.monotonic_s()

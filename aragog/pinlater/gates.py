@@ -12,6 +12,8 @@ of that queue never take the room of the others:
 
     gates.limit("robots", 8)
 
+Instead of a number, a limit may be a function of how many jobs of the queue the worker has.
+
 A process always claims from a queue without a gate. It calls a gate that is not wide open four
 times a second, and the jobs meanwhile wait on the server, where other processes may claim them. The
 jobs that an `Opening` allows are for all shards together, and until the gate is called again. A
@@ -56,11 +58,13 @@ class KeptRoom(NamedTuple):
 
 
 Gate = Callable[[], "Opening | int"]
+Limit = Callable[[int], int]
+"""From how many jobs of a queue a process has, how many it may have."""
 NO_ROOM = KeptRoom(0)
 
 _gates: dict[str, Gate] = {}
 _kept: dict[str, KeptRoom] = {}
-_limits: dict[str, int] = {}
+_limits: dict[str, int | Limit] = {}
 
 
 def put(queue: str, gate: Gate | None) -> None:
@@ -99,11 +103,13 @@ def kept_room(queue: str) -> KeptRoom:
     return _kept.get(queue, NO_ROOM)
 
 
-def limit(queue: str, jobs: int | None) -> None:
+def limit(queue: str, jobs: int | Limit | None) -> None:
     """
     Have at most so many jobs of the queue at once, from all shards together; None: any number.
 
-    A claim counts until its ack. At the limit, the queue's other jobs wait on the server.
+    A claim counts until its ack. At the limit, the queue's other jobs wait on the server. A
+    function is called before each claim, and at least four times a second at the limit, in the
+    worker's event loop: see `put`.
     """
     if jobs is None:
         _limits.pop(queue, None)
@@ -111,9 +117,16 @@ def limit(queue: str, jobs: int | None) -> None:
         _limits[queue] = jobs
 
 
-def limit_of(queue: str) -> int | None:
-    """Return how many jobs of the queue this process may have at once; None: any number."""
-    return _limits.get(queue)
+def limit_of(queue: str, held: Callable[[], int] = lambda: 0) -> int | None:
+    """
+    Return how many jobs of the queue this process may have at once; None: any number.
+
+    Args:
+        queue: its name.
+        held: returns how many it has; called only if the limit depends on it.
+    """
+    jobs = _limits.get(queue)
+    return jobs(held()) if callable(jobs) else jobs
 
 
 def opening(queue: str) -> Opening:

@@ -258,7 +258,10 @@ class WorkerSettings:
     """
 
     fetch: int = 32
-    """Threads, each with one batch; together they send `fetch.concurrency` requests at once."""
+    """
+    Threads, each with one batch; together they send `fetch.concurrency` requests at once. A process
+    whose core is busy uses fewer of them.
+    """
     robots: int = 8
     """
     Threads for robots.txt, beside those for pages in each process of `fetch`; on brokers other than

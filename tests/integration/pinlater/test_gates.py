@@ -234,6 +234,17 @@ def test_the_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):
     assert claim_all(limited, 6) == {"slow": 1}
 
 
+def test_a_limit_may_depend_on_how_many_jobs_the_worker_has(limited, clock):
+    (shard,) = limited.claims.cluster.shards
+    shard.enqueue("slow", [NewJob(b"s")] * 9)
+    asked = []
+    gates.limit("slow", lambda held: asked.append(held) or 3 + held)
+
+    assert claim_all(limited, 5) == {"slow": 5}
+
+    assert asked[:2] == [0, 3]
+
+
 def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, redis_client):
     (shard,), [poller] = limited.claims.cluster.shards, limited.pollers
     shard.enqueue("slow", [NewJob(b"s")] * 3)

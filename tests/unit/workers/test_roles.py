@@ -46,15 +46,22 @@ def test_slow_robots_txt_files_take_a_quarter_of_the_threads_at_most(unbounded):
         share_threads(threads, robots, {"fetch", "robots"})
         limits = gates.limit_of("fetch"), gates.limit_of("robots")
 
-        assert sum(limits) == threads
+        assert sum(limits) <= threads
+        assert limits[0] >= min(8, threads - limits[1])
         assert 1 <= limits[1] <= threads // 4
 
 
-def test_a_worker_of_one_of_both_queues_is_not_bounded(unbounded):
+def test_robots_txt_files_alone_are_not_bounded(unbounded):
     for queues in ({"fetch"}, {"robots", "upkeep"}):
         share_threads(40, 8, queues)
 
-        assert gates.limit_of("fetch") is gates.limit_of("robots") is None
+        assert gates.limit_of("robots") is None
+
+
+def test_a_process_starts_with_a_few_batches_and_room_for_urgent_ones(unbounded):
+    share_threads(40, 8, {"fetch", "robots"})
+
+    assert gates.limit_of("fetch") == 8 + gates.kept_room("fetch").jobs
 
 
 def test_a_worker_with_few_threads_is_not_bounded(unbounded):
