@@ -20,7 +20,7 @@ _NOT_FETCHED = (
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
 """An escape that normalization keeps: in capitals, and not of a letter, a digit or `-._~`."""
 _REST = "[A-Za-z0-9_.~!$&'*+,=@-]*+"
-_SEGMENT = f"(?:[A-Za-z0-9_~-]|{_ESCAPE}){_REST}(?:{_ESCAPE}{_REST})*+"
+_SEGMENT = f"(?:[A-Za-z0-9_~-]|{_ESCAPE}){_REST}(?:{_ESCAPE}{_REST}|)*+"
 _PLAIN_REFERENCE = re.compile(
     r"((?:(?:https?:)?//[a-z0-9.-]+(?::[0-9]+)?)?/|(?:\.\./|)*+(?=[A-Za-z0-9_~%-]))"
     rf"((?:{_SEGMENT}/|)*+(?:{_SEGMENT})?)"
