@@ -76,8 +76,9 @@ def test_all_headers_and_the_redirect_chain_reach_the_store(stand):
     )
     assert ("X-Moved-By", "a") in hop.headers
     assert ("Set-Cookie", "s=; Path=/") in hop.headers
-    assert 0 < hop.latency_ms <= report.total_ms
-    assert 0 < report.first_byte_ms <= report.total_ms
+    # To 0.1 ms: an origin of the same process may answer sooner.
+    assert 0 <= hop.latency_ms <= report.total_ms
+    assert 0 <= report.first_byte_ms <= report.total_ms
     assert report.address == "127.0.0.1"
 
 
