@@ -128,7 +128,8 @@ def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
     assert root.service == "aragog"
 
     assert [s.attributes["http.response.status_code"] for s in gets(mine, "robots.txt")] == [404]
-    busy, final = gets(mine, "/")
+    # The fetch after the kill may come before the domain's next slot: it connects, and sends nothing.
+    busy, final = (span for span in gets(mine, "/") if "request sent" in span.events)
     assert busy.attributes["http.response.status_code"] == 503
     assert final.attributes["http.response.status_code"] == 200
     assert final.resource["process.pid"] != killed
