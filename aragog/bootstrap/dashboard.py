@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-import redis
-
+from aragog.bootstrap.redis_servers import RedisServers
 from aragog.bootstrap.redis_services import (
     limiter,
     overrides_of,
@@ -20,13 +19,12 @@ from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import is_postgres, kind_of, redis_urls
+from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.shared_state import SharedState
-from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore
@@ -72,7 +70,7 @@ def components(
         limiter=_once(lambda: limiter(settings, overrides())),
         store=_once(lambda: store or url_store(settings, clock)),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
-        servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),
+        servers=RedisServers(settings, redis_urls(broker.url) if pinlater else ()).clients,
         folder=settings.data_dir.absolute() if settings.store.engine == "sqlite" else None,
     )
 
@@ -86,20 +84,3 @@ def _once(make: Callable[[], T]) -> Callable[[], T]:
             return cached()
 
     return get
-
-
-def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Redis]:
-    """A client for each Redis server in the settings, once, by its name without the password."""
-    named = (
-        settings.redis.url,
-        *settings.redis.nodes,
-        *settings.politeness.limiter_urls,
-        *broker,
-        *(url for url in settings.broker.shards if not is_postgres(url)),
-    )
-    result: dict[str, redis.Redis] = {}
-    for url in named:
-        name = server_name(url)
-        if name not in result:
-            result[name] = quick_client(url)
-    return result

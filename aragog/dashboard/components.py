@@ -54,7 +54,7 @@ class Components:
     """Returns the same one each time; raises `StoreUnavailable` while it cannot be opened."""
     admin: Admin | None
     """The queues; None when the broker is not pinlater, which alone reports them."""
-    servers: Mapping[str, redis.Redis]
-    """Every Redis server once, by `host:port` or path."""
+    servers: Callable[[], Mapping[str, redis.Redis]]
+    """Returns every Redis server once, by `host:port` or path, also limiter nodes that joined."""
     folder: Path | None
     """The folder of the embedded store's files; None: the store is on a server."""

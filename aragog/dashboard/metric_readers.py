@@ -231,7 +231,7 @@ def _memory(components: Components) -> Iterator[Metric]:
         "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
     )
     up = GaugeMetricFamily("aragog_redis_up", "1: it answers.", labels=["server"])
-    for name, client in components.servers.items():
+    for name, client in components.servers().items():
         try:
             info = client.info("memory")
         except redis.RedisError:

@@ -133,6 +133,11 @@ class LimiterRing:
         state = unpack_state(owner.get_many([owner.key("slot", key)])[0])
         return DomainPlace(owner.name, leased.record.owners_before(key), state)
 
+    def urls(self) -> tuple[str, ...]:
+        """Return the URLs of the nodes, with passwords; none if there is no record. One trip."""
+        record = self._ring.authority.read()
+        return tuple(map(self._ring.addresses.url, record.members)) if record else ()
+
     def in_settings(self) -> set[str]:
         """Return the names of the nodes in the settings."""
         return set(self._ring.addresses.first)

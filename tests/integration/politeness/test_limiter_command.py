@@ -1,14 +1,19 @@
 """`aragog limiter`, and what the doctor says about the ring."""
 
 import json
+import tempfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from aragog.bootstrap.dashboard import components
 from aragog.cli import main
 from aragog.cli.doctor.finding import CheckedSystem
 from aragog.cli.doctor.limiter import check_limiter
+from aragog.settings import load_settings
 from aragog.settings.in_use import settings_in_use
+from aragog.standalone.redis_server import RedisServer
 
 pytestmark = [pytest.mark.redis, pytest.mark.usefixtures("cli_environ")]
 
@@ -53,6 +58,16 @@ def test_nodes_join_and_leave(run, nodes):
     run("remove", "redis.url")
     assert len(json.loads(run("list", "--json"))["nodes"]) == 2
     assert "epoch" in run("finish")
+
+
+def test_the_metrics_count_a_node_that_joined_among_the_servers(run):
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as joined:
+        run("add", joined.url)
+        servers = components(load_settings()).servers
+        assert [client.ping() for client in servers().values()] == [True] * 2
+        assert str(joined.socket) in servers()
+
+    assert str(joined.socket) in servers(), "a node that is down is missing from the metrics"
 
 
 def test_a_change_that_makes_no_sense_says_why(run, nodes, tmp_path):
