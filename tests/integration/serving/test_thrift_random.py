@@ -65,7 +65,7 @@ def structs(kind):
     if "max_wait_ms" in members:
         members["max_wait_ms"] = st.sampled_from([None, 0, -1, 60_001])
     if "wait_ms" in members:
-        members["wait_ms"] = st.sampled_from([None, 0, -1, 60_001])
+        members["wait_ms"] = st.sampled_from([None, 0, -1, 50])
     if "deadline_ms" in members:
         members["deadline_ms"] = st.sampled_from([None, -1, 0, 20_000])
     return st.builds(kind, **members)
