@@ -45,7 +45,9 @@ COMPACTIONS = 4
 
 _PLAN = b"l:plan"
 _PURGED_AT_ONCE = 500
-_PAUSE_S = 0.05
+_PAUSE_S = 0.25
+"""Between looks whether others still compact. The claim of one that died lasts five minutes, and a
+look takes a scan of each lane."""
 
 
 class Compactor:
