@@ -6,6 +6,7 @@ import gc
 import sys
 from importlib import import_module
 
+from aragog.pages.page_types import page_types
 from aragog.settings.in_use import process_settings
 from aragog.urls.domain import registered_domain
 from aragog.workers.app import app
@@ -44,8 +45,9 @@ def preload() -> None:
     Import what tasks need, create the tasks, read the public suffix list, exclude all of it from
     garbage collection, and let threads keep the GIL for longer.
 
-    Forked children share it. Otherwise each child would read the list (50 ms) with its first page,
-    and creating the tasks and garbage collection would copy the parent's memory into each child.
+    Forked children share it. Otherwise each child would read the list (50 ms) and import the page
+    types (70 to 150 ms) with its first page, and creating the tasks and garbage collection would
+    copy the parent's memory into each child.
     """
     app.loader.import_default_modules()  # the tasks and everything they import
     app.finalize()
@@ -56,6 +58,7 @@ def preload() -> None:
     if process_settings().tracing.enabled:
         import_module("aragog.tracing.open_telemetry")
     registered_domain("example.com")
+    page_types()  # imports a module a type
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 100)

@@ -81,7 +81,7 @@ Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
     """`load_from` what installed packages declare."""
-    return load_from(entry_points(group=GROUP), names)
+    return load_from(entry_points(group=GROUP), names) if names else {}
 
 
 def load_all(names: tuple[str, ...], rules: selectors.Rules) -> Mapping[str, Extractor]:
