@@ -111,7 +111,8 @@ def read_page(
     )
     pin = parts.fields(page, extractors, texts)
     return PageAnalysis(
-        evidence=parts.get("evidence", lambda: _evidence(page, result), _evidence_of_fetch(result)),
+        evidence=parts.get("evidence", lambda: _evidence(page, result), None)
+        or _evidence_of_fetch(result),
         links=parts.get("links", lambda: links.extract(page, limit=max_links), ()),
         fields=pin.fields,
         provenance=pin.provenance,
