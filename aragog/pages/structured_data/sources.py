@@ -38,7 +38,7 @@ class Sources:
             jsonld.read(list(document.json_ld), graph)
         if "itemscope" in words or "itemprop" in words:
             microdata_rdfa.read_microdata(document.tree, graph)
-        if "typeof" in words:
+        if words.is_attribute("typeof"):
             microdata_rdfa.read_rdfa(document.tree, graph)
         _name_recipes(graph)
         self._fronts: dict[str, str] = {}

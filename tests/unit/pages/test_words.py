@@ -44,6 +44,22 @@ def test_a_word_in_a_tag_differs_from_one_elsewhere(html, expected):
     assert Words(html.encode()).in_tag("price") is expected
 
 
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p typeof=Recipe>", True),
+        ('<p title="a > b" typeof = "Recipe">', True),
+        ("<p typeof property=name>", True),
+        ("<p typeof>", True),
+        ("<p typeof", True),
+        ('<script>if ("x" == typeof y) z()</script>', False),
+        ("the typeof operator", False),
+    ],
+)
+def test_an_attribute_differs_from_a_word_in_a_script(html, expected):
+    assert Words(html.encode()).is_attribute("typeof") is expected
+
+
 @pytest.mark.parametrize("text", ["2 tsp", "tsp", "2tsp.", "2 tsps of", "2\u00a0tsp</b>"])
 def test_a_unit_is_a_word_of_its_own_or_its_plural(text):
     assert Words(text.encode()).stands_alone("tsp")
