@@ -119,6 +119,19 @@ def _finish(href: str, url: str) -> str:
     return f"{href[:path_end]}?{tidy}" if tidy else href[:path_end]
 
 
+def with_query(url: str, query: str) -> str:
+    """
+    Return a normalized URL without a query with this query, normalized.
+
+    `query` has only characters that the parser and `steps` keep: no escapes, quotes, brackets,
+    braces, backslashes, carets, bars, semicolons, spaces and control characters.
+    """
+    front = url[: url.find("/", 8)]
+    parsed = _front_of(front) if len(front) <= _MAX_CACHED_CHARS else _parse_front(front)
+    tidy = _rules.tidy(query, None if parsed is None else parsed.site)
+    return f"{url}?{tidy}" if tidy else url
+
+
 class _Front(NamedTuple):
     """Scheme and authority of a URL with the site's rule, cached per site."""
 

@@ -26,7 +26,13 @@ hrefs = st.builds(
     st.just("") | fronts,
     st.sampled_from(["/", "/", "", "//"]),
     paths,
-    st.sampled_from(["", "", "/", "?", "?b=1&a=2", "#x", " #x", "\x01#x", "\n", " "]),
+    st.sampled_from(["", "", "/", "#x", " #x", "\x01#x", "\n", " "])
+    | st.lists(
+        st.sampled_from(
+            ["a=2", "b=1", "b", "", "utm_source=x", "sid=1", "/x:y@z,!$*+", "'", "a=%2F"]
+        ),
+        max_size=4,
+    ).map(lambda parameters: "?" + "&".join(parameters)),
 )
 
 
