@@ -46,7 +46,7 @@ def preload() -> None:
     garbage collection, and let threads keep the GIL for longer.
 
     Forked children share it. Otherwise each child would read the list (50 ms) and import the page
-    types (70 to 150 ms) with its first page, and creating the tasks and garbage collection would
+    types (30 ms) with its first page, and creating the tasks and garbage collection would
     copy the parent's memory into each child.
     """
     app.loader.import_default_modules()  # the tasks and everything they import
