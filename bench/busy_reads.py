@@ -5,9 +5,10 @@ Measure `get` through Thrift at half load while the store is written and compact
         [--nice 10] [--zipf 1.0 --cache-s 1,10]
 
 The server is one process on one core, the load generator (`bench.open_loop`) on another. First as
-many calls as the server can make, then half of that rate with nothing beside it, with a writer
-(`--writes` pages of 185 links a second, in batches of 25), and with a compactor of the links as
-well; the CPU of a getMany of 100. Writer and compactor run on any core with the niceness of
+many calls as the server can make; then as many a second as make its core half busy (`--rate`: so
+many), with nothing beside it, with a writer (`--writes` pages of 185 links a second, in batches of
+25), and with a compactor of the links as well; the CPU of a getMany of 100. Half of the most calls
+would make the core nearly full, because calls that wait are made together. Writer and compactor run on any core with the niceness of
 `--nice` and ordinary priority, also under `chrt -f 5`; on two cores they, and the servers of
 PostgreSQL and HBase, take the server's own time. With `--zipf` pages are asked for by that exponent,
 and `--cache-s` repeats the last condition with servers that cache reads for these times.
@@ -175,7 +176,7 @@ def main() -> None:
     parser.add_argument("--writes", type=int, default=50, help="pages a second")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--nice", type=int, default=0, help="of writer and compactor")
-    parser.add_argument("--rate", type=float, default=0.0, help="calls/s; 0: half of the most")
+    parser.add_argument("--rate", type=float, default=0.0, help="calls/s; 0: for half a core")
     parser.add_argument("--zipf", type=float, default=0.0, help="exponent; 0: all pages alike")
     parser.add_argument("--cache-s", default="", help="ages of caches, such as 1,10")
     parser.add_argument("--role", choices=("serve", "write", "compact"), help=argparse.SUPPRESS)
@@ -227,7 +228,8 @@ class Rows:
         options, beside = self._options, (self._environ, None)
         gets, batches = loads(options.pages, options.zipf)
         with self._server(gets) as (port, pid):
-            half = options.rate or self._row("get, closed loop", port, pid, gets) / 2
+            most = 0.0 if options.rate else self._row("get, closed loop", port, pid, gets)
+            half = options.rate or self._half_busy(port, pid, gets, most)
             self._row(f"get, {half:.0f}/s, nothing beside", port, pid, gets, half)
             self._row(f"getMany of {BATCH}, closed, nothing beside", port, pid, batches)
             arguments = ("--writes", str(options.writes), "--pages", str(options.pages))
@@ -243,6 +245,14 @@ class Rows:
                 self._row(f"get, cache of {age_s} s", port, pid, gets, half)
                 self._row(f"get, cache of {age_s} s, closed loop", port, pid, gets)
                 self._row(f"getMany, cache of {age_s} s, closed", port, pid, batches)
+
+    def _half_busy(self, port: int, pid: int, gets: Load, most: float) -> float:
+        """Calls a second that make the server's core half busy."""
+        rate = most / 4
+        for _ in range(2):
+            found = measure(port, pid, gets, rate, self._options.seconds / 2)
+            rate = min(most / 2, 0.5e6 / found.cpu_us)
+        return rate
 
     @contextmanager
     def _server(self, gets: Load, **more: str) -> Iterator[tuple[int, int]]:

@@ -27,7 +27,7 @@ from aragog.api.problems import Overloaded
 
 T = TypeVar("T")
 
-_TOGETHER = 32
+MOST_TOGETHER = 32
 """Calls that a thread makes together."""
 _TOGETHER_EAGER = 8
 """The same behind a network, where the rest is read at the same time by other threads."""
@@ -106,8 +106,12 @@ class CallThreads:
 
     def submit(self, call: ThreadCall) -> None:
         """Make a call soon; then `call.finish` is called, and perhaps `call.expire` before."""
-        loop = self._loop = self._loop or asyncio.get_running_loop()
         self.busy += 1
+        self._begin(call)
+
+    def _begin(self, call: ThreadCall) -> None:
+        """Give a call to a thread."""
+        loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
         if self._done and not self._signalled:  # they need not wait: the event loop is awake
@@ -160,7 +164,7 @@ class CallThreads:
 
     def _others(self, call: ThreadCall) -> Sequence[ThreadCall]:
         fits = call.alike() if self._threads.waiting else None
-        most = _TOGETHER_EAGER if self._eager else _TOGETHER
+        most = _TOGETHER_EAGER if self._eager else MOST_TOGETHER
         return () if fits is None else self._threads.also(fits, most - 1)
 
     def _wake_loop(self) -> None:

@@ -1,6 +1,7 @@
 """
 The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
 
+Short reads of an embedded store need no thread (`aragog.api.loop_calls`).
 A call that misses its deadline is answered, and counts as in flight until its thread returns. A
 call that waits for something (`Steps`) occupies a thread only while it takes a step.
 """
@@ -20,6 +21,7 @@ from typing import Any
 from aragog.api.access_log import AccessLog
 from aragog.api.clients import Clients
 from aragog.api.listener import QUIET_S, Listener
+from aragog.api.loop_calls import LoopCalls
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.operation import Pool
 from aragog.api.problems import Problem
@@ -268,15 +270,14 @@ def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThr
         Pool.FETCH: _FETCH_THREADS,
         Pool.EXPLAIN: _EXPLAIN_THREADS,
     }
-    return {
-        pool: CallThreads(
-            f"thrift-{pool.value}",
-            count,
-            settings.max_in_flight,
-            eager=pool is not Pool.STORE or not embedded,
-        )
+    result = {
+        pool: CallThreads(f"thrift-{pool.value}", count, settings.max_in_flight)
         for pool, count in counts.items()
     }
+    if embedded:
+        name = f"thrift-{Pool.STORE.value}"
+        result[Pool.STORE] = LoopCalls(name, settings.threads, settings.max_in_flight)
+    return result
 
 
 def session_reply(

@@ -173,7 +173,10 @@ def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache
         store.put(url, {"n": b"%d" % n})
     waiting = services(Parts(store=store))["UrlStore"]
     waiting.countInlinks = lambda args: gate.wait(60)
-    with running(store, service=waiting, threads=1) as server, ThreadPoolExecutor(14) as pool:
+    with (
+        running(store, service=waiting, threads=1, embedded=False) as server,
+        ThreadPoolExecutor(14) as pool,
+    ):
 
         def read(url):
             with apache.client(server.port) as client:
@@ -190,6 +193,27 @@ def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache
         gate.set()
         assert [future.result(60) for future in futures] == [b"%d" % n for n in range(12)]
         still.result(60)
+
+
+def test_a_read_of_an_embedded_store_waits_for_no_thread(a_stand, apache):
+    store, gate = a_stand.store, threading.Event()
+    store.put(URL, {"title": b"one"})
+    waiting = services(Parts(store=store))["UrlStore"]
+    waiting.countInlinks = lambda args: gate.wait(60) and 7
+    with running(store, service=waiting, threads=1) as server, ThreadPoolExecutor(1) as pool:
+
+        def stand_still():
+            with apache.client(server.port) as client:
+                return client.countInlinks(URL, apache.types.CallOptions())
+
+        still = pool.submit(stand_still)
+        wait_until(lambda: server.server.running_calls == 1, otherwise="the thread is busy")
+        with apache.client(server.port) as client:
+            record = client.get(URL, ["title"], apache.types.ReadOptions())
+        gate.set()
+
+        assert record.fields == {"title": b"one"}
+        assert still.result(60) == 7
 
 
 def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
