@@ -2,9 +2,10 @@
 A Redis client that spends less CPU around a command than redis-py's.
 
 Half of what a command costs redis-py is around it: a pool that reads from each connection before it
-lends it out, figures for telemetry, a closure for errors. `ReadyClient` sends a command on a
-connection that its pool keeps ready. What redis-py promises stays: a pooled connection that the
-server has closed is replaced and costs no attempt, and after a fork the child opens its own.
+lends it out, figures for telemetry, a closure for errors. `ReadyClient` sends commands and
+pipelines on a connection that its pool keeps ready, and encodes them in one pass. What redis-py
+promises stays: a pooled connection that the server has closed is replaced and costs no attempt, and
+after a fork the child opens its own.
 """
 
 from __future__ import annotations
@@ -15,9 +16,57 @@ from collections import deque
 from typing import Any
 
 import redis
+from redis.client import Pipeline
 from redis.connection import Connection
+from redis.exceptions import DataError
 
+MOST_JOINED_BYTES = 1 << 20
+"""
+A longer command is sent in several parts. redis-py sends an argument of more than 6,000 bytes, and
+what precedes it, by a call each: 50 for the bodies of a batch, for each of which a thread releases
+the GIL.
+"""
 _NEWS = select.POLLIN | select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
+
+
+class Packer:
+    """
+    Encodes commands for connections (their option `command_packer`) in one pass.
+
+    redis-py's own copies what it has for each argument.
+    """
+
+    def pack(self, *args: Any) -> list[bytes]:
+        """
+        Return a command in parts, each to be sent at once: mostly one.
+
+        Raises:
+            redis.DataError: an argument is not text, bytes, an int or a float.
+        """
+        # Names such as "CONFIG GET" are two arguments.
+        values = (*args[0].split(), *args[1:])
+        parts, joined, size = [b"*%d\r\n" % len(values)], [], 0
+        for value in values:
+            encoded = value if type(value) is bytes else _encoded(value)
+            size += len(encoded)
+            if size > MOST_JOINED_BYTES:
+                joined.append(b"".join(parts))
+                parts, size = [], len(encoded)
+            parts += (b"$%d\r\n" % len(encoded), encoded, b"\r\n")
+        joined.append(b"".join(parts))
+        return joined
+
+
+def _encoded(value: Any) -> bytes:
+    """An argument as Redis gets it."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value).encode()
+    kind = type(value).__name__
+    raise DataError(f"an argument of a command is a {kind}: pass text, bytes, an int or a float")
 
 
 class ReadyPool(redis.ConnectionPool):
@@ -46,16 +95,16 @@ class ReadyPool(redis.ConnectionPool):
             if _silent(connection):
                 return connection
             # Closed by the server, or with a message: redis-py checks it and replaces it.
-            self.release(connection)
+            super().release(connection)
         return super().get_connection(*args, **options)
 
-    def give_back(self, connection: Connection) -> None:
-        """Return a connection whose responses have been read entirely; else call `release`."""
-        usable = connection.is_connected and not connection.should_reconnect()  # type: ignore[no-untyped-call]
+    def release(self, connection: Any) -> None:
+        """Return a connection whose responses have been read entirely, or which is closed."""
+        usable = connection.is_connected and not connection.should_reconnect()
         if usable and self.pid == os.getpid():
             self._ready.append(connection)
         else:
-            self.release(connection)
+            super().release(connection)
 
 
 def _silent(connection: Any) -> bool:
@@ -69,7 +118,7 @@ def _silent(connection: Any) -> bool:
 
 
 class ReadyClient(redis.Redis):
-    """redis-py's client, whose single commands use the connections that its `ReadyPool` keeps."""
+    """redis-py's client, which uses the connections that its `ReadyPool` keeps."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Send one command and return its response; see `redis.Redis.execute_command`."""
@@ -83,13 +132,45 @@ class ReadyClient(redis.Redis):
             return self.parse_response(connection, args[0], **options)  # type: ignore[no-untyped-call]
 
         try:
-            response = connection.retry.call_with_retry(respond, lambda _: connection.disconnect())
+            return connection.retry.call_with_retry(respond, lambda _: connection.disconnect())
         except redis.ResponseError:
-            pool.give_back(connection)
             raise
         except BaseException:
             connection.disconnect()  # its response may still come
-            pool.release(connection)
             raise
-        pool.give_back(connection)
-        return response
+        finally:
+            pool.release(connection)
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
+        """Return a pipeline; see `redis.Redis.pipeline`."""
+        return ReadyPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+
+class ReadyPipeline(Pipeline):
+    """redis-py's pipeline without its telemetry; `ReadyPool` takes its connection back."""
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """Send the commands and return their responses; see `redis.client.Pipeline.execute`."""
+        if self.scripts or self.watching or self.explicit_transaction:
+            return super().execute(raise_on_error)
+        commands = self.command_stack
+        if not commands:
+            return []
+        transaction: Any = self.transaction  # an attribute here, a method of its base class
+        run: Any = self._execute_transaction if transaction else self._execute_pipeline
+        connection: Any = self.connection_pool.get_connection()
+        self.connection = connection
+        try:
+            responses: list[Any] = connection.retry.call_with_retry(
+                lambda: run(connection, commands, raise_on_error),
+                lambda _: connection.disconnect(),
+            )
+        except redis.ResponseError:
+            raise
+        except BaseException:
+            connection.disconnect()  # its responses may still come
+            raise
+        else:
+            return responses
+        finally:
+            self.reset()

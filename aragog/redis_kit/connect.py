@@ -11,7 +11,7 @@ from redis.sentinel import Sentinel
 
 from aragog.errors import ConfigError
 from aragog.redis_kit.address import is_sentinel, is_usable, parse_sentinel, plain
-from aragog.redis_kit.client import ReadyClient, ReadyPool
+from aragog.redis_kit.client import Packer, ReadyClient, ReadyPool
 from aragog.secret import without_password
 
 try:
@@ -66,7 +66,8 @@ def connect(
     if is_sentinel(url):
         return master(url, options)
     try:
-        return ReadyClient.from_pool(ReadyPool.from_url(plain(url), **options))
+        pool = ReadyPool.from_url(plain(url), command_packer=Packer(), **options)
+        return ReadyClient.from_pool(pool)
     except ValueError:
         # redis-py's own message may contain the password.
         raise _unusable(url, setting) from None

@@ -83,7 +83,7 @@ def test_a_pooled_connection_with_an_unread_response_is_replaced(redis_url):
         connection = pool.get_connection()
         connection.send_command("PING")
         select.select([connection._sock], [], [])  # the response has arrived, and nobody reads it
-        pool.give_back(connection)
+        pool.release(connection)
 
         assert client.get("kept") == b"1"
         assert client.get("kept") == b"1"
@@ -113,6 +113,62 @@ def test_threads_share_the_connections_that_are_ready(redis_url):
             assert pipe.get("none").execute() == [None]
 
         assert client.connection_pool._created_connections <= 5
+
+
+@pytest.mark.parametrize("transaction", [False, True])
+def test_a_pipeline_returns_what_each_command_returns_and_raises_its_first_error(
+    redis_url, transaction
+):
+    with connect(redis_url) as client:
+        connection = client.client_id()
+        with client.pipeline(transaction) as pipe:
+            pipe.set("a", b"x" * 100_000).get("a").hgetall("none")
+            assert pipe.execute() == [True, b"x" * 100_000, {}]
+            assert pipe.execute() == []
+        with client.pipeline(transaction) as pipe:
+            pipe.set("a", 1).lpush("a", 2).incr("a")
+            with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+                pipe.execute()
+
+        assert client.get("a") == b"2"
+        assert client.client_id() == connection
+
+
+def test_a_pipeline_that_is_interrupted_leaves_no_response_to_the_next_command(redis_url):
+    class Stop(BaseException):
+        pass
+
+    def stop(_response):
+        raise Stop
+
+    with connect(redis_url) as client:
+        client.set_response_callback("ECHO", stop)
+        with client.pipeline(transaction=False) as pipe, pytest.raises(Stop):
+            pipe.echo("first").get("none").execute()
+
+        assert client.get("none") is None
+        assert client.ping()
+
+
+def test_a_pipeline_watches_keys(redis_url):
+    with connect(redis_url) as client, client.pipeline() as pipe:
+        pipe.watch("watched")
+        client.set("watched", "by another")
+        pipe.multi()
+        pipe.set("watched", "here")
+        with pytest.raises(redis.WatchError):
+            pipe.execute()
+        assert client.get("watched") == b"by another"
+
+
+def test_a_pipeline_survives_a_restart_of_the_server(own_redis):
+    with connect(own_redis.url) as client:
+        client.set("kept", 1)
+        own_redis.stop()
+        own_redis.start()
+
+        with client.pipeline() as pipe:
+            assert pipe.get("kept").execute() == [b"1"]
 
 
 def test_a_command_whose_response_is_lost_is_done_once_and_with_more_attempts_again(redis_url):
