@@ -1,10 +1,13 @@
-"""How messages look to people, in Flower and the logs."""
+"""How messages look to people, in Flower and the logs, and to workers."""
+
+from uuid import UUID
 
 import pytest
+from kombu.serialization import dumps, loads
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import messages
-from aragog.pipeline.routing import MOST_SHOWN_CHARS, shown
+from aragog.pipeline.routing import MOST_SHOWN_CHARS, SERIALIZER, shown
 from tests.support.fetch_results import fetch_result
 
 JOBS = tuple(messages.UrlJob(url=f"https://example.org/{name}") for name in "abcd")
@@ -45,3 +48,27 @@ def test_a_message_is_shown_short():
     assert len(
         shown(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
     ) == (MOST_SHOWN_CHARS)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"url": "https://example.org/ä", "headers": (("ETag", '"x"'),), "ms": 1.5, "n": None},
+        "\udcff of a header that is not text",
+        1 << 70,
+        {1: "a name that is a number"},
+    ],
+)
+def test_a_message_is_read_as_if_kombu_had_written_it(value):
+    kind, encoding, text = dumps(value, serializer=SERIALIZER)
+    theirs = dumps(value, serializer="json")
+
+    assert (kind, encoding) == theirs[:2]
+    assert loads(text, kind, encoding, accept=["application/json"]) == loads(theirs[2], *theirs[:2])
+
+
+def test_messages_of_other_tasks_keep_their_types():
+    one = UUID(int=1)
+    kind, encoding, text = dumps(one, serializer="json")
+
+    assert loads(text, kind, encoding) == one
