@@ -11,7 +11,8 @@ from redis.sentinel import Sentinel
 
 from aragog.errors import ConfigError
 from aragog.redis_kit.address import is_sentinel, is_usable, parse_sentinel, plain
-from aragog.redis_kit.client import Packer, ReadyClient, ReadyPool
+from aragog.redis_kit.client import ReadyClient, ReadyPool
+from aragog.redis_kit.packer import Packer
 from aragog.secret import without_password
 
 try:

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from redis.connection import Encoder, PythonRespSerializer
 from redis.exceptions import DataError
 
-from aragog.redis_kit import client
-from aragog.redis_kit.client import Packer
+from aragog.redis_kit.packer import Packer
 
 VALUES = st.one_of(
     st.text(alphabet=st.characters(exclude_categories=["Cs"])),
@@ -26,10 +25,9 @@ def test_a_command_has_the_bytes_of_redis_py(name, values):
     assert b"".join(Packer().pack(name, *values)) == b"".join(theirs.pack(name, *values))
 
 
-def test_a_long_command_is_sent_in_parts(monkeypatch):
+def test_a_long_command_is_sent_in_parts():
     whole = Packer().pack("MSET", "a", b"x" * 60, "b", b"y" * 60, "c", b"z" * 200)
-    monkeypatch.setattr(client, "MOST_JOINED_BYTES", 100)
-    parts = Packer().pack("MSET", "a", b"x" * 60, "b", b"y" * 60, "c", b"z" * 200)
+    parts = Packer(100).pack("MSET", "a", b"x" * 60, "b", b"y" * 60, "c", b"z" * 200)
 
     assert len(whole) == 1
     assert len(parts) == 3
