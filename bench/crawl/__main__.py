@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -27,16 +28,21 @@ COMPARED = 100
 
 
 def run(
-    pages: PageSet, sides: list[str], rounds: int, certificates: Path | None
+    pages: PageSet, sides: list[str], rounds: int, certificates: Path | None, folder: Path
 ) -> dict[str, list[Crawl]]:
-    """Crawl the set with each side in turn, `rounds` times; exits when a side leaves pages out."""
+    """
+    Crawl the set with each side in turn, `rounds` times; exits when a side leaves pages out.
+
+    What they store stays in `folder`.
+    """
     crawls: dict[str, list[Crawl]] = {side: [] for side in sides}
     size = pages.mean_bytes() / 1000
     print(f"{pages.name}: {pages.count} URLs, {len(pages.paths)} pages of {size:.0f} KB")
     with origin.serve(pages.folder, certificates=certificates) as port:
         for number in range(rounds):
             for side in sides:
-                crawl = SIDES[side](pages, port, COMPARED if number == 0 else 0)
+                stored = Path(tempfile.mkdtemp(dir=folder))
+                crawl = SIDES[side](pages, port, stored, COMPARED if number == 0 else 0)
                 if crawl.pages != pages.count:
                     sys.exit(f"{side} stored {crawl.pages} of {pages.count} pages")
                 crawls[side].append(crawl)
@@ -71,13 +77,16 @@ def main() -> None:
     sides = options.side or installed()
     hosts = [*map(page_sets.host, range(page_sets.HOSTS)), *WARM_UP_HOSTS]
     results = {}
-    with origin.certificates(hosts) if options.tls else nullcontext() as certificates:
+    with (
+        tempfile.TemporaryDirectory(prefix="arb") as folder,
+        origin.certificates(hosts) if options.tls else nullcontext() as certificates,
+    ):
         for name, make in page_sets.ALL.items():
             if options.set in {None, name}:
                 pages = make() if options.pages is None else make().first(options.pages)
                 if options.tls:
                     pages = replace(pages, name=f"{name}, HTTPS", scheme="https")
-                results[pages.name] = run(pages, sides, options.rounds, certificates)
+                results[pages.name] = run(pages, sides, options.rounds, certificates, Path(folder))
     print("\n".join(["", *report.table(results)]))
     if options.markdown and "aragog" in sides:
         options.markdown.write_text(report.markdown(results))

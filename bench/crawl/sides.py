@@ -3,6 +3,10 @@ The sides of the benchmark: crawl a page set with aragog, or with one of the pro
 
 The programs have the tasks of a Scrapy spider: robots.txt, the page, its title, its links made absolute,
 the compressed body on disk.
+
+A side writes into an empty folder that its caller deletes after all sides have run: ext4 passes over
+inodes that were deleted in the last five minutes, one by one for each file that is created, so a side would
+pay for the files of the one before it.
 """
 
 from __future__ import annotations
@@ -13,7 +17,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -151,13 +154,10 @@ def aragog_system(port: int, folder: Path) -> Iterator:
             supervisor.stop()
 
 
-def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
+def run_aragog(pages: PageSet, port: int, folder: Path, compared: int = 0) -> Crawl:
     """Crawl with the standalone system, warmed up; `compared` is how many pages are read back."""
     urls = pages.urls(port)
-    with (
-        tempfile.TemporaryDirectory(prefix="arb") as folder,
-        aragog_system(port, Path(folder)) as settings,
-    ):
+    with aragog_system(port, folder) as settings:
         from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
         from aragog.workers.preload import preload
@@ -202,31 +202,33 @@ def _stored(store, url: str) -> Stored:
     return Stored(body_hash, title, tuple(link.url for link in links.items))
 
 
-def run_program(argv: Sequence[Path | str], pages: PageSet, port: int, compared: int = 0) -> Crawl:
+def run_program(
+    argv: Sequence[Path | str], pages: PageSet, port: int, folder: Path, compared: int = 0
+) -> Crawl:
     """Crawl with a program that takes a file of URLs, the origin's port and a folder for its output."""
     urls = pages.urls(port)
-    with tempfile.TemporaryDirectory(prefix="arb") as name:
-        folder = Path(name)
-        (folder / "urls").write_text("\n".join(urls))
-        command = [*map(str, argv), str(folder / "urls"), str(port), name]
-        connections = -origin.accepted(port)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        connections += origin.accepted(port) - 1  # its own
-        if done.returncode:
-            sys.exit(f"{command} failed:\n{done.stderr[-2000:]}")
-        wanted, stored = set(urls[:compared]), {}
-        for line in (folder / "pages.jsonl").read_text().splitlines() if wanted else ():
-            page = json.loads(line)
-            if page["url"] in wanted:
-                key = hashlib.sha256(page["url"].encode()).hexdigest()
-                body = gzip.decompress((folder / f"{key}.gz").read_bytes())
-                body_hash = hashlib.sha256(body).hexdigest()
-                stored[page["url"]] = Stored(body_hash, page["title"], tuple(page["links"]))
-        figures = json.loads(done.stdout.splitlines()[-1])
-        return Crawl(**figures, connections=connections, stored=stored)
+    (folder / "urls").write_text("\n".join(urls))
+    command = [*map(str, argv), str(folder / "urls"), str(port), str(folder)]
+    connections = -origin.accepted(port)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    connections += origin.accepted(port) - 1  # its own
+    if done.returncode:
+        sys.exit(f"{command} failed:\n{done.stderr[-2000:]}")
+    stored = dict(_stored_by_program(folder, set(urls[:compared])))
+    figures = json.loads(done.stdout.splitlines()[-1])
+    return Crawl(**figures, connections=connections, stored=stored)
 
 
-Side = Callable[[PageSet, int, int], Crawl]
+def _stored_by_program(folder: Path, urls: set[str]) -> Iterator[tuple[str, Stored]]:
+    for line in (folder / "pages.jsonl").read_text().splitlines() if urls else ():
+        page = json.loads(line)
+        if page["url"] in urls:
+            key = hashlib.sha256(page["url"].encode()).hexdigest()
+            body_hash = hashlib.sha256(gzip.decompress((folder / f"{key}.gz").read_bytes()))
+            yield page["url"], Stored(body_hash.hexdigest(), page["title"], tuple(page["links"]))
+
+
+Side = Callable[[PageSet, int, Path, int], Crawl]
 SIDES: dict[str, Side] = {
     "aragog": run_aragog,
     "Python": partial(run_program, (PYTHON, PROGRAMS / "fast_python.py")),
