@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -23,19 +22,11 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import Claimed
 from aragog.pinlater.shard import Shard
+from aragog.pinlater.worker_names import worker_name
 
 logger = logging.getLogger(__name__)
 TAG = "pinlater:"
 """The prefix of job delivery tags, whether or not their channel still exists."""
-
-
-def worker_name(pid: int) -> str:
-    """
-    Return `host:pid:`, the prefix of the names of a worker process on this host.
-
-    `Admin.release` accepts it to return the jobs that the process had claimed.
-    """
-    return f"{socket.gethostname()}:{pid}:"
 
 
 class ClaimRegistry:

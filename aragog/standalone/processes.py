@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
+
+from aragog.errors import ConfigError
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
@@ -112,6 +115,44 @@ class AdoptedProcess:
         # The kernel does not reuse the id of a child before `poll` has seen its end.
         if self.poll() is None:
             os.kill(self.pid, number)
+
+
+def call_in_child(function: Callable[[], None]) -> None:
+    """
+    Call a function in a forked child, which takes what the function imports with it.
+
+    Only for a process with one thread.
+
+    Raises:
+        Exception: what the function raises, which must be picklable.
+        ConfigError: the child ended without an answer.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            with os.fdopen(writing, "wb") as answer:
+                pickle.dump(_error_of(function), answer)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        raw = answer.read()
+    os.waitpid(child, 0)
+    if not raw:
+        raise ConfigError("the settings could not be checked: the process that did so was killed")
+    error = pickle.loads(raw)  # noqa: S301 - this process's own child wrote it
+    if error is not None:
+        raise error
+
+
+def _error_of(function: Callable[[], None]) -> Exception | None:
+    try:
+        function()
+    except Exception as error:  # noqa: BLE001 - the parent raises it
+        return error
+    return None
 
 
 def die_with_parent() -> None:

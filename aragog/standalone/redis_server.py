@@ -7,23 +7,23 @@ started it. This module never connects to a server that it did not start.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import re
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import redis
-
 from aragog.errors import ConfigError
-from aragog.redis_kit.connect import connect
 from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
 from aragog.standalone.processes import PrivateServer, end_within
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
+PONG_WITHIN_S = 5.0
 
 
 class ServerProgram(NamedTuple):
@@ -153,19 +153,26 @@ class RedisServer(PrivateServer):
     def wait_until_ready(self, timeout_s: float) -> None:
         """Return once it answers PING; raises the same errors as `start`."""
         until = time.monotonic() + timeout_s
-        with connect(self.url) as client:
-            while time.monotonic() < until:
-                try:
-                    client.ping()
-                    return
-                except redis.RedisError:
-                    if self.process is not None and self.process.poll() is not None:
-                        break
-                    time.sleep(0.01)
+        while time.monotonic() < until:
+            if self._answers():
+                return
+            if self.process is not None and self.process.poll() is not None:
+                break
+            time.sleep(0.01)
         self.stop()
         log = self.folder / "redis.log"
         tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
         raise ConfigError(f"redis-server in {self.folder} did not start:", *tail)
+
+    def _answers(self) -> bool:
+        """Ask for PONG, which it answers once it has read its files; redis-py would take 25 MB."""
+        family = socket.AF_INET if self.port else socket.AF_UNIX
+        with socket.socket(family) as connection, contextlib.suppress(OSError):
+            connection.settimeout(PONG_WITHIN_S)
+            connection.connect(("127.0.0.1", self.port) if self.port else str(self.socket))
+            connection.sendall(b"PING\r\n")
+            return connection.recv(64).startswith(b"+PONG")
+        return False
 
     def stop(self) -> None:
         """Stop it with SIGTERM, which writes pending data; kill it after 10 s."""

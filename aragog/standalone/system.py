@@ -13,28 +13,23 @@ The standalone system: its processes and their command lines and environment.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import socket
 import sys
-import time
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from aragog.api.tokens import check_exposure
-from aragog.bootstrap.rendering import check_rendering
-from aragog.bootstrap.stores import tables
-from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.extras import has, require
-from aragog.identity.keys import check_key_file
 from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.claims import worker_name
-from aragog.politeness.blocked_hosts import BlockedHosts
-from aragog.politeness.overrides import Overrides
+from aragog.pinlater.worker_names import worker_name
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.settings import claim_folder
+from aragog.standalone.processes import call_in_child
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Child, Supervisor
@@ -106,33 +101,25 @@ def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
 
 def check(settings: Settings) -> None:
     """
-    Check for problems that would only appear later, and then in every worker.
+    Check for problems that would only appear later, and then in every worker (`checks`).
 
-    These are ports in use, servers that are open to other machines without a token or login, a
-    bad overrides file, extractors that are not installed, a crawl log without its library, a key
-    file that cannot be used, and a browser that is needed and cannot be started.
+    A child of this process does it where it can, because the checks import what most of the workers
+    do: 25 MB, which the supervisor would hold for as long as the system runs.
 
     Raises:
         ConfigError: names each problem with its setting or file.
     """
-    check_exposure(settings.serving)
-    if has("flower"):
-        check_flower_exposure(settings.serving.flower_host, os.environ)
     check_ports(settings)
-    politeness = settings.politeness
-    Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
-    check_rendering(settings)
-    if settings.identity.key is not None:
-        check_key_file(settings.identity.key, time.time())
-    if settings.crawl_log.engine != "off":
-        # Without it every fetch is logged to Redis, and no file is ever written.
-        require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
-    if settings.crawl_log.engine == "s3":
-        require("s3", 'crawl_log.engine = "s3"')
-    if settings.pipeline.extractors or settings.extract:
-        from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
+    if threading.active_count() > 1:  # one of them may hold a lock, which a child would wait for
+        _check_here(settings)
+    else:
+        call_in_child(functools.partial(_check_here, settings))
 
-        load_all(settings.pipeline.extractors, settings.extract)
+
+def _check_here(settings: Settings) -> None:
+    from aragog.standalone import checks  # noqa: PLC0415 - see `check`
+
+    checks.check(settings)
 
 
 def start(
@@ -181,6 +168,7 @@ def start(
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
     """Start the private PostgreSQL and create the tables of the store in it."""
     require("postgres", 'store.engine = "postgres"')
+    from aragog.bootstrap.stores import tables  # noqa: PLC0415 - it imports the engines
     from aragog.standalone.postgres_server import PostgresServer  # noqa: PLC0415 - an extra
 
     socket_folder = settings.postgres_socket.parent

@@ -1,5 +1,6 @@
 """What the system refuses before it starts anything."""
 
+import subprocess
 import sys
 
 import pytest
@@ -25,3 +26,13 @@ def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r'crawl_log.engine = "folder" needs pyarrow'):
         system.check(settings)
     system.check(settings_with(tmp_path))
+
+
+def test_the_supervisor_holds_no_library_that_only_its_children_need():
+    """It held 28 MB of them for as long as the system ran."""
+    shown = subprocess.run(
+        [sys.executable, "-c", "import sys, aragog.cli.up; print(*sys.modules)"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+    assert {"redis", "celery", "requests", "selectolax", "cryptography"}.isdisjoint(shown.split())

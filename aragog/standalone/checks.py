@@ -1,0 +1,43 @@
+"""Problems of the settings that would only appear later, and then in every worker."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from aragog.api.tokens import check_exposure
+from aragog.bootstrap.rendering import check_rendering
+from aragog.dashboard.exposure import check_flower_exposure
+from aragog.extras import has, require
+from aragog.identity.keys import check_key_file
+from aragog.politeness.blocked_hosts import BlockedHosts
+from aragog.politeness.overrides import Overrides
+from aragog.settings import Settings
+
+
+def check(settings: Settings) -> None:
+    """
+    Check for servers that are open to other machines without a token or login, a bad overrides
+    file, extractors that are not installed, a crawl log without its library, a key file that cannot
+    be used, and a browser that is needed and cannot be started.
+
+    Raises:
+        ConfigError: names each problem with its setting or file.
+    """
+    check_exposure(settings.serving)
+    if has("flower"):
+        check_flower_exposure(settings.serving.flower_host, os.environ)
+    politeness = settings.politeness
+    Overrides(politeness.overrides_file, blocked_hosts=BlockedHosts(politeness.blocked_hosts))
+    check_rendering(settings)
+    if settings.identity.key is not None:
+        check_key_file(settings.identity.key, time.time())
+    if settings.crawl_log.engine != "off":
+        # Without it every fetch is logged to Redis, and no file is ever written.
+        require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
+    if settings.crawl_log.engine == "s3":
+        require("s3", 'crawl_log.engine = "s3"')
+    if settings.pipeline.extractors or settings.extract:
+        from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
+
+        load_all(settings.pipeline.extractors, settings.extract)
