@@ -15,7 +15,7 @@ import select
 import socket
 import ssl
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -108,8 +108,10 @@ class HttpConnection:
 
     def write(self, data: bytes) -> None:
         """Send what belongs to no new request; see `send`."""
-        with _socket_errors("sending the request"):
+        try:
             _send_all(self._sock, data, self._read_timeout_s)
+        except OSError as error:
+            raise _fault(error, "sending the request") from error
 
     @property
     def stale(self) -> bool:
@@ -157,8 +159,10 @@ class HttpConnection:
 
     def receive(self) -> bytes:
         """Return the next bytes, b"" at the end; raises TransportError past a limit of time."""
-        with _socket_errors("reading the response"):
+        try:
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
+        except OSError as error:
+            raise _fault(error, "reading the response") from error
         if self._deadline is not None:
             self._deadline.received(len(data))
         return data
@@ -267,9 +271,11 @@ def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
         # Read single bytes: the data after the proxy's response belongs to TLS.
         return _receive(sock, 1, deadline.connect_timeout_s)
 
-    with _socket_errors("connecting through the proxy"):
+    try:
         _send_all(sock, request, deadline.connect_timeout_s)
         status = ResponseReader(receive).head(16_384).status
+    except OSError as error:
+        raise _fault(error, "connecting through the proxy") from error
     if not 200 <= status < 300:
         raise TransportError(
             UnreachableKind.CONNECT,
@@ -277,19 +283,12 @@ def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
         )
 
 
-@contextlib.contextmanager
-def _socket_errors(action: str) -> Iterator[None]:
-    """Convert socket errors into `TransportError`."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out") from error
-    except ssl.SSLError as error:
-        raise TransportError(UnreachableKind.RESET, f"{action}: {error.reason or error}") from error
-    except OSError as error:
-        raise TransportError(
-            UnreachableKind.RESET, f"{action}: {error.strerror or error}"
-        ) from error
+def _fault(error: OSError, action: str) -> TransportError:
+    """Return the fault that a socket's error is."""
+    if isinstance(error, TimeoutError):
+        return TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out")
+    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    return TransportError(UnreachableKind.RESET, f"{action}: {reason or error}")
 
 
 class Proxy:
