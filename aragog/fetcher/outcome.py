@@ -162,9 +162,16 @@ class FetchRecord:
         return next((v for k, v in self.headers if k.lower() == low), None)
 
     @classmethod
-    def of(cls, outcome: FetchRecord) -> FetchRecord:
-        """The record of an outcome, without what only its class has, such as the body."""
-        return FetchRecord(**{name: getattr(outcome, name) for name in RECORD_FIELDS})
+    def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
+        """
+        The record of an outcome, without what only its class has, such as the body.
+
+        Args:
+            outcome: of a fetch.
+            changes: the fields that have other values in the record.
+        """
+        values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
+        return FetchRecord(**(values | changes))
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:

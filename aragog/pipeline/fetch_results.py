@@ -52,13 +52,12 @@ def result_of(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
     """The result of an outcome; `token` names its body in the spool."""
-    record = FetchRecord.of(outcome)
     kept = body if isinstance(outcome, Fetched) else None
-    tenths: dict[str, Any] = {name: _tenths(getattr(record, name)) for name in LATENCIES}
+    tenths: dict[str, Any] = {name: _tenths(getattr(outcome, name)) for name in LATENCIES}
     return FetchResult(
         job=job,
-        fetch=replace(
-            record,
+        fetch=FetchRecord.of(
+            outcome,
             url=job.url,
             final_url=outcome.final_url or outcome.url,
             attempts=job.attempt + 1,
