@@ -155,16 +155,17 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
     lowered = _ends(sources.words.lowered)
-    body = _ends(sources.document.body)
-    match = Counter(
-        name
+    alone = [
+        (start, end)
         for start, end in islice(_spelled(lowered, letters), _MAX_SPELLED)
         if _stands_alone(lowered, start, end)
-        and not (name := body[start:end].decode()).islower()
-        and not name.isupper()
-    )
-    for name, _ in match.most_common(1):
-        yield Candidate(name, "html", "logo or link")
+    ]
+    if alone:
+        body = _ends(sources.document.body)
+        texts = (body[start:end].decode() for start, end in alone)
+        names = Counter(text for text in texts if not text.islower() and not text.isupper())
+        for name, _ in names.most_common(1):
+            yield Candidate(name, "html", "logo or link")
 
 
 def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
@@ -204,7 +205,9 @@ def _stands_alone(body: bytes, start: int, end: int) -> bool:
 
 
 def _ends(body: bytes) -> bytes:
-    return body[:_MAX_SEARCHED_BYTES] + body[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
+    if len(body) <= 2 * _MAX_SEARCHED_BYTES:
+        return body
+    return body[:_MAX_SEARCHED_BYTES] + body[-_MAX_SEARCHED_BYTES:]
 
 
 _MAX_SPELLED = 500
