@@ -170,6 +170,8 @@ def other_subject(sources: Sources) -> list[Node]:
     The candidates are, in this order: the first item of an uncommon type; the main entity of a
     page; a person or organization that the page is named after; the page's description of itself.
     """
+    if not sources.graph.nodes:
+        return []
     for candidates in (_special(sources), _main(sources), _named(sources), _described(sources)):
         node = next(candidates, None)
         if node is not None:
