@@ -7,6 +7,7 @@ have none of these words. Readers therefore ask here first whether a query can f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
@@ -142,10 +143,9 @@ class Words:
         return any(map(test, places)) or len(places) >= MAX_PLACES
 
     def _is_in_class(self, at: int) -> bool:
-        before = self.lowered[max(0, at - _MAX_CLASS_BYTES) : at]
-        _, named, names = before.rpartition(b"class=")
-        names = names[1:] if names[:1] in _QUOTES else names
-        return bool(named) and not any(mark in names for mark in _NOT_IN_CLASS)
+        lowered = self.lowered
+        start = lowered.rfind(b"class=", max(0, at - _MAX_CLASS_BYTES), at)
+        return start >= 0 and _IN_CLASS.fullmatch(lowered, start + len(b"class="), at) is not None
 
     def _is_in_tag(self, at: int) -> bool:
         lowered = self.lowered
@@ -167,5 +167,4 @@ _BEHIND_NAMES = (b"", b"=", b">", b"/")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz_-"
 _JOINED_BEFORE = frozenset(bytes([byte]) for byte in _LETTERS + b"./")
 _JOINED_AFTER = frozenset(bytes([byte]) for byte in _LETTERS + b"0123456789")
-_QUOTES = (b'"', b"'")
-_NOT_IN_CLASS = (*_QUOTES, b"<", b">")
+_IN_CLASS = re.compile(rb"[\"']?[^\"'<>]*+")
