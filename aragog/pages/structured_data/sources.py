@@ -19,6 +19,7 @@ from aragog.pages.structured_data.words import HEADING
 MAX_URL_CHARS = 4_096
 
 _BLANK = re.compile(r"[ \t\n\r]")
+_OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
 """A host that a template put before an absolute URL."""
 _TRUST = {jsonld.SYNTAX: 0, microdata_rdfa.MICRODATA: 1, microdata_rdfa.RDFA: 2}
@@ -95,9 +96,11 @@ class Sources:
     def absolute(self, text: str) -> str | None:
         """Return a URL absolute but otherwise as written, or None if it is not http(s)."""
         text = text.strip()
-        if not text or len(text) > MAX_URL_CHARS or text.startswith(("data:", "blob:", "about:")):
+        if not text or len(text) > MAX_URL_CHARS:
             return None
         if not text.startswith(("http://", "https://")):
+            if _OTHER_SCHEME.match(text):
+                return None
             try:
                 text = self._joined(text)
             except ValueError:
