@@ -14,7 +14,7 @@ from aragog.pages.structured_data import jsonld, microdata_rdfa
 from aragog.pages.structured_data.graph import Graph, Node
 from aragog.pages.structured_data.metatags import MetaTags, syntax_of
 from aragog.pages.structured_data.shop_texts import ShopTexts
-from aragog.pages.structured_data.words import HEADING
+from aragog.pages.structured_data.words import HEADING, HEADING_END
 
 MAX_URL_CHARS = 4_096
 
@@ -48,6 +48,12 @@ class Sources:
     def shop_texts(self) -> ShopTexts:
         """The labels and phrases of shops in the page, searched when first asked for."""
         return ShopTexts(self.words.lowered, self.words.first(HEADING))
+
+    @cached_property
+    def heading_end(self) -> int:
+        """The offset of the first `</h1` in the body, or -1."""
+        at = self.words.first(HEADING_END)  # much faster than `find`, but in any case
+        return self.document.body.find(HEADING_END.encode(), at) if at >= 0 else -1
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Yield each value of a property, node by node: the first of `names` that a node has."""

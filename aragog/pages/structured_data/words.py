@@ -20,7 +20,7 @@ AUTHORS_IN_TAGS = ("author", "autor", "auteur", "redakteur", "forfatter", "skrib
 AUTHORS = (*AUTHORS_IN_TAGS, "byline")
 DATES = ("publish", "date", "timestamp", "post-meta")
 TIME = "<time"
-HEADING = "<h1"
+HEADING, HEADING_END = "<h1", "</h1"
 UNITS = ("tsp", "tbsp")
 # bytes.lower() changes ASCII letters only, so words in other scripts are listed in both cases.
 INGREDIENTS = {
@@ -53,7 +53,7 @@ MAX_PLACES = 300
 
 _GROUPS = (
     (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, *INGREDIENTS[""]),
-    *((word,) for word in (HEADING, *UNITS)),
+    *((word,) for word in (HEADING, HEADING_END, *UNITS)),
     tuple(dict.fromkeys(word for words in list(INGREDIENTS.values())[1:] for word in words)),
     PRICES,
     CARTS,

@@ -42,9 +42,10 @@ def _behind_heading(
     sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
 ) -> Iterator[re.Match[bytes]]:
     """Matches in the bytes after the first h1; none without one."""
-    body = sources.document.body
-    start = body.find(b"</h1")
-    return pattern.finditer(body, start, start + most_bytes) if start >= 0 else iter(())
+    start = sources.heading_end
+    if start < 0:
+        return iter(())
+    return pattern.finditer(sources.document.body, start, start + most_bytes)
 
 
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:
@@ -61,7 +62,7 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
 
 def _may_say_by(sources: Sources) -> bool:
     """Return True if one of the words that `_SAID_BY` looks for may begin a text there."""
-    start = sources.document.body.find(b"</h1")
+    start = sources.heading_end
     behind = sources.words.lowered[start : start + _MAX_BYTES_BEHIND_HEADING] if start >= 0 else b""
     return any(
         behind[max(0, at - _MAX_BYTES_BEFORE_BY) : at].rstrip().endswith(_BEFORE_BY)
