@@ -23,14 +23,13 @@ _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _PLAIN_REFERENCE = re.compile(
     r"(https?://[a-z0-9.-]+(?::[0-9]+)?/|/(?:/[a-z0-9.-]+(?::[0-9]+)?/)?"
     r"|(?:\.\./|)*+(?=[A-Za-z0-9_~%-]))"
-    rf"({_PATH}(?:{_ESCAPE}{_PATH}|)*+)"
+    rf"(?![./])({_PATH}(?:{_ESCAPE}{_PATH}|)*+)"
     r"(?:\?([A-Za-z0-9_.~!$&*+,=@:/-]*+))?"
 )
 """
 A prefix (scheme and host, `/`, `../` or nothing), a path and a query, all of what the parser and
 normalization keep, except empty segments and dots in the path. Most references match.
 """
-_NOT_PLAIN_STARTS = frozenset("./")
 
 
 class LinkResolver:
@@ -69,19 +68,24 @@ class LinkResolver:
         if plain is None or len(href) > MAX_HREF_CHARS:
             return self._normalized(href)
         front, path, query = plain.groups()
-        if "//" in path or "/." in path or path[:1] in _NOT_PLAIN_STARTS:
+        if "//" in path or "/." in path:
             return self._normalized(href)
-        url = self._concatenated(front, path)
-        return url if query is None or url is None else _with_query(url, query)
+        start = self._fronts.get(front)
+        url = self._first(front, path) if start is None else start + path
+        if url is not None and query is not None:
+            url = with_query(url, query)
+        return url if url is None or len(url) <= MAX_URL_CHARS else None
 
-    def _concatenated(self, front: str, path: str) -> str | None:
-        resolved = _absolute(front) if front[:4] == "http" else self._fronts.get(front)
-        if resolved is not None:
-            return resolved + path if len(resolved) + len(path) <= MAX_URL_CHARS else None
-        url = self._normalized(front + path)
-        if url is not None and url.endswith(path):
-            self._fronts[front] = url.removesuffix(path)
-        return url
+    def _first(self, front: str, path: str) -> str | None:
+        """Resolve the first plain reference with a prefix, and keep the prefix for the others."""
+        start = _absolute(front) if front[:4] == "http" else None
+        if start is None:
+            url = self._normalized(front + path)
+            if url is None or not url.endswith(path):
+                return url
+            start = url.removesuffix(path)
+        self._fronts[front] = start
+        return start + path
 
     def _normalized(self, href: str) -> str | None:
         stripped = href.strip(_WHITESPACE)
@@ -91,11 +95,6 @@ class LinkResolver:
             return normalize(stripped, self.base_url)
         except InvalidUrl:
             return None
-
-
-def _with_query(url: str, query: str) -> str | None:
-    url = with_query(url, query)
-    return url if len(url) <= MAX_URL_CHARS else None
 
 
 @lru_cache(8_192)
