@@ -62,10 +62,11 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     query = "a[href],area[href]" if AREA in document.words else "a[href]"
     for node in document.tree.css(query):
         attributes = node.attributes
-        href = attributes.get("href") or attributes.get("xlink:href") or ""
-        if href[:1] == "#" and not has_base:
-            continue
-        address = without_fragment(href) if "#" in href else href
+        href = address = attributes.get("href") or attributes.get("xlink:href") or ""
+        if "#" in href:
+            if href[0] == "#" and not has_base:
+                continue
+            address = without_fragment(href)
         if address in settled:
             continue
         url = resolve(address)
@@ -84,7 +85,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             continue
         text = ""
         if unread > 0 and not (link and link.text):
-            shown = node.text()
+            shown = node.text_lexbor()
             unread -= len(shown) or body_bytes // limit
             text = " ".join(shown.split()) or _title(attributes)
             if not text:
@@ -133,6 +134,10 @@ def _title(attributes: dict[str, str | None]) -> str:
 
 def _alt(node: LexborNode) -> str:
     child = node.child  # mostly the image itself, which takes a fifth of the time of a query
-    is_image = child is not None and child.tag == "img" and "alt" in child.attributes
-    image = child if is_image else node.css_first("img[alt]")
-    return normalize_space(image.attributes.get("alt") or "") if image is not None else ""
+    if child is None:
+        return ""
+    attributes = child.attributes if child.tag == "img" else {}
+    if "alt" not in attributes:
+        image = node.css_first("img[alt]")
+        attributes = {} if image is None else image.attributes
+    return normalize_space(attributes.get("alt") or "")
