@@ -20,11 +20,12 @@ _NOT_FETCHED = (
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
 """An escape that normalization keeps: in capitals, and not of a letter, a digit or `-._~`."""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
+_QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
-    r"(https?://[a-z0-9.-]+(?::[0-9]+)?/|/(?:/[a-z0-9.-]+(?::[0-9]+)?/)?"
+    r"(https?://[a-z0-9.-]+(?::[0-9]+)?(?:/|\Z)|/(?:/[a-z0-9.-]+(?::[0-9]+)?/)?"
     r"|(?:\.\./|)*+(?=[A-Za-z0-9_~%-]))"
     rf"(?![./])({_PATH}(?:{_ESCAPE}{_PATH}|)*+)"
-    r"(?:\?([A-Za-z0-9_.~!$&*+,=@:/-]*+))?"
+    rf"(?:\?({_QUERY}(?:{_ESCAPE}{_QUERY}|)*+))?"
 )
 """
 A prefix (scheme and host, `/`, `../` or nothing), a path and a query, all of what the parser and

@@ -123,7 +123,7 @@ def with_query(url: str, query: str) -> str:
     """
     Return a normalized URL without a query with this query, normalized.
 
-    `query` has only characters that the parser and `steps` keep: no escapes, quotes, brackets,
+    `query` has only what the parser and `steps` keep: normalized escapes, and no quotes, brackets,
     braces, backslashes, carets, bars, semicolons, spaces and control characters.
     """
     front = url[: url.find("/", 8)]

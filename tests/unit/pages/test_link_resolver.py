@@ -29,7 +29,10 @@ hrefs = st.builds(
     st.sampled_from(["", "", "/", "#x", " #x", "\x01#x", "\n", " "])
     | st.lists(
         st.sampled_from(
-            ["a=2", "b=1", "b", "", "utm_source=x", "sid=1", "/x:y@z,!$*+", "'", "a=%2F"]
+            [
+                *("a=2", "b=1", "b", "", "utm_source=x", "sid=1", "/x:y@z,!$*+", "'"),
+                *("a=%2F", "%C3%A9=1", "a=%2f", "a=%41", "%61=%", "a=%20b", "a+b=%26"),
+            ]
         ),
         max_size=4,
     ).map(lambda parameters: "?" + "&".join(parameters)),
