@@ -93,9 +93,9 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
 
 def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
     """The TDMRep statements of meta elements, given as (name, content)."""
-    named = [(name.strip().lower(), content.strip()) for name, content in metas]
-    reservations = [content for name, content in named if name == "tdm-reservation"]
-    policies = [content for name, content in named if name == "tdm-policy"]
+    named = [(name.strip().lower(), content) for name, content in metas]
+    reservations = [content.strip() for name, content in named if name == "tdm-reservation"]
+    policies = [content.strip() for name, content in named if name == "tdm-policy"]
     return _tdm(reservations, policies, "meta")
 
 

@@ -224,10 +224,11 @@ def _statements(
 ) -> tuple[UseStatement, ...]:
     """What the response and the page say about its uses."""
     headers = result.fetch.headers
-    metas = [(meta.get("name") or "", meta.get("content") or "") for meta in page.metas]
+    metas = [(name, meta.get("content") or "") for meta in page.metas if (name := meta.get("name"))]
     links = [
-        (" ".join(link.rel), link.attributes.get("type") or "", link.href)
+        ("license", link.attributes.get("type") or "", link.href)
         for link in page.link_elements
+        if "license" in link.rel
     ]
     return (
         *preferences.of_headers(headers, drafts),

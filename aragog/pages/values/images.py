@@ -124,7 +124,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         return
     words = _words(sources.document.heading or sources.document.title)
     large: Image | None = None
-    for node in sources.document.tree.css("img")[:MAX_SHOWN]:
+    for node in sources.document.tree.tags("img")[:MAX_SHOWN]:
         attributes = node.attributes
         alike = words & _words(attributes.get("alt"))
         is_called = len(alike) >= 2 or (bool(alike) and len(words) == 1)
@@ -160,12 +160,13 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
     return False
 
 
+_WORD = re.compile(r"\w{3,}+")
 _FRAME = frozenset({"header", "nav", "footer"})
 _MAX_CLIMB = 8
 
 
 def _words(text: str | None) -> set[str]:
-    return {word for word in re.findall(r"\w+", (text or "").lower()) if len(word) > 2}
+    return set(_WORD.findall(text.lower())) if text else set()
 
 
 def best(images: Iterable[Image]) -> Image | None:
