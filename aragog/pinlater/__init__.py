@@ -31,7 +31,7 @@ The parts:
     health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one
     claims.py            the claims that this process holds
-    worker_names.py      how claims name the process that holds them
+    worker_names.py      names of worker processes, as claims contain them
     acks.py              how they end
     claim_upkeep.py      extends them, and returns those of dead workers
     consumer.py          claims due jobs for a channel

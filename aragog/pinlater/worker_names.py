@@ -1,4 +1,4 @@
-"""The names by which claims tell which process holds them."""
+"""Names of worker processes, as claims contain them."""
 
 from __future__ import annotations
 

@@ -141,7 +141,10 @@ def call_in_child(function: Callable[[], None]) -> None:
         raw = answer.read()
     os.waitpid(child, 0)
     if not raw:
-        raise ConfigError("the settings could not be checked: the process that did so was killed")
+        raise ConfigError(
+            "the settings could not be checked: the process that does so was killed, perhaps for "
+            "lack of memory; start again"
+        )
     error = pickle.loads(raw)  # noqa: S301 - this process's own child wrote it
     if error is not None:
         raise error
