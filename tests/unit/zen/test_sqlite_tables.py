@@ -13,7 +13,7 @@ import pytest
 from aragog.errors import BadInput, ConfigError, StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
-from aragog.zen.tables.sqlite.files import CheckpointTimes
+from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes, log_use
 from tests.support.waiting import wait_until
 
 # Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
@@ -253,3 +253,52 @@ def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
     tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
 
     assert wait_until(lambda: file.stat().st_size > 400_000)
+
+
+@pytest.fixture
+def emptied_log(with_checkpoints, tmp_path):
+    """Tables without checkpoints of their own, of which the first log held 2 MB and was moved."""
+    tables = with_checkpoints(past_bytes=10**12, restart_past_bytes=10**12)
+    for round_ in range(4):
+        tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=round_)
+    with tables["n"]._shards.reading(0) as db:
+        db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+    return tables, tmp_path / "t" / "00.db-wal"
+
+
+def test_a_log_that_was_once_large_counts_by_what_it_holds_now(emptied_log):
+    tables, log = emptied_log
+    full = log_use(log)
+
+    tables["e"].put(b"\x00", {b"p:x": b"1"}, at_ms=1)
+
+    used = log_use(log)
+    assert full.frames * full.frame_bytes > 2_000_000
+    assert used.salts != full.salts
+    assert 0 < used.frames * used.frame_bytes < 50_000
+    assert log.stat().st_size > 2_000_000
+
+
+def test_a_log_that_was_once_large_is_not_moved_with_each_small_write(emptied_log, tmp_path):
+    _, log = emptied_log
+    tables = SqliteTables(
+        tmp_path / "t",
+        shards=2,
+        checkpoints=CheckpointTimes(every_s=0.01, past_bytes=100_000, restart_past_bytes=500_000),
+    )
+    shards = tables["e"]._shards
+    try:
+        for round_ in range(5):
+            tables["e"].put(b"\x00", {b"p:x": b"%d" % round_}, at_ms=round_)
+            assert wait_until(lambda: not any(shards._checkpoints.written))
+        assert not shards._checkpoints.behind[0]
+        assert log_use(log).frames >= 5  # a log moved entirely would have begun anew
+    finally:
+        tables.close()
+
+
+def test_the_use_of_an_empty_log_is_nothing(tmp_path):
+    log = tmp_path / "log"
+    log.touch()
+
+    assert log_use(log).frames == 0

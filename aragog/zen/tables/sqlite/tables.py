@@ -32,7 +32,8 @@ from aragog.zen.tables import (
     Tables,
     refuse_empty,
 )
-from aragog.zen.tables.sqlite.files import CheckpointTimes, Shards
+from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes
+from aragog.zen.tables.sqlite.files import Shards
 from aragog.zen.tables.sqlite.health import REMEDY
 from aragog.zen.tables.sqlite.layout import LAYOUTS, Layout
 from aragog.zen.tables.sqlite.salvage import salvage_damaged
