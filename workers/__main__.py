@@ -2,12 +2,15 @@
 Run one process of the system.
 
     python -m aragog.workers ROLE [options of `celery worker`]   a worker of that role (`roles`)
+    python -m aragog.workers ROLE,ROLE [options …]               a worker of several
     python -m aragog.workers beat [options of `celery beat`]     the schedule
     python -m aragog.workers flower [options of Flower]          the dashboard
 
 The commands are called directly, because the `celery` program first imports those of all plugins,
 Flower among them, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery -A`, nothing
 looks for modules in the current folder first, so no file there hides one.
+
+`upkeep,webhooks,beat` is one process of three roles, in which beat is a thread.
 """
 
 from __future__ import annotations
@@ -24,14 +27,12 @@ from aragog.settings.in_use import process_settings
 from aragog.tracing.tracer import name_service
 from aragog.workers.app import app
 from aragog.workers.niceness import be_nice
-from aragog.workers.roles import ROLES, sized
+from aragog.workers.roles import ROLES, joined
 
 
 def main() -> int:
     """Run until a signal stops it; returns the exit code."""
     name, *options = sys.argv[1:] or [""]
-    if name in ROLES:
-        return _work(name, options)
     if name == "beat":
         from celery.bin.beat import beat  # noqa: PLC0415 - workers do without
 
@@ -43,26 +44,36 @@ def main() -> int:
 
         dashboard.install()
         return _run(flower, options)
+    roles = name.split(",")
+    if roles[0] in ROLES and set(roles[1:]) <= {*ROLES, "beat"}:
+        return _work(roles, options)
     sys.stderr.write(
         f"usage: python -m aragog.workers {{{'|'.join((*ROLES, 'beat', 'flower'))}}} [options]\n"
     )
     return 2
 
 
-def _work(role: str, options: list[str]) -> int:
-    if role == "render":
+def _work(roles: list[str], options: list[str]) -> int:
+    role = roles[0]
+    if "render" in roles:
         try:
             require("render", "the role render")
         except ConfigError as error:
             sys.exit(f"aragog: {error}")
     from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
 
+    from aragog.workers.embedded_beat import embed_beat  # noqa: PLC0415 - it imports celery.beat
     from aragog.workers.preload import preload  # noqa: PLC0415
 
     name_service(role)
     preload()
     settings = process_settings()
-    sized_role = sized(role, settings)
+    try:
+        sized_role = joined([each for each in roles if each != "beat"], settings)
+    except ConfigError as error:
+        sys.exit(f"aragog: {error}")
+    if "beat" in roles:
+        embed_beat(app)
     be_nice(sized_role.niceness)
     level = ["--loglevel", settings.logs.level]
     return _run(worker, ["--hostname", f"{role}@%h", *level, *sized_role.options(), *options])

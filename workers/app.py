@@ -35,7 +35,7 @@ from aragog.stages.page_limits import make_expendable
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
-from aragog.workers.roles import share_threads
+from aragog.workers.roles import share_threads, share_upkeep
 
 
 def _exit_with(error: ConfigError) -> None:
@@ -96,6 +96,7 @@ def _hold_back_fetches(sender: Any, **_: Any) -> None:
     if isinstance(sender.concurrency, int):  # not "auto"
         served = set(app.amqp.queues.consume_from)
         share_threads(sender.concurrency, settings.workers.robots, served)
+        share_upkeep(sender.concurrency, settings.workers.webhooks, served)
 
 
 worker_init.connect(_hold_back_fetches, weak=False)

@@ -11,15 +11,19 @@ the same queues does the same work.
 
 Brokers other than pinlater cannot bound how many jobs of a queue a process has. There, slow
 robots.txt files would take all threads of `fetch`, so `upkeep` serves their queue.
+
+Each process takes 25 MB at rest, so a process may have several roles (`joined`): on one machine,
+that of `upkeep` also delivers to webhooks.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from aragog.errors import ConfigError
 from aragog.pinlater import gates
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.routing import Queue
@@ -86,6 +90,38 @@ def sized(role: str, settings: Settings) -> Role:
     if role == with_robots:
         concurrency += workers.robots
     return replace(default, queues=queues, concurrency=concurrency)
+
+
+def joined(roles: Sequence[str], settings: Settings) -> Role:
+    """
+    Return the role of a process that has several: all queues and threads, the first's niceness.
+
+    Raises:
+        ConfigError: there are several, and one of them needs processes.
+    """
+    first, *others = (sized(role, settings) for role in roles)
+    if others and any(role.pool != "threads" for role in (first, *others)):
+        raise ConfigError(f"{','.join(roles)}: only roles with threads can share a process")
+    queues = (*first.queues, *(queue for role in others for queue in role.queues))
+    concurrency = first.concurrency + sum(role.concurrency for role in others)
+    return replace(first, queues=queues, concurrency=concurrency)
+
+
+def share_upkeep(concurrency: int, webhooks: int, queues: Collection[str]) -> None:
+    """
+    Bound the jobs of webhooks and of upkeep in a process that serves both.
+
+    A slow receiver of webhooks then delays no compaction, and compactions no delivery.
+
+    Args:
+        concurrency: of the worker.
+        webhooks: how many threads are for webhooks; at most half of all.
+        queues: those that the worker serves.
+    """
+    webhooks = min(webhooks, concurrency // 2)
+    if {Queue.UPKEEP, Queue.WEBHOOKS} <= set(queues) and webhooks:
+        gates.limit(Queue.WEBHOOKS, webhooks)
+        gates.limit(Queue.UPKEEP, concurrency - webhooks)
 
 
 def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:

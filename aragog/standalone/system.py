@@ -3,9 +3,11 @@ The standalone system: its processes and their command lines and environment.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
     postgres  the private PostgreSQL (only where store.engine is postgres and store.dsn empty)
-    fetch, upkeep, canonicalize, store, webhooks   Celery workers, one for each role
+    fetch, canonicalize, store   Celery workers, one for each role
+    upkeep    a worker for what beat starts; beat, the schedule, is one of its threads, and on
+              pinlater it also delivers to webhooks
+    webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only where rendering.hosts names hosts)
-    beat      the schedule
     http      the HTTP API, and the Thrift services
     flower    the dashboard (where the extra of that name is installed)
 """
@@ -38,15 +40,26 @@ SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the current batch: slots, deadline, and a margin.
 WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
-# Imports what workers need, for the supervisor's fork server.
 MOST_RESTARTS = 5
+# Imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
-ROLES = ("fetch", "upkeep", "canonicalize", "store", "webhooks")
 
 
-def roles(settings: Settings) -> tuple[str, ...]:
-    """The roles that these settings need a worker of."""
-    return (*ROLES, "render") if settings.rendering.hosts else ROLES
+def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[str, ...]]:
+    """
+    The worker processes that these settings need, each with its roles.
+
+    A process takes 25 MB at rest, so `upkeep` has the roles of three, where its threads can be
+    shared between queues (`aragog.workers.roles`). Without `beat`, nothing sends the schedule.
+    """
+    names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
+    names += ["render"] if settings.rendering.hosts else []
+    roles: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
+    if kind_of(settings.resolved().broker.url) == "pinlater":
+        roles["upkeep"] += roles.pop("webhooks")
+    if beat:
+        roles["upkeep"] += ("beat",)
+    return roles
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -153,16 +166,18 @@ def start(
     if settings.private_postgres:
         _start_postgres(supervisor, settings)
     release = release_command if kind_of(settings.resolved().broker.url) == "pinlater" else None
-    for role in roles(settings):
-        command = worker_command(role)
-        supervisor.start(Child(role, command, WORKERS, WORKER_STOP_S, after_kill=release))
+    for name, roles in worker_roles(settings, beat="beat" in front).items():
+        command = worker_command(*roles)
+        if "beat" in roles:
+            command += ["--schedule", str(schedule_file(data_dir))]
+        supervisor.start(Child(name, command, WORKERS, WORKER_STOP_S, after_kill=release))
     commands = {
-        "beat": beat_command(data_dir),
         "http": [sys.executable, "-P", "-m", "aragog.cli", "serve"],
         "flower": flower_command(settings),
     }
     for name in front:
-        supervisor.start(Child(name, commands[name], FRONT))
+        if name in commands:
+            supervisor.start(Child(name, commands[name], FRONT))
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
@@ -260,9 +275,9 @@ def _make(folder: Path, remedy: str) -> None:
         ) from error
 
 
-def worker_command(role: str) -> list[str]:
-    """The command line of a worker with that role, or of beat or Flower; see aragog/workers."""
-    return [sys.executable, "-P", "-m", "aragog.workers", role]
+def worker_command(*roles: str) -> list[str]:
+    """The command line of a worker with these roles, or of beat or Flower; see aragog/workers."""
+    return [sys.executable, "-P", "-m", "aragog.workers", ",".join(roles)]
 
 
 def release_command(pid: int) -> list[str]:
@@ -270,10 +285,9 @@ def release_command(pid: int) -> list[str]:
     return [sys.executable, "-P", "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
-def beat_command(data_dir: Path) -> list[str]:
-    """The command line of beat. Its state is in the data folder; losing it causes an early tick."""
-    schedule = str(data_dir / "run" / "beat")
-    return [*worker_command("beat"), "--schedule", schedule]
+def schedule_file(data_dir: Path) -> Path:
+    """Where beat notes what it sent last; losing it makes tasks run early once."""
+    return data_dir / "run" / "beat"
 
 
 def flower_command(settings: Settings) -> list[str]:

@@ -46,7 +46,7 @@ def kill_workers(world: World) -> Iterator[float]:
 
 def kill_front(world: World) -> Iterator[float]:
     for _ in range(5):
-        world.kill("beat")
+        world.kill("upkeep")
         yield 1.0
         world.kill("http")
         yield 1.0
@@ -259,10 +259,10 @@ SMALL_SPOOL = {"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"}
 
 SCENARIOS = (
     Scenario("workers-killed", "kill -9 of a fetch, canonicalize or store worker every 2 s", kill_workers),
-    Scenario("front-killed", "kill -9 of beat and of the API, five times each", kill_front,
+    Scenario("front-killed", "kill -9 of the process of beat and of the API, five times each", kill_front,
              Plan(front=("beat", "http"))),
     Scenario("workers-frozen", "one of two workers of each role frozen for 25 s; claims last 10 s", freeze_workers),
-    Scenario("rolling-restart", "each worker and beat restarted in turn", restart_all),
+    Scenario("rolling-restart", "each worker restarted in turn", restart_all),
     Scenario("redis-killed", "kill -9 of redis-server, three times (append-only file)", kill_redis,
              may_refuse=True),
     Scenario("redis-frozen", "redis-server frozen for 20 s", freeze_redis, may_refuse=True),

@@ -299,7 +299,7 @@ def test_the_id_of_the_producer_is_in_the_lines_of_each_stage(logs, process, eve
 
 
 def test_every_line_of_a_process_of_celery_is_json(logs):
-    for process in ("fetch", "upkeep", "canonicalize", "store", "webhooks", "beat"):
+    for process in ("fetch", "upkeep", "canonicalize", "store"):
         assert lines_of(logs[process]), process
 
 

@@ -212,7 +212,7 @@ def what_it_shows_answers(reported):
 
 
 # The server of Redis is redis-server or valkey-server: whichever is newer here.
-@pytest.mark.parametrize("name", ["-server unixsocket", "beat", "aragog.workers upkeep"])
+@pytest.mark.parametrize("name", ["-server unixsocket", "aragog.workers upkeep"])
 def test_a_child_that_is_killed_is_started_again(machine, name):
     urls = machine.enqueue(f"{name[-5:]}-killed")
     assert machine.named(name)

@@ -4,15 +4,17 @@ from itertools import product
 
 import pytest
 
+from aragog.errors import ConfigError
 from aragog.pinlater import gates
 from aragog.settings import load_settings
-from aragog.workers.roles import ROLES, share_threads, sized
+from aragog.standalone.system import worker_roles
+from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
 
 
 @pytest.fixture
 def unbounded():
     yield
-    for queue in ("fetch", "robots"):
+    for queue in ("fetch", "robots", "upkeep", "webhooks"):
         gates.limit(queue, None)
         gates.keep_room(queue, None)
 
@@ -74,3 +76,50 @@ def test_an_eighth_of_the_threads_for_fetches_is_kept_for_urgent_ones(unbounded)
     share_threads(40, 8, {"fetch", "robots"})
 
     assert gates.kept_room("fetch").jobs == 4
+
+
+def test_a_process_with_several_roles_has_their_queues_and_threads():
+    settings = settings_of("")
+
+    both = joined(["upkeep", "webhooks"], settings)
+
+    assert both.queues == ("upkeep", "webhooks")
+    assert both.concurrency == settings.workers.upkeep + settings.workers.webhooks
+    assert both.niceness == ROLES["upkeep"].niceness
+
+
+def test_a_role_of_processes_shares_none():
+    assert joined(["canonicalize"], settings_of("")).pool == "prefork"
+    with pytest.raises(ConfigError, match="fetch,canonicalize: only roles with threads"):
+        joined(["fetch", "canonicalize"], settings_of(""))
+
+
+def test_slow_receivers_of_webhooks_leave_half_of_the_threads_to_upkeep(unbounded):
+    for threads, webhooks in product((2, 8, 40), (1, 4, 100)):
+        share_upkeep(threads, webhooks, {"upkeep", "webhooks"})
+
+        assert 1 <= gates.limit_of("webhooks") <= threads // 2
+        assert gates.limit_of("upkeep") + gates.limit_of("webhooks") == threads
+
+
+def test_a_worker_of_one_of_both_is_not_bounded(unbounded):
+    for queues in ({"upkeep"}, {"webhooks", "store"}):
+        share_upkeep(8, 4, queues)
+
+        assert gates.limit_of("upkeep") is None
+        assert gates.limit_of("webhooks") is None
+
+
+@pytest.mark.parametrize(
+    ("broker", "upkeep", "alone"),
+    [
+        ("", ("upkeep", "webhooks", "beat"), set()),
+        ("redis://h:1", ("upkeep", "beat"), {"webhooks"}),
+    ],
+)
+def test_one_machine_has_few_processes_where_their_queues_can_be_bounded(broker, upkeep, alone):
+    roles = worker_roles(settings_of(broker))
+
+    assert roles["upkeep"] == upkeep
+    assert set(roles) == {"fetch", "upkeep", "canonicalize", "store"} | alone
+    assert "beat" not in worker_roles(settings_of(broker), beat=False)["upkeep"]

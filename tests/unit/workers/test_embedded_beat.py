@@ -1,0 +1,64 @@
+"""Beat as a thread of a worker."""
+
+import signal
+import threading
+from types import SimpleNamespace
+
+import pytest
+from celery import Celery
+from celery.beat import Scheduler
+
+from aragog.workers.embedded_beat import EmbeddedBeat
+from tests.support.waiting import wait_until
+
+
+class Failing(Scheduler):
+    def tick(self, *_args, **_options):
+        raise RuntimeError("no space left")
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name == "beat"]
+
+
+@pytest.fixture
+def beat(tmp_path):
+    """Start beat with a scheduler; stop it."""
+    app = Celery("beat", broker="memory://", set_as_current=False)
+    app.conf.beat_schedule = {"often": {"task": "tasks.often", "schedule": 0.05}}
+    started = []
+
+    def start(scheduler):
+        started.append(EmbeddedBeat(app))
+        controller = SimpleNamespace(schedule_filename=str(tmp_path / "beat"), scheduler=scheduler)
+        started[-1].start(SimpleNamespace(controller=controller))
+        return app, started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+    assert wait_until(lambda: not threads())
+
+
+def test_tasks_are_sent_until_it_is_stopped(beat):
+    app, embedded = beat("aragog.workers.steady_scheduler:SteadyScheduler")
+
+    with app.connection_for_read() as connection, connection.SimpleQueue("celery") as queue:
+        assert queue.get(timeout=30).headers["task"] == "tasks.often"
+        embedded.stop()
+        assert wait_until(lambda: not threads())
+        queue.clear()
+        assert queue.qsize() == 0
+
+
+def test_a_worker_whose_beat_failed_stops_instead_of_sending_nothing(beat, caplog):
+    signals = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
+    try:
+        beat(Failing)
+
+        assert wait_until(lambda: signals)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "beat failed, so this worker stops" in caplog.text
+    assert "no space left" in caplog.text
