@@ -24,6 +24,7 @@ from celery.signals import (
     worker_ready,
 )
 
+from aragog.allocator import return_freed
 from aragog.errors import ConfigError, TransientError
 from aragog.logs import format_handlers
 from aragog.pinlater import gates
@@ -112,6 +113,14 @@ def _release_urls(**_: Any) -> None:
 
 
 worker_ready.connect(_release_urls, weak=False)
+
+
+def _return_freed(**_: Any) -> None:
+    return_freed()
+
+
+worker_ready.connect(_return_freed, weak=False)
+worker_process_init.connect(_return_freed, weak=False)
 
 
 def _format_logs(logger: logging.Logger, **_: Any) -> None:

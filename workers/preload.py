@@ -6,6 +6,7 @@ import gc
 import sys
 from importlib import import_module
 
+from aragog.allocator import return_freed
 from aragog.pages.page_types import page_types
 from aragog.settings.in_use import process_settings
 from aragog.urls.domain import registered_domain
@@ -63,3 +64,4 @@ def preload() -> None:
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 100)
     sys.setswitchinterval(SWITCH_AFTER_S)
+    return_freed()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Lock
 from typing import Self
 
@@ -16,21 +15,6 @@ Frames and responses up to this size are not counted: `serving.max_connections` 
 
 It is also the size of the pieces in which a larger response is passed to its connection.
 """
-
-
-_M_MMAP_THRESHOLD = -3  # mallopt(3)
-_OWN_MAPPING_BYTES = 262_144
-
-
-def return_large_blocks() -> None:
-    """
-    Let large blocks go back to the system as soon as they are freed (glibc; elsewhere nothing).
-
-    By itself, glibc raises the size from which a block is a mapping of its own to 32 MiB, when such
-    a one was freed. The blocks of large responses then stay in the heaps of many threads.
-    """
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)
 
 
 class MemoryLimit:

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import click
 import prometheus_client
 
+from aragog.allocator import return_freed, return_large_blocks
 from aragog.api.access_log import access_log
 from aragog.api.hedging import HedgedReads
 from aragog.api.hedging_metrics import HedgingMetrics
 from aragog.api.http.app import Api
 from aragog.api.http.server import listen, run
 from aragog.api.http.services import Services
-from aragog.api.memory import return_large_blocks
 from aragog.api.tokens import GRAPH_SCOPE, READ, SCOPES, Tokens, make
 from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
@@ -99,6 +99,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         gc.collect()
         gc.freeze()
         return_large_blocks()
+        return_freed()
         run(api, serving, sock, beside)
         if api.running_calls or (beside and beside.running_calls):
             # Python would wait for the threads of abandoned calls for as long as the store hangs.
