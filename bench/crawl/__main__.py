@@ -8,6 +8,7 @@ The first round compares what each side stored of 100 pages: body, title, every 
 a table of all sides.
 
     python -m bench.crawl [--rounds 5] [--set docs|news|large] [--side SIDE ...] [--tls] [--markdown FILE]
+    python -m bench.crawl --side aragog --whole     with Flower and the API, for the memory of all
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from aragog.standalone.system import FRONT_PROCESSES
 from bench.crawl import origin, page_sets, report, same_work
 from bench.crawl.page_sets import PageSet
-from bench.crawl.sides import SIDES, WARM_UP_HOSTS, Crawl, installed
+from bench.crawl.sides import SIDES, WARM_UP_HOSTS, Crawl, Side, installed, run_aragog
 from bench.quick import add_quick
 
 COMPARED = 100
 
 
 def run(
-    pages: PageSet, sides: list[str], rounds: int, certificates: Path | None, folder: Path
+    pages: PageSet, sides: dict[str, Side], rounds: int, certificates: Path | None, folder: Path
 ) -> dict[str, list[Crawl]]:
     """
     Crawl the set with each side in turn, `rounds` times; exits when a side leaves pages out.
@@ -40,9 +43,9 @@ def run(
     print(f"{pages.name}: {pages.count} URLs, {len(pages.paths)} pages of {size:.0f} KB")
     with origin.serve(pages.folder, certificates=certificates) as port:
         for number in range(rounds):
-            for side in sides:
+            for side, crawled_by in sides.items():
                 stored = Path(tempfile.mkdtemp(dir=folder))
-                crawl = SIDES[side](pages, port, stored, COMPARED if number == 0 else 0)
+                crawl = crawled_by(pages, port, stored, COMPARED if number == 0 else 0)
                 if crawl.pages != pages.count:
                     sys.exit(f"{side} stored {crawl.pages} of {pages.count} pages")
                 crawls[side].append(crawl)
@@ -69,12 +72,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--set", choices=page_sets.ALL, help="only this one")
     parser.add_argument("--side", choices=SIDES, nargs="+", help="only these")
+    parser.add_argument("--whole", action="store_true", help="aragog with Flower and the API")
     parser.add_argument("--tls", action="store_true", help="over HTTPS, a certificate a host")
     parser.add_argument("--markdown", type=Path, help="write the tables and the plot here")
     parser.add_argument("--pages", type=int, help="of each set; default: all")
     add_quick(parser, rounds=1, pages=COMPARED, set="docs")
     options = parser.parse_args()
-    sides = options.side or installed()
+    sides = {side: SIDES[side] for side in options.side or installed()}
+    if options.whole:
+        sides["aragog"] = partial(run_aragog, front=FRONT_PROCESSES)
     hosts = [*map(page_sets.host, range(page_sets.HOSTS)), *WARM_UP_HOSTS]
     results = {}
     with (

@@ -40,7 +40,8 @@ SIGNS = {
     "nginx": "origin",
     "redis-server": "redis",
     "valkey-server": "redis",
-    " beat ": "beat",
+    "aragog.cli serve": "api",
+    "workers flower": "flower",
     **{f"workers {role}": role for role in ROLES},
 }
 """The kind of a process whose command line has these words."""
@@ -130,8 +131,8 @@ def _descendants() -> Iterator[tuple[str, psutil.Process]]:
 
 
 @contextmanager
-def aragog_system(port: int, folder: Path) -> Iterator:
-    """The standalone system without Flower and the read API; yields its settings."""
+def aragog_system(port: int, folder: Path, front: Sequence[str] = ("beat",)) -> Iterator:
+    """The standalone system, by default without Flower and the API; yields its settings."""
     from aragog.settings import load_settings
     from aragog.standalone import system
     from aragog.standalone.supervisor import Supervisor
@@ -142,22 +143,28 @@ def aragog_system(port: int, folder: Path) -> Iterator:
         "ARAGOG_FETCH__ALLOWED_PORTS": f"80,443,{port}",
         "ARAGOG_FETCH__USER_AGENT": "bench (+http://bench.test/)",
         "ARAGOG_SETTINGS": "",
+        **{
+            f"ARAGOG_SERVING__{name}_PORT": str(origin.free_port())
+            for name in ("HTTP", "THRIFT", "FLOWER")
+        },
     }
     with patch.dict(os.environ, environ):
         settings = load_settings()
         supervisor = Supervisor(folder, system.environment(settings), system.PRELOAD)
         supervisor.acquire()
         try:
-            system.start(supervisor, settings, front=("beat",))
+            system.start(supervisor, settings, front=front)
             yield settings
         finally:
             supervisor.stop()
 
 
-def run_aragog(pages: PageSet, port: int, folder: Path, compared: int = 0) -> Crawl:
+def run_aragog(
+    pages: PageSet, port: int, folder: Path, compared: int = 0, front: Sequence[str] = ("beat",)
+) -> Crawl:
     """Crawl with the standalone system, warmed up; `compared` is how many pages are read back."""
     urls = pages.urls(port)
-    with aragog_system(port, folder) as settings:
+    with aragog_system(port, folder, front) as settings:
         from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
         from aragog.workers.preload import preload
