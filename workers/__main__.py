@@ -54,29 +54,26 @@ def main() -> int:
 
 
 def _work(roles: list[str], options: list[str]) -> int:
-    role = roles[0]
-    if "render" in roles:
-        try:
-            require("render", "the role render")
-        except ConfigError as error:
-            sys.exit(f"aragog: {error}")
-    from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
-
-    from aragog.workers.embedded_beat import embed_beat  # noqa: PLC0415 - it imports celery.beat
-    from aragog.workers.preload import preload  # noqa: PLC0415
-
-    name_service(role)
-    preload()
     settings = process_settings()
     try:
-        sized_role = joined([each for each in roles if each != "beat"], settings)
+        if "render" in roles:
+            require("render", "the role render")
+        role = joined([each for each in roles if each != "beat"], settings)
     except ConfigError as error:
         sys.exit(f"aragog: {error}")
+    from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
+
+    from aragog.workers.preload import preload  # noqa: PLC0415
+
+    name_service(roles[0])
+    preload()
     if "beat" in roles:
+        from aragog.workers.embedded_beat import embed_beat  # noqa: PLC0415 - others do without
+
         embed_beat(app)
-    be_nice(sized_role.niceness)
+    be_nice(role.niceness)
     level = ["--loglevel", settings.logs.level]
-    return _run(worker, ["--hostname", f"{role}@%h", *level, *sized_role.options(), *options])
+    return _run(worker, ["--hostname", f"{roles[0]}@%h", *level, *role.options(), *options])
 
 
 def _run(command: click.Command, options: list[str]) -> int:

@@ -141,8 +141,8 @@ def start(
     """
     Start every process, the redis-server first, and return once the redis-server answers.
 
-    The supervisor already holds the data folder (`acquire`). `front` names the processes that
-    enqueue or serve.
+    The supervisor already holds the data folder (`acquire`). `front` names what enqueues or
+    serves: processes, and beat, a thread of that of upkeep.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
