@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -212,16 +212,16 @@ class PostgresPlace(Place):
 
 def freeze(server: RedisServer | PostgresServer) -> None:
     """Stop a server's processes where they are."""
-    for process in _processes(server):
-        process.suspend()
+    parent = psutil.Process(server.process.pid)
+    parent.suspend()  # before one looks who is below it: it starts none from here on
+    for child in parent.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # PostgreSQL's autovacuum runs a moment after a start
+            child.suspend()
 
 
 def thaw(server: RedisServer | PostgresServer) -> None:
     """Let them go on."""
-    for process in _processes(server):
-        process.resume()
-
-
-def _processes(server: RedisServer | PostgresServer) -> list[psutil.Process]:
     parent = psutil.Process(server.process.pid)
-    return [parent, *parent.children(recursive=True)]
+    for process in (*parent.children(recursive=True), parent):
+        with suppress(psutil.NoSuchProcess):
+            process.resume()
