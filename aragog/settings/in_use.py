@@ -26,6 +26,8 @@ from aragog.settings.settings import Settings
 
 # Running processes read it again after a change of their settings file.
 RELOADED = "politeness.blocked_hosts"
+EXTENDED = "fetch.host_map"
+"""`aragog up` adds the hosts of the demo web to it in a data folder that has pages of them."""
 OF_A_PROCESS = ("logs.", "serving.", "workers.")
 """Settings that concern no other process."""
 RECORD = "settings.json"
@@ -121,8 +123,16 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     file = settings_file(environ)
     if record["settings_file"] == (str(file) if file else None) and RELOADED in given:
         running = _with_value(running, RELOADED, _value(own, RELOADED))
-    differing = [name for name in given if _value(own, name) != _value(running, name)]
+    differing = [name for name in given if not _counts(name, own, running)]
     return SettingsInUse(running, pid, tuple(differing))
+
+
+def _counts(name: str, own: Settings, running: Settings) -> bool:
+    """Whether this setting of `own` holds in the running system too."""
+    mine, theirs = _value(own, name), _value(running, name)
+    if name == EXTENDED and mine:
+        return bool(mine.items() <= theirs.items())
+    return bool(mine == theirs)
 
 
 def _read(path: Path, pid: int) -> dict[str, Any] | None:

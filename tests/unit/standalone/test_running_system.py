@@ -131,6 +131,23 @@ def test_a_producer_uses_the_settings_of_the_running_system(started, tmp_path, m
     )
 
 
+def test_hosts_that_the_demo_added_to_a_map_are_no_difference(
+    started, tmp_path, monkeypatch, caplog
+):
+    """Commands said that the map given to them did not count; it did, with the demo's hosts."""
+    mine = "my.test=127.0.0.1:8080"
+    started(FETCH__HOST_MAP=f"*.test=127.0.0.1:9999,{mine}")
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+
+    monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", mine)
+    assert process_settings().fetch.host_map["*.test"] == "127.0.0.1:9999"
+    assert not caplog.records
+
+    monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", f"{mine},other.test=127.0.0.1:8081")
+    process_settings()
+    assert "other values of fetch.host_map" in caplog.text
+
+
 def test_settings_of_a_process_alone_are_its_own(started, tmp_path, monkeypatch, caplog):
     started(LOGS__LEVEL="WARNING", FETCH__USER_AGENT="examplebot")
     for name, value in environ(tmp_path, LOGS__LEVEL="DEBUG", SERVING__HTTP_PORT="9001").items():
