@@ -14,7 +14,6 @@ from aragog.client import Aragog
 from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.settings import load_settings
 from tests.support.standalone import standalone
-from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -36,7 +35,8 @@ def left(request):
 
 @pytest.fixture(scope="module")
 def system(left, demo_web):
-    with standalone(demo_web, folder=left / "var") as running:
+    # Without beat: the pages of an old folder are all due, and fetching them extracts them anew.
+    with standalone(demo_web, folder=left / "var", front=()) as running:
         yield running
 
 
@@ -88,8 +88,7 @@ def test_fields_are_extracted_anew_from_the_content_of_the_earlier_version(syste
     reported = system.aragog("reextract")
 
     assert reported.returncode == 0, reported.stderr
-    wait_until(lambda: field(store, "page.extractor_version") == EXTRACTOR_VERSION)
-    assert before < EXTRACTOR_VERSION
+    assert before < field(store, "page.extractor_version") == EXTRACTOR_VERSION
     assert field(store, "product.price") == "89.90"
     store.close()
 
