@@ -4,13 +4,18 @@ Requests of Scrapy as JSON, so that another process can continue with them.
 Callbacks travel by name, as in Scrapy's own disk queues. What JSON does not have is marked by an
 object with one key that begins with `!`: bytes, tuples, sets, items and tables whose keys are no
 text. Pickles are not used: whoever can write to the broker could run code with them.
+
+A request arrives as it was, or is refused. Subclasses of the known types are refused, because JSON
+would turn them into their base: an `IntEnum` into a number, a `Counter` into a dict.
 """
 
 from __future__ import annotations
 
 import base64
+import math
+import reprlib
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from itemadapter import ItemAdapter
@@ -21,22 +26,37 @@ from scrapy.utils.request import request_from_dict
 from aragog.errors import InvalidMessage
 
 VERSION = 1
-_PLAIN = (str, int, float, bool, type(None))
-_SEQUENCES: tuple[tuple[type, str], ...] = (
-    (tuple, "!tuple"), (set, "!set"), (frozenset, "!frozenset"),
-)  # fmt: skip
+_PLAIN = frozenset({str, int, bool, type(None)})
+_SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 
-def to_json(request: Request, spider: Spider) -> bytes:
+def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = None) -> bytes:
     """
-    Return the request as JSON.
+    Return the request as JSON, after rebuilding it once to prove that another process can.
+
+    Args:
+        request: what is sent.
+        spider: has its callbacks.
+        meta: added to the request's own.
 
     Raises:
-        ValueError: a callback is not a method of the spider, or `meta` or `cb_kwargs` have a value
-            that no other process could use.
+        ValueError: a callback is not a method of the spider, or the request has a value that would
+            not arrive equal and of the same type.
     """
-    # pack first: a type that JSON knows only in part, such as a datetime, must not change silently.
-    return orjson.dumps({"v": VERSION, "request": _packed(request.to_dict(spider=spider))})
+    try:
+        given = request.to_dict(spider=spider)
+        given["meta"] = {**given["meta"], **(meta or {})}
+        body = _encoded(given)
+        rebuilt = from_json(body, spider)
+        arrives = rebuilt.to_dict(spider=spider)
+        is_same = type(rebuilt) is type(request) and arrives == given and _encoded(arrives) == body
+    except ValueError:
+        raise
+    except Exception as error:  # of the project's classes, or of JSON: 64 bits, 254 levels
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if not is_same:
+        raise ValueError("it, or an item in it, would not arrive as it is")
+    return body
 
 
 def from_json(body: bytes, spider: Spider) -> Request:
@@ -51,33 +71,47 @@ def from_json(body: bytes, spider: Spider) -> Request:
         if wire["v"] != VERSION:
             raise ValueError(f"is of version {wire['v']}")
         return request_from_dict(_unpacked(wire["request"]), spider=spider)
-    except (ValueError, LookupError, TypeError, AttributeError, ImportError) as error:
+    except Exception as error:  # constructors of the project may raise anything
         raise InvalidMessage("request", f"{type(error).__name__}: {error}") from error
 
 
+def _encoded(fields: Mapping[str, Any]) -> bytes:
+    return orjson.dumps({"v": VERSION, "request": _packed(fields)})
+
+
 def _packed(value: Any) -> Any:
-    if isinstance(value, _PLAIN):
+    # Exact types: orjson and `isinstance` take a subclass for its base.
+    kind = type(value)
+    if kind in _PLAIN or (kind is float and math.isfinite(value)):
         return value
-    if isinstance(value, bytes):
+    if kind is bytes:
         return {"!bytes": base64.b64encode(value).decode()}
-    if isinstance(value, list):
-        return [_packed(each) for each in value]
-    for kind, mark in _SEQUENCES:
-        if isinstance(value, kind):
-            return {mark: [_packed(each) for each in cast("tuple[Any, ...]", value)]}
-    if type(value) is dict:
+    if kind is dict:
         return _packed_table(value)
-    if ItemAdapter.is_item(value):
-        kind = type(value)
-        fields = _packed_table(dict(ItemAdapter(value)))
-        return {"!item": [f"{kind.__module__}.{kind.__qualname__}", fields]}
-    raise ValueError(f"{type(value).__name__} cannot be sent to another process: {value!r:.100}")
+    if kind is list:
+        return [_packed(each) for each in value]
+    if kind is tuple:
+        return {"!tuple": [_packed(each) for each in value]}
+    if kind in _SETS:
+        # In an order of its own: equal sets may be iterated in different ones.
+        return {_SETS[kind]: sorted((_packed(each) for each in value), key=orjson.dumps)}
+    if not isinstance(value, dict) and ItemAdapter.is_item(value):
+        return _packed_item(value)
+    raise ValueError(f"{kind.__name__} is not sent to another process: {reprlib.repr(value)}")
 
 
 def _packed_table(table: Mapping[Any, Any]) -> Any:
-    if all(isinstance(key, str) and not key.startswith("!") for key in table):
+    if all(type(key) is str and not key.startswith("!") for key in table):
         return {key: _packed(value) for key, value in table.items()}
     return {"!table": [[_packed(key), _packed(value)] for key, value in table.items()]}
+
+
+def _packed_item(item: Any) -> Any:
+    kind = type(item)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if _item_class(name) is not kind:
+        raise ValueError(f"{name} is not the name of this class of items")
+    return {"!item": [name, _packed_table(dict(ItemAdapter(item)))]}
 
 
 def _unpacked(value: Any) -> Any:
@@ -93,22 +127,25 @@ def _unpacked(value: Any) -> Any:
 
 
 def _marked(mark: str, inner: Any) -> Any:
-    for kind, name in _SEQUENCES:
-        if mark == name:
-            return kind(_unpacked(inner))
     match mark:
+        case "!tuple":
+            return tuple(_unpacked(inner))
+        case "!set":
+            return set(_unpacked(inner))
+        case "!frozenset":
+            return frozenset(_unpacked(inner))
         case "!bytes":
             return base64.b64decode(inner)
         case "!table":
             return {_unpacked(key): _unpacked(value) for key, value in inner}
         case "!item":
-            return _item(inner[0], _unpacked(inner[1]))
+            return _item_class(inner[0])(**_unpacked(inner[1]))
         case _:
             raise ValueError(f"{mark} is not known")
 
 
-def _item(name: str, fields: Mapping[str, Any]) -> Any:
+def _item_class(name: str) -> type:
     kind = load_object(name)
     if not isinstance(kind, type) or not ItemAdapter.is_item_class(kind):
         raise ValueError(f"{name} is no class of items")
-    return kind(**fields)
+    return kind

@@ -210,9 +210,8 @@ class SpiderScheduler(BaseScheduler):
         return accepted
 
     def _put(self, request: Request, unique_key: str) -> bool:
-        marked = request.replace(meta={**request.meta, SCHEDULED: True})
         try:
-            body = to_json(marked, self._spider)
+            body = to_json(request, self._spider, {SCHEDULED: True})
         except ValueError as error:
             self._keep_here(request, error)
             return True

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections import Counter
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -210,8 +211,16 @@ def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
     run(main())
 
 
-def test_what_cannot_be_serialized_stays_in_its_process(run, caplog):
-    given = Request(URL, callback=lambda response: None)
+@pytest.mark.parametrize(
+    "carried", [
+        {"callback": lambda response: None},
+        {"meta": {"views": Counter({1: 2})}},
+        {"meta": {"number": 2**70}},
+        {"cb_kwargs": {"price": float("inf")}},
+    ]
+)  # fmt: skip
+def test_what_cannot_be_serialized_stays_in_its_process(run, caplog, carried):
+    given = Request(URL, **carried)
 
     async def main():
         async with opened() as (one, a), opened() as (other, _):
