@@ -14,7 +14,6 @@ import logging
 import re
 from typing import Any, Self
 
-import orjson
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
@@ -23,7 +22,9 @@ from aragog.bootstrap.stores import url_store
 from aragog.errors import InvalidField, InvalidUrl, TakenDown, TransientError
 from aragog.scrapy import engine
 from aragog.scrapy.crawl import crawl_of
+from aragog.scrapy.item_json import value_json
 from aragog.scrapy.scheduler import SpiderScheduler
+from aragog.urlstore.field_formats import is_extracted
 from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
@@ -61,12 +62,23 @@ class StoreItems:
             prefix=settings.get(PREFIX) or prefix_of(crawler.spidercls.name),
         )
 
+    def open_spider(self) -> None:
+        """Warn about a prefix whose fields aragog's own extraction sets and deletes."""
+        if is_extracted(self._prefix):
+            log.warning(
+                "items are stored as %s.*, the fields of aragog's own extraction, which replaces "
+                "and deletes them: set %s to another prefix",
+                self._prefix,
+                PREFIX,
+            )
+
     async def process_item(self, item: Any) -> Any:
         """
         Store the item and return it.
 
         Raises:
-            DropItem: its URL or a value is not accepted, or the URL was taken down.
+            DropItem: its URL or a value is not accepted, a value has no JSON (bytes, NaN, numbers
+                of more than 64 bits), or the URL was taken down.
             TransientError: the store does not answer. The item's page is fetched and parsed again.
         """
         fields = dict(ItemAdapter(item))
@@ -74,7 +86,7 @@ class StoreItems:
         if not isinstance(url, str):
             self._count("aragog_items/without_url")
             return item
-        values = {f"{self._prefix}.{name}": _json(value) for name, value in fields.items()}
+        values = {f"{self._prefix}.{name}": _value(name, value) for name, value in fields.items()}
         try:
             await asyncio.to_thread(self._store.put, url, values)
         except (InvalidField, InvalidUrl, TakenDown, ValueError) as error:
@@ -104,14 +116,8 @@ def prefix_of(spider: str) -> str:
     return re.sub(r"[^0-9A-Za-z_]+", "_", spider).strip("_") or "item"
 
 
-def _json(value: Any) -> bytes:
-    """A value as JSON; items within it as objects, what JSON does not have as its text."""
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
-
-
-def _plain(value: Any) -> Any:
-    if ItemAdapter.is_item(value):
-        return dict(ItemAdapter(value))
-    if isinstance(value, set | frozenset | tuple):
-        return list(value)
-    return str(value)
+def _value(name: str, value: Any) -> bytes:
+    try:
+        return value_json(value)
+    except ValueError as error:
+        raise DropItem(f"not stored: field {name!r}: {error}") from error
