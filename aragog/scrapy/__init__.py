@@ -18,6 +18,8 @@ The parts:
     slot_lines.py        claimed requests that wait for a slot of their domain
     feeder.py            the thread that claims requests and finds their slots
     item_json.py         values of items as JSON
+    unused_settings.py   warnings about settings of Scrapy that are not used
+    unused_values.py     warnings about values of single requests that are not used
     responses.py         an outcome as a response or an exception of Scrapy
     engine.py            what is used of Scrapy's engine beyond its public interface
 """

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
+from aragog.scrapy import unused_values
+from aragog.scrapy.unused_settings import log_unused
+
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+_AUTOTHROTTLE = "scrapy.extensions.throttle.AutoThrottle"
+_VALUES = "aragog.scrapy.unused_values.UnusedValues"
 
 
 class AragogAddon:
@@ -14,6 +19,8 @@ class AragogAddon:
 
     Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
     for redirects and images as well, so Scrapy's own middleware does not request it once more.
+    AutoThrottle is off: its delays come after those of the slots. Settings and values of requests
+    that have no effect are logged.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -23,6 +30,9 @@ class AragogAddon:
         settings.set("DUPEFILTER_CLASS", "aragog.scrapy.dupefilter.SharedDupeFilter", _PRIORITY)
         settings["DOWNLOAD_HANDLERS"].update({"http": handler, "https": handler}, _PRIORITY)
         settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
+        settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, unused_values.ORDER, _PRIORITY)
+        settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
+        log_unused(settings)
         # Requests come to the downloader when they have a slot: its own slots would only delay.
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
         most = settings.getint("CONCURRENT_REQUESTS")
