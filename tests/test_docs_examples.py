@@ -88,6 +88,9 @@ RUN_BY = {
     ),
     ("docs/exports.md", "sh: aragog store export /data/urls"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
     ("docs/from-scrapy.md", "python"): f"{SPIDERS}::test_two_spiders_on_three_processes_share_pages_and_the_rate",
+    ("docs/from-scrapy.md", "sh: scrapy crawl quotes -s"): (
+        "tests/system/test_scrapy_stored_pages.py::test_the_commands_of_the_page_read_what_is_stored"
+    ),
     ("docs/from-nutch.md", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
     ),

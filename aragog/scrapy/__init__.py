@@ -8,6 +8,7 @@ It needs the extra `scrapy`; nothing else of aragog imports it. docs/from-scrapy
     dupefilter.py        `DUPEFILTER_CLASS`: shared by all processes of a crawl
     download_handler.py  `DOWNLOAD_HANDLERS`: robots.txt, slot, permit, SSRF filter, byte caps
     item_pipeline.py     `ITEM_PIPELINES`: items as fields of the page of their URL
+    stored_pages.py      `HTTPCACHE_STORAGE`: pages that aragog has fetched
 
 The parts:
 
