@@ -243,6 +243,12 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def absent_fields(names: Iterable[str] | None, found: Collection[str]) -> str:
+    """`; no page has …` for the names that no page gave, which may be misspelled; else nothing."""
+    absent = [repr(name) for name in names or () if name not in found]
+    return f"; no page has {' or '.join(absent)}" if absent else ""
+
+
 @cache
 def pin_fields() -> frozenset[str]:
     """The names of all fields that extraction can give."""
