@@ -167,7 +167,8 @@ class _Run:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
-            self._note(job, Answered(outcome.outcome, outcome.status))
+            if not _is_postponed(job, outcome):
+                self._note(job, Answered(outcome.outcome, outcome.status))
             if isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
@@ -295,3 +296,8 @@ def _other(job: UrlJob, outcome: Redirected) -> str | None:
     if outcome.given is None:
         return job.target_given if job.target == outcome.target else None
     return other_spelling(outcome.given, outcome.target)
+
+
+def _is_postponed(job: UrlJob, outcome: Outcome) -> bool:
+    """Whether nothing was requested: its site could take no request at the slot."""
+    return isinstance(outcome, Redirected) and outcome.target == job.next_url
