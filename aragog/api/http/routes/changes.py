@@ -20,15 +20,16 @@ from starlette.responses import Response, StreamingResponse
 from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.parameters import Query
 from aragog.api.http.routes.operations import OperationRoutes
-from aragog.api.json_values import from_query, to_json
+from aragog.api.json_values import from_query, refuse_unknown, to_json
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
 from aragog.errors import TransientError
-from aragog.options import checked
+from aragog.options import checked, option_fields
 from aragog.pipeline.change_json import Reader, plain
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 
+_PARAMETERS = frozenset(field.http for field in option_fields(ChangesRequest))
 HEARTBEAT_S = 15.0
 
 
@@ -105,7 +106,9 @@ class ChangesApi:
 
 def _asked(request: Request) -> ChangesRequest:
     """The parameters of a request; raises BadInput when they are invalid."""
-    query: ChangesRequest = checked(from_query(ChangesRequest, Query(request).texts()))
+    texts = Query(request).texts()
+    refuse_unknown(texts, _PARAMETERS, "the query has no such parameter")
+    query: ChangesRequest = checked(from_query(ChangesRequest, texts))
     last = request.headers.get("last-event-id")
     return replace(query, cursor=last) if last else query
 
