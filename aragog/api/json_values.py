@@ -163,7 +163,9 @@ def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
         refuse_unknown(raw, known, f"an object of {name} has no such member")
         members = dict(raw)
         if origin is PageLink and isinstance(raw.get("rel"), list):
-            members["rel"] = " ".join(map(str, raw["rel"]))
+            if not all(isinstance(word, str) for word in raw["rel"]):
+                raise BadInput(f"{name}: rel must be a list of texts")
+            members["rel"] = " ".join(raw["rel"])
         return request_of(typing.cast("type", origin), members, formats)
     if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
         if not parts:

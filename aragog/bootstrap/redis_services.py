@@ -29,6 +29,7 @@ from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
@@ -199,7 +200,6 @@ class TakedownSharing:
             blocks = SiteBlocks(client, prefix=resolved.redis.prefix)
             blocks.replace(self._store.takedowns.listed())
             done = takedown_purge(self._settings, self._store).run() if purge else None
-            if not self._settings.redis.url:
-                with redis_errors("the private Redis"):
-                    client.bgrewriteaof()
+            if purge and not self._settings.redis.url:
+                FileRewrite(client, prefix=resolved.redis.prefix).request()
         return done

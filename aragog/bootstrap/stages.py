@@ -44,6 +44,7 @@ from aragog.pipeline.url_traces import UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
+from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
 from aragog.stages.access import Access
 from aragog.stages.canonicalize import CanonicalizeStage
@@ -369,6 +370,7 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         store=parts.store,
         in_flight=parts.in_flight,
         blocks=parts.blocks,
+        rewrite=FileRewrite(parts.client, prefix=parts.settings.redis.prefix),
         spool=parts.spool,
         waiting=parts.waiting,
         settings=parts.settings,
