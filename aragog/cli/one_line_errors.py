@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import click
 
 from aragog.cli.lazy_commands import LazyGroup
-from aragog.errors import AragogError, BadInput
+from aragog.errors import AragogError, BadInput, TakenDown
 
-FAILED, INVALID, INTERRUPTED = 1, 2, 130
+FAILED, INVALID, ABSENT, INTERRUPTED = 1, 2, 4, 130
 
 
 class OneLineErrors(LazyGroup):
@@ -50,7 +50,7 @@ class OneLineErrors(LazyGroup):
             return FAILED
         except AragogError as error:
             _report(error)
-            return INVALID if isinstance(error, BadInput) else FAILED
+            return _code_of(error)
         except UnicodeEncodeError as error:
             if error.encoding != "utf-8":
                 raise
@@ -60,6 +60,12 @@ class OneLineErrors(LazyGroup):
             # Where a reader has closed the pipe, click replaces the stream and exits with 1.
             return error.code if sys.stdout is stdout else 0
         return status if isinstance(status, int) else 0
+
+
+def _code_of(error: AragogError) -> int:
+    if isinstance(error, TakenDown):
+        return ABSENT
+    return INVALID if isinstance(error, BadInput) else FAILED
 
 
 def _report(error: AragogError) -> None:

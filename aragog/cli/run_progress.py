@@ -68,8 +68,9 @@ class Snapshot:
     def line(self) -> str:
         """One line of plain text."""
         parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
+        causes = f" ({self.waiting()})" if self.causes else ""
         return (
-            f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting, {', '.join(parts)}, "
+            f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting{causes}, {', '.join(parts)}, "
             f"{self.rate:.1f}/s"
         )
 
@@ -129,7 +130,7 @@ def watch(
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
         return _draw_bar(first, running, console, causes)
-    return _print_lines(first, running, console)
+    return _print_lines(first, running, console, causes)
 
 
 def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
@@ -149,12 +150,18 @@ def _changes(tracker: RunTracker, started_s: float, tick: Callable[[], bool]) ->
             time.sleep(LOOK_EVERY_S)
 
 
-def _print_lines(first: Snapshot, running: Iterable[Snapshot], console: Console) -> Snapshot:
+def _print_lines(
+    first: Snapshot,
+    running: Iterable[Snapshot],
+    console: Console,
+    causes: Callable[[], Counter[str]],
+) -> Snapshot:
     last, printed_s = first, 0.0
     for last in running:
         if last.elapsed_s - printed_s >= LINE_EVERY_S:
             printed_s = last.elapsed_s
-            console.print(last.line(), highlight=False, soft_wrap=True)
+            line = replace(last, causes=causes() if last.in_flight else Counter()).line()
+            console.print(line, highlight=False, soft_wrap=True)
     return last
 
 

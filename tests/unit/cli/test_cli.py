@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -163,3 +164,48 @@ def test_a_user_without_a_name_may_change_a_domain():
         skip_without(ROOT)
 
     assert printed(code) == "uid 54321\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["changes", "--host", "http://a.test/"], "is a URL: give only its host\n"),
+        (["store", "list", "--since", "bogus"], "'bogus' is not a time; write 1h (s, m, h, d), "),
+        (["show", "http://a.test/", "--wait", "9999h"], "'--wait': at most 60 s"),
+        (["limiter", "add", "bogus"], "'NODE': 'bogus' is no URL of a Redis server"),
+        (["limiter", "show", "http://a.test/"], "'DOMAIN': 'http://a.test/' is a URL: give only"),
+        (["enqueue", ""], "a SOURCE is empty: give a URL, a file, or - for standard input"),
+        (["watch", "http://a.test/", "--owner", ""], "'--owner': a blank owner is not valid"),
+        (["store", "lift-takedown", "http://a.test/"], "http://a.test/ is not taken down; see"),
+    ],
+)
+def test_an_invalid_value_is_named_as_it_was_given(tmp_path, arguments, said):
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path)}
+    url_store(load_settings(environ=environ)).close()
+
+    ran = CliRunner().invoke(main, arguments, env=environ)
+
+    assert ran.exit_code == 2
+    assert said in ran.output
+
+
+def test_a_url_that_was_taken_down_has_a_code_of_its_own(tmp_path):
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path)}
+    store = url_store(load_settings(environ=environ))
+    store.takedowns.take_down(url="http://a.test/")
+    store.close()
+
+    for command in ("show", "content"):
+        ran = CliRunner().invoke(main, [command, "http://a.test/"], env=environ)
+        assert (ran.exit_code, "was taken down" in ran.output) == (4, True)
+
+
+def test_a_port_in_use_is_named_by_its_option(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        ran = CliRunner().invoke(
+            main, ["mcp", "--port", port], env={"ARAGOG_DATA_DIR": str(tmp_path)}
+        )
+
+    assert ran.exit_code == 1
+    assert ran.output == f"aragog: --port: {port} cannot be used: Address already in use\n"
