@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -36,6 +37,10 @@ class OneLineErrors(LazyGroup):
             status = _report_os_error(error)
         sys.exit(status)
 
+    def invoke(self, ctx: click.Context) -> None:
+        """See click, for which what a command returns could be an exit code."""
+        super().invoke(ctx)
+
     def _status(self, *arguments: Any, **options: Any) -> int | str | None:
         stdout = sys.stdout
         try:
@@ -57,8 +62,8 @@ class OneLineErrors(LazyGroup):
             _say(f"{error.object!r} is not valid UTF-8")
             return INVALID
         except SystemExit as error:
-            # Where a reader has closed the pipe, click replaces the stream and exits with 1.
-            return error.code if sys.stdout is stdout else 0
+            # At EPIPE, of whatever pipe, click replaces the stream and exits with 1.
+            return 0 if sys.stdout is not stdout and _is_closed(stdout) else error.code
         return status if isinstance(status, int) else 0
 
 
@@ -83,8 +88,9 @@ def _report(error: AragogError) -> None:
 def _report_os_error(error: OSError) -> int:
     from aragog.terminal import verbosity  # noqa: PLC0415
 
+    closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
     _give_up_output()
-    if error.errno == errno.EPIPE:
+    if closed:
         return 0
     if verbosity.verbose:
         traceback.print_exception(error)
@@ -104,6 +110,16 @@ def _open_standard_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end
+
+
+def _is_closed(stdout: TextIO) -> bool:
+    """Whether the reader of standard output has closed it."""
+    poll = select.poll()
+    try:
+        poll.register(stdout, select.POLLOUT)
+    except (OSError, ValueError):  # it is no file
+        return False
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _give_up_output() -> None:

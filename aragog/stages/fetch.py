@@ -300,4 +300,4 @@ def _other(job: UrlJob, outcome: Redirected) -> str | None:
 
 def _is_postponed(job: UrlJob, outcome: Outcome) -> bool:
     """Whether nothing was requested: its site could take no request at the slot."""
-    return isinstance(outcome, Redirected) and outcome.target == job.next_url
+    return isinstance(outcome, Redirected) and len(outcome.hops) == len(job.hops)

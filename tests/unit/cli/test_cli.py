@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import COMMANDS, main
+from aragog.cli.one_line_errors import OneLineErrors
 from aragog.settings import load_settings
 from tests.support.forked import printed
 from tests.support.missing_parts import ROOT, skip_without
@@ -67,6 +68,26 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path, arguments, size):
     errors = running.stderr.read()
     assert (running.wait(), errors) == (0, "")
     running.stderr.close()
+
+
+def test_another_pipe_that_breaks_is_an_error():
+    def breaks():
+        reading, writing = socket.socketpair()
+        reading.close()
+        with writing:
+            writing.sendall(b"x")
+
+    group = OneLineErrors(lazy_commands={}, commands={"go": click.Command("go", callback=breaks)})
+
+    assert CliRunner().invoke(group, ["go"]).exit_code == 1
+
+
+def test_what_a_command_returns_is_no_exit_code():
+    group = OneLineErrors(
+        lazy_commands={}, commands={"go": click.Command("go", callback=lambda: 7)}
+    )
+
+    assert CliRunner().invoke(group, ["go"]).exit_code == 0
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["plan", "--urls", "9", "--domains", "1"]])

@@ -123,7 +123,7 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
 def test_a_url_that_was_postponed_is_no_outcome_of_its_domain(stage, ports):
     """A slow domain that redirects nothing was listed as one that answers with redirects."""
     ports.web.outcomes[A] = Redirected(url=A, target=A, retry_at_ms=NOW_MS + 5000)
-    ports.web.outcomes[B] = Redirected(url=B, target=A, hops=(Hop(B, 301, A),))
+    ports.web.outcomes[B] = Redirected(url=B, target=B, hops=(Hop(B, 301, B),))  # sets a cookie
 
     run(stage, A, B)
 
