@@ -195,7 +195,7 @@ class _Fetchers:
 
     pool: GreenPool
     robots_pool: GreenPool
-    """Of its own: a robots.txt waits for no page, and the other way around."""
+    """Separate, so that robots.txt files and pages do not wait for each other."""
     pages: Fetcher
     sitemaps: Fetcher
     robots: Fetcher

@@ -1,4 +1,4 @@
-"""Housekeeping. Each step is safe to repeat and to run concurrently."""
+"""The upkeep tasks that beat starts. Each step is safe to repeat and to run concurrently."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Releasing:
                 log.debug("no URL is released: %s", error)
                 wait_s = TRY_AGAIN_S
             except Exception:
-                # Without this thread, URLs would wait for ever.
+                # Without this thread, URLs would wait forever.
                 log.exception("no URL was released; it is tried again")
                 wait_s = TRY_AGAIN_S
 
