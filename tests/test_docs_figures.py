@@ -71,7 +71,7 @@ FIGURES = {
         f"refused from {100 * memory_limit.REFUSED_FROM:.0f} % of `maxmemory`",
         f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
-        f"batches of priority 0 to {spool_room.URGENT}",
+        f"batches of priority 0 to {messages.URGENT}",
     ],
     "changes.md": [
         f"up to {webhooks.MOST_CHANGES} changes, with these headers",

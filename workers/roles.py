@@ -26,8 +26,8 @@ from typing import Literal
 from aragog.errors import ConfigError
 from aragog.pinlater import gates
 from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.messages import URGENT
 from aragog.pipeline.routing import Queue
-from aragog.pipeline.spool_room import URGENT
 from aragog.settings import Settings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
 

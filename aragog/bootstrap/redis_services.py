@@ -13,6 +13,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
+from aragog.pipeline.messages import URGENT
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.routing import CelerySender, Queue
@@ -33,7 +34,6 @@ from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
-from aragog.stages.waiting_line import URGENT
 from aragog.urlstore.store import UrlStore
 
 

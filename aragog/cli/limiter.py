@@ -68,7 +68,7 @@ def _summary(report: RingReport) -> str:
     if not report.moving:
         return f"epoch {report.epoch}"
     lost = f"; given up: {', '.join(report.lost)}" if report.lost else ""
-    return f"epoch {report.epoch}: domains move; `aragog limiter finish` goes on with it{lost}"
+    return f"epoch {report.epoch}: domains move; `aragog limiter finish` continues it{lost}"
 
 
 @limiter_command.command()

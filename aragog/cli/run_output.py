@@ -29,8 +29,6 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 READ_AT_ONCE = 500
-OF_RECORDS = ("url", "fetched_at_ms")
-"""Names that are no fields: the canonical URL, and when the page was fetched."""
 _INT64 = 2**63
 
 

@@ -11,13 +11,13 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pages.preferences import packed
-from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_records import RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.stages.polite_gate import GateRules, PoliteGate
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLine
 from aragog.urls.domain import host, origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the

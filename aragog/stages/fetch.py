@@ -25,12 +25,12 @@ from aragog.fetcher.outcome import (
 from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
-from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
+from aragog.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.site_rules import other_spelling
-from aragog.pipeline.spool_room import URGENT, SpoolRoom
+from aragog.pipeline.spool_room import SpoolRoom
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings

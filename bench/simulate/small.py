@@ -15,7 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
+from aragog.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
 from aragog.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
 from aragog.pipeline.spool_room import claim_limit
 from aragog.settings import Settings
@@ -24,7 +24,7 @@ from aragog.stages.fetch import ROOM_AGAIN_MS
 from aragog.stages.lanes import Lanes, behind
 from aragog.stages.release import ARRIVES_AHEAD_MS, LOOK_AGAIN_MS, LOOK_EVERY_S, MOST_LINES, SPAN_MS
 from aragog.stages.rescheduling import next_attempt
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS
 from bench.simulate.limits import DomainLimit
 from bench.simulate.parts import (
     Job,
