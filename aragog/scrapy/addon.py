@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
+from aragog.scrapy.spider_arguments import record_arguments
+
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
@@ -15,6 +17,11 @@ class AragogAddon:
     Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
     for redirects and images as well, so Scrapy's own middleware does not request it once more.
     """
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:  # noqa: ARG003
+        """Called by Scrapy before crawlers, and thus spiders, are created."""
+        record_arguments()
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before the crawler is built."""

@@ -31,6 +31,7 @@ from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.dupefilter import SharedDupeFilter
 from aragog.scrapy.feeder import Feeder
+from aragog.scrapy.opening import join_crawl
 from aragog.scrapy.request_codec import to_json
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.slot_lines import HeldRequest, SlotLines
@@ -80,15 +81,13 @@ class SpiderScheduler(BaseScheduler):
         Join the crawl and begin to claim its requests.
 
         Raises:
-            ConfigError: the broker is not pinlater.
+            ConfigError: the broker is not pinlater, or the crawl belongs to another spider.
             BrokerUnavailable: Redis does not answer.
         """
         crawl, loop = self._crawl, asyncio.get_running_loop()
         self._spider = spider
         self._queue = RequestQueue(crawl.settings, crawl.name)
-        waiting = self._queue.unfinished()
-        processes = crawl.state.join(begins=not waiting and not crawl.is_named)
-        log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
+        join_crawl(self._crawler, crawl, self._queue.unfinished())
         if self._crawler.settings.getfloat("DOWNLOAD_DELAY"):
             log.warning("DOWNLOAD_DELAY delays requests that have a slot: use politeness.qps")
         access = crawl.fetches.fetch.access

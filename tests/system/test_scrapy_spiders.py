@@ -122,3 +122,17 @@ def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp
         f"/page/{number}/" for number in range(2, quotes_site.PAGES + 1)
     }
     assert_interval_kept(origin)
+
+
+def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, given):
+    settings = {"ADDONS": given["ADDONS"]}
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
+        first = spiders.start("runspider", str(AUTHORS), "-a", "shelf=left", settings=settings)
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        other = spiders.start("runspider", str(AUTHORS), "-a", "shelf=right", settings=settings)
+        assert other.wait(60) == 1
+        spiders.finish(expected=(0, 1))
+
+    assert first.returncode == 0
+    assert {item["name"] for item in spiders.items()} == quotes_site.authors()
+    assert "give it a crawl of its own, -s ARAGOG_CRAWL=authors-right" in spiders.logs()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.scrapy.crawl_state import CrawlState
+from aragog.scrapy.crawl_state import CrawlState, OtherSpider
 
 pytestmark = pytest.mark.redis
 
@@ -64,3 +64,24 @@ def test_an_abandoned_crawl_expires(member, redis_client):
     one.join()
 
     assert 0 < redis_client.pttl("test:scrapy:quotes:seen") <= 7 * 86_400_000
+
+
+def test_a_crawl_belongs_to_one_spider_while_it_runs_or_its_requests_wait(member):
+    one, other = member("a"), member("b")
+    one.join("1 lamps")
+    assert (member("c").join("1 lamps"), one.join()) == (2, 2)
+    one.leave(over=False)
+    with pytest.raises(OtherSpider, match="1 lamps"):
+        other.join("2 chairs")
+    member("c").leave(over=False)
+    with pytest.raises(OtherSpider, match="1 lamps"):
+        other.join("2 chairs", waits=True)
+
+    assert other.join("2 chairs") == 1
+
+
+def test_a_crawl_that_is_over_belongs_to_no_spider(member):
+    member("a").join("1 lamps")
+    member("a").leave(over=True)
+
+    assert member("b").join("2 chairs", waits=True) == 1

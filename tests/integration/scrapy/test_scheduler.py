@@ -13,8 +13,9 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater.models import NewJob
+from aragog.scrapy import opening, spider_arguments
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler
@@ -175,6 +176,30 @@ def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
         assert [await accepted() for _ in range(2)] == [True, True]
         named = {"ARAGOG_CRAWL": "november"}
         assert [await accepted(**named) for _ in range(2)] == [True, False]
+
+    run(main())
+
+
+def test_a_spider_with_other_arguments_does_not_share_requests(run, monkeypatch):
+    def with_arguments(**arguments):
+        monkeypatch.setattr(spider_arguments, "arguments_of", lambda crawler: arguments)
+        monkeypatch.setattr(opening, "arguments_of", lambda crawler: arguments)
+
+    async def main():
+        with_arguments(cat="lamps", deep=True)
+        async with opened() as (scheduler, _):
+            scheduler.enqueue_request(Request(URL))
+            with_arguments(deep=True, cat="lamps")
+            async with opened():
+                pass
+            with_arguments(cat="arm chairs")
+            with pytest.raises(ConfigError, match="ARAGOG_CRAWL=quotes-arm-chairs") as refused:
+                SpiderScheduler.from_crawler(crawler := Crawler()).open(crawler.spider)
+            assert "(cat=lamps, deep=True)" in str(refused.value)
+            async with opened(ARAGOG_CRAWL="quotes-arm-chairs"):
+                pass
+        with pytest.raises(ConfigError, match="1 of its requests wait or run"):
+            SpiderScheduler.from_crawler(crawler).open(crawler.spider)
 
     run(main())
 

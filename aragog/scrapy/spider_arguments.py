@@ -1,0 +1,67 @@
+"""
+The arguments that a spider was created with, such as those of `scrapy crawl -a cat=lamps`.
+
+Scrapy passes them to the constructor and keeps them nowhere. Processes with different arguments
+must not share requests: a request's callback runs on the spider of whatever process claims it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import orjson
+from scrapy import Spider
+from scrapy.crawler import Crawler
+
+MOST_SHOWN = 200
+_arguments: MutableMapping[Crawler, Mapping[str, Any]] = WeakKeyDictionary()
+
+
+def record_arguments() -> None:
+    """
+    Have all crawlers of this process remember the arguments of their spiders.
+
+    It replaces a method of Scrapy's `Crawler` that is not public, once. Without that method,
+    nothing is recorded.
+    """
+    create = getattr(Crawler, "_create_spider", None)
+    if create is None or getattr(create, "records_arguments", False):
+        return
+
+    def create_spider(self: Crawler, *args: Any, **kwargs: Any) -> Spider:
+        by_position = {f"argument {place}": value for place, value in enumerate(args, 1)}
+        _arguments[self] = {**by_position, **kwargs}
+        spider: Spider = create(self, *args, **kwargs)
+        return spider
+
+    create_spider.records_arguments = True  # type: ignore[attr-defined]
+    Crawler._create_spider = create_spider  # type: ignore[method-assign]  # noqa: SLF001
+
+
+def arguments_of(crawler: Crawler) -> Mapping[str, Any]:
+    """The arguments by name; empty if they were not recorded."""
+    return _arguments.get(crawler, {})
+
+
+def description_of(crawler: Crawler) -> str:
+    """
+    The spider's class and arguments, as `<digest> <text>`: equal only for equal ones.
+
+    Values that JSON does not have count by their type only. The text has at most 200 characters
+    of the arguments.
+    """
+    kind, arguments = crawler.spidercls, arguments_of(crawler)
+    path = f"{kind.__module__}.{kind.__qualname__}"
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    exact = orjson.dumps([path, dict(arguments)], lambda value: type(value).__qualname__, options)
+    shown = ", ".join(f"{name}={value}" for name, value in orjson.loads(exact)[1].items())
+    digest = hashlib.sha256(exact).hexdigest()
+    return f"{digest} {path} ({shown[:MOST_SHOWN] or 'no arguments'})"
+
+
+def text_of(description: str) -> str:
+    """The text of a description, for people."""
+    return description.partition(" ")[2]
