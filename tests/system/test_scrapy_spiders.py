@@ -136,3 +136,29 @@ def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, give
     assert first.returncode == 0
     assert {item["name"] for item in spiders.items()} == quotes_site.authors()
     assert "give it a crawl of its own, -s ARAGOG_CRAWL=authors-right" in spiders.logs()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("shell", "-c", "response.status"), ("parse", "--spider", "toscrape-css", "-c", "parse")],
+)
+def test_a_command_for_one_page_leaves_the_requests_of_a_crawl(
+    origin, redis_url, tmp_path, given, command
+):
+    addon = {"ADDONS": given["ADDONS"]}
+    url = f"http://{quotes_site.HOST}/page/7/"
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="2") as spiders:
+        stopped = spiders.start("crawl", "toscrape-css", settings=addon, cwd=QUOTESBOT)
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        stopped.send_signal(signal.SIGINT)
+        assert stopped.wait(60) == 0
+        before = len(paths_of(origin))
+        one = spiders.start(*command, url, settings=addon, cwd=QUOTESBOT)
+        assert one.wait(60) == 0, spiders.logs()
+        assert paths_of(origin)[before:] == ["/page/7/"]
+        spiders.environ["ARAGOG_POLITENESS__QPS"] = str(QPS)
+        spiders.start("crawl", "toscrape-css", settings=addon, cwd=QUOTESBOT)
+        spiders.finish()
+
+    assert {item["text"] for item in spiders.items() if "text" in item} == quotes_site.quotes()
+    assert paths_of(origin).count("/page/2/") <= 2
