@@ -28,6 +28,8 @@ from aragog.pinlater.shard import Shard
 from aragog.settings import Settings
 
 log = logging.getLogger(__name__)
+DECLINED_MS = 10_000
+"""How long a request is not delivered that a process could not run: others may have their turn."""
 
 
 class ClaimedRequest(NamedTuple):
@@ -90,10 +92,16 @@ class RequestQueue:
         # counted as neither.
         return self._counted() or self._counted()
 
+    def failed(self) -> int:
+        """How many requests are FAILED, of earlier runs too. Raises as `unfinished`."""
+        return self._sizes().failed
+
     def _counted(self) -> int:
-        sizes = [shard.sizes(self.name) for shard in self._claims.cluster.shards]
-        total = sum(sizes, Sizes())
+        total = self._sizes()
         return total.pending + total.running
+
+    def _sizes(self) -> Sizes:
+        return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
 
     def take(self, room: int) -> list[ClaimedRequest]:
         """Claim up to `room` due requests; empty while the broker does not answer."""
@@ -133,6 +141,15 @@ class RequestQueue:
     def again(self, tag: str, problem: str) -> None:
         """Have the request run again by the queue's retry policy; the attempt counts."""
         self._end(tag, Disposition("policy", 0, problem))
+
+    def decline(self, tag: str, problem: str) -> None:
+        """
+        Offer a request that this process cannot run to the others, in `DECLINED_MS`.
+
+        The attempt counts, so a request that no process can run is FAILED after the attempts that
+        the queue allows (10), and kept for a week.
+        """
+        self._end(tag, Disposition("again", DECLINED_MS, problem))
 
     def fail(self, tag: str, problem: str) -> None:
         """No process can run it: its job is FAILED, and kept for a week."""

@@ -31,7 +31,7 @@ from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.dupefilter import SharedDupeFilter
 from aragog.scrapy.feeder import Feeder
-from aragog.scrapy.opening import join_crawl
+from aragog.scrapy.membership import join_crawl, leave_crawl
 from aragog.scrapy.request_codec import to_json
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.slot_lines import HeldRequest, SlotLines
@@ -114,11 +114,7 @@ class SpiderScheduler(BaseScheduler):
             if one.tag is not None:
                 self._queue.put_back(one.tag, 0)
         self._queue.flush()
-        try:
-            over = not self._crawl.is_named and not self._queue.unfinished()
-            self._crawl.state.leave(over=over)
-        except BrokerUnavailable as error:
-            log.warning("the crawl was left without notice: %s", error)
+        leave_crawl(self._crawl, self._queue)
         self._queue.close()
         self._dupefilter.close(reason)
         self._crawl.fetches.close()

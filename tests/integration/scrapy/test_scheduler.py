@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 
 import pytest
 import scrapy
@@ -14,11 +14,13 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
 from aragog.errors import BrokerUnavailable, ConfigError
+from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
-from aragog.scrapy import opening, spider_arguments
+from aragog.scrapy import membership, request_queue, spider_arguments
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler
+from aragog.settings import load_settings
 from aragog.stages.single_fetch import SlotSearch
 from tests.support.waiting import wait_until
 
@@ -183,7 +185,7 @@ def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
 def test_a_spider_with_other_arguments_does_not_share_requests(run, monkeypatch):
     def with_arguments(**arguments):
         monkeypatch.setattr(spider_arguments, "arguments_of", lambda crawler: arguments)
-        monkeypatch.setattr(opening, "arguments_of", lambda crawler: arguments)
+        monkeypatch.setattr(membership, "arguments_of", lambda crawler: arguments)
 
     async def main():
         with_arguments(cat="lamps", deep=True)
@@ -252,15 +254,42 @@ def test_what_cannot_be_serialized_stays_in_its_process(run, caplog):
     assert "stays in this process" in caplog.text
 
 
-def test_a_request_that_no_process_can_read_is_kept_as_failed(run):
+def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run, monkeypatch):
+    monkeypatch.setattr(request_queue, "DECLINED_MS", 100)
+
     async def main():
-        async with opened() as (scheduler, _):
-            scheduler._queue.put(NewJob(b'{"v": 9}'))
-            await assert_idle_in_the_end(scheduler)
-            sizes = scheduler._queue._claims.cluster.shards[0].sizes("scrapy.quotes")
-            assert sizes.failed == 1
+        async with opened() as (new, a), opened() as (old, b):
+            a.spider.parse_page = MethodType(lambda spider, response: None, a.spider)
+            for number in range(5):
+                new.enqueue_request(Request(f"{URL}{number}", a.spider.parse_page))
+            for _ in range(5):
+                request, crawler = await next_of((old, b), (new, a))
+                assert (crawler, request.callback) == (a, a.spider.parse_page)
+            a.under_way.clear()
+            await assert_idle_in_the_end(new, old)
+            assert new._queue.failed() == 0
 
     run(main())
+
+
+def test_a_request_that_no_process_can_run_is_reported_and_can_run_again(run, caplog):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            assert scheduler.enqueue_request(Request(URL))
+            scheduler._queue.put(NewJob(b'{"v": 9}', max_attempts=1))
+            await next_of((scheduler, crawler))
+            await asyncio.to_thread(wait_until, scheduler._queue.failed)
+
+    run(main())
+    assert "1 requests of crawl quotes are FAILED" in caplog.text
+    assert "aragog queue retry scrapy.quotes --all" in caplog.text
+
+    async def retried():
+        Admin.connect(load_settings().broker.url).retry("scrapy.quotes")
+        async with opened() as (scheduler, _):
+            assert not scheduler.enqueue_request(Request(URL))  # it is the same crawl
+
+    run(retried())
 
 
 def test_the_addon_leaves_what_a_project_sets(cli_environ):

@@ -1,4 +1,4 @@
-"""Join a crawl when its spider opens, or refuse to, with what to do about it."""
+"""Join a crawl when its spider opens, or refuse to; leave it when its spider closes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 
 from scrapy.crawler import Crawler
 
-from aragog.errors import ConfigError
+from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.scrapy.crawl import CRAWL, SpiderCrawl
 from aragog.scrapy.crawl_state import OtherSpider
+from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.spider_arguments import arguments_of, description_of, text_of
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,28 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, waiting: int) -> None:
     except OtherSpider as error:
         raise ConfigError(_refusal(crawler, crawl, error.description, waiting)) from None
     log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
+
+
+def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
+    """
+    Leave the crawl, and report the requests that no process could run.
+
+    With the last process, a crawl without a name forgets what was seen, unless requests wait, run,
+    or are FAILED: those would continue the crawl.
+    """
+    try:
+        unfinished, failed = queue.unfinished(), queue.failed()
+        crawl.state.leave(over=not (crawl.is_named or unfinished or failed))
+    except BrokerUnavailable as error:
+        log.warning("the crawl was left without notice: %s", error)
+        return
+    if failed:
+        log.warning(
+            "%(failed)d requests of crawl %(crawl)s are FAILED and kept for a week: `aragog queue "
+            "jobs %(queue)s` shows why, `aragog queue retry %(queue)s --all` and another "
+            "`scrapy crawl` run them again",
+            {"failed": failed, "crawl": crawl.name, "queue": queue.name},
+        )
 
 
 def _refusal(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
