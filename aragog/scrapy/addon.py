@@ -7,9 +7,12 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
+from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.one_off import is_one_off
+from aragog.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.scrapy.spider_arguments import record_arguments
 
+SCHEDULER = "aragog.scrapy.scheduler.SpiderScheduler"
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
@@ -25,6 +28,7 @@ class AragogAddon:
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
         self._runs_crawl = crawler is None or not is_one_off(crawler)
 
     @classmethod
@@ -38,11 +42,16 @@ class AragogAddon:
         record_arguments()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Called by Scrapy before the crawler is built."""
+        """
+        Called by Scrapy before the crawler is built.
+
+        Raises:
+            ConfigError: the spider could not be opened; see `aragog.scrapy.prerequisites`.
+        """
         handler = "aragog.scrapy.download_handler.PoliteDownloadHandler"
         if self._runs_crawl:
             filter_class = "aragog.scrapy.dupefilter.SharedDupeFilter"
-            settings.set("SCHEDULER", "aragog.scrapy.scheduler.SpiderScheduler", _PRIORITY)
+            settings.set("SCHEDULER", SCHEDULER, _PRIORITY)
             settings.set("DUPEFILTER_CLASS", filter_class, _PRIORITY)
         settings["DOWNLOAD_HANDLERS"].update({"http": handler, "https": handler}, _PRIORITY)
         settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
@@ -50,3 +59,11 @@ class AragogAddon:
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
         most = settings.getint("CONCURRENT_REQUESTS")
         settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", most, _PRIORITY)
+        if self._crawler is not None:
+            self._check(self._crawler, settings)
+
+    def _check(self, crawler: Crawler, settings: BaseSettings) -> None:
+        crawl = crawl_of(crawler)
+        check_fetching(settings, crawl)
+        if settings["SCHEDULER"] == SCHEDULER:
+            check_crawl(crawler, crawl)

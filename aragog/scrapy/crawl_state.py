@@ -50,7 +50,14 @@ class CrawlState:
         self._members, self._seen = f"{start}members", f"{start}seen"
         self._spider = f"{start}spider"
 
-    def join(self, description: str = "", *, begins: bool = False, waits: bool = False) -> int:
+    def join(
+        self,
+        description: str = "",
+        *,
+        begins: bool = False,
+        waits: bool = False,
+        tries: bool = False,
+    ) -> int:
         """
         Join the crawl, or stay in it; returns how many processes are in it.
 
@@ -59,6 +66,7 @@ class CrawlState:
             begins: no request waits or runs. If no other process is there, a new crawl begins, and
                 what the last one had seen is forgotten.
             waits: requests wait or run.
+            tries: only find out whether it may join.
 
         Raises:
             OtherSpider: another process runs the crawl, or its requests wait, with another
@@ -77,6 +85,7 @@ class CrawlState:
                 begins=int(begins),
                 waits=int(waits),
                 description=description,
+                tries=int(tries),
             )
         if isinstance(answer, bytes):
             raise OtherSpider(answer.decode())

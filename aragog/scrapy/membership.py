@@ -29,15 +29,25 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, waiting: int) -> None:
         ConfigError: the crawl belongs to another spider, or to one with other arguments.
         BrokerUnavailable: Redis does not answer.
     """
+    processes = _join(crawler, crawl, waiting)
+    log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
+
+
+def check_owner(crawler: Crawler, crawl: SpiderCrawl, waiting: int) -> None:
+    """Raise what `join_crawl` would raise now, without joining."""
+    _join(crawler, crawl, waiting, tries=True)
+
+
+def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, tries: bool = False) -> int:
     try:
-        processes = crawl.state.join(
+        return crawl.state.join(
             description_of(crawler),
             begins=not waiting and not crawl.is_named,
             waits=bool(waiting),
+            tries=tries,
         )
     except OtherSpider as error:
         raise ConfigError(_refusal(crawler, crawl, error.description, waiting)) from None
-    log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
 
 
 def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:

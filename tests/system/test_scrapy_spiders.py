@@ -136,6 +136,7 @@ def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, give
     assert first.returncode == 0
     assert {item["name"] for item in spiders.items()} == quotes_site.authors()
     assert "give it a crawl of its own, -s ARAGOG_CRAWL=authors-right" in spiders.logs()
+    assert spiders.logs().count("Traceback") == 1
 
 
 @pytest.mark.parametrize(
@@ -162,3 +163,15 @@ def test_a_command_for_one_page_leaves_the_requests_of_a_crawl(
 
     assert {item["text"] for item in spiders.items() if "text" in item} == quotes_site.quotes()
     assert paths_of(origin).count("/page/2/") <= 2
+
+
+def test_without_a_system_one_error_names_the_command_that_starts_it(
+    origin, redis_url, tmp_path, given
+):
+    with spiders_of(tmp_path, redis_url, origin, REDIS__URL="", BROKER__URL="") as spiders:
+        spiders.start("runspider", str(AUTHORS), settings={"ADDONS": given["ADDONS"]})
+        spiders.finish(expected=(1,))
+        log = spiders.logs()
+
+    assert log.count("Traceback") == 1
+    assert "`aragog up -d` starts it" in log.splitlines()[-1]

@@ -1,7 +1,7 @@
 -- crawl_join: a process joins a crawl, or reports that it is still there.
 --
 -- keys: members seen spider
--- args: member lease_ms keep_ms begins waits description
+-- args: member lease_ms keep_ms begins waits description tries
 --
 -- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when it counts as gone (ms)
 -- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of requests that were accepted
@@ -11,6 +11,7 @@
 -- ARGV[4]  1: forget the fingerprints if no other process is there: a new crawl begins
 -- ARGV[5]  1: requests of the crawl wait or run
 -- ARGV[6]  the spider of the process, with its arguments; empty: it has joined before
+-- ARGV[7]  1: only find out whether it may join
 --
 -- Returns how many processes are there, this one included. If the crawl belongs to another spider,
 -- nothing changes, and that spider is returned. A crawl belongs to its spider for as long as
@@ -23,6 +24,7 @@ local others = redis.call('ZCARD', KEYS[1])
 if ARGV[6] ~= '' then
   local owner = redis.call('GET', KEYS[3])
   if owner and owner ~= ARGV[6] and (others > 0 or ARGV[5] == '1') then return owner end
+  if ARGV[7] == '1' then return others + 1 end
   redis.call('SET', KEYS[3], ARGV[6])
 end
 if ARGV[4] == '1' and others == 0 then redis.call('DEL', KEYS[2]) end

@@ -6,6 +6,7 @@ from scrapy.commands import fetch, parse, shell
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
+from aragog.scrapy import addon
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.one_off import is_one_off
 
@@ -41,7 +42,9 @@ def test_a_command_replaces_the_first_requests(crawler, module):
     assert is_one_off(crawler)
 
 
-def test_such_a_command_is_polite_but_joins_no_crawl(crawler):
+def test_such_a_command_is_polite_but_joins_no_crawl(crawler, monkeypatch):
+    monkeypatch.setattr(addon, "crawl_of", lambda crawler: None)
+    monkeypatch.setattr(addon, "check_fetching", lambda settings, crawl: None)
     crawler.spider = None
     settings, plain = Settings(), Settings()
 
