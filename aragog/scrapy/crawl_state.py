@@ -30,6 +30,14 @@ class OtherSpider(Exception):
         self.description = description
 
 
+class OthersRun(Exception):
+    """Other processes are in the crawl: `processes`."""
+
+    def __init__(self, processes: int) -> None:
+        super().__init__(processes)
+        self.processes = processes
+
+
 class CrawlState:
     """
     The state of one crawl. Thread-safe.
@@ -57,6 +65,7 @@ class CrawlState:
         begins: bool = False,
         waits: bool = False,
         tries: bool = False,
+        alone: bool = False,
     ) -> int:
         """
         Join the crawl, or stay in it; returns how many processes are in it.
@@ -67,8 +76,10 @@ class CrawlState:
                 what the last one had seen is forgotten.
             waits: requests wait or run.
             tries: only find out whether it may join.
+            alone: join only if no other process is in the crawl.
 
         Raises:
+            OthersRun: `alone`, and others are in it. Nothing changed.
             OtherSpider: another process runs the crawl, or its requests wait, with another
                 description. Nothing changed.
         """
@@ -86,9 +97,12 @@ class CrawlState:
                 waits=int(waits),
                 description=description,
                 tries=int(tries),
+                alone=int(alone),
             )
         if isinstance(answer, bytes):
             raise OtherSpider(answer.decode())
+        if answer < 0:
+            raise OthersRun(-answer)
         return int(answer)
 
     def leave(self, *, over: bool) -> int:
@@ -115,3 +129,13 @@ class CrawlState:
         """Remember requests; returns whether one of them is new. One round trip."""
         with redis_errors(_WHERE):
             return bool(self._redis.sadd(self._seen, *fingerprints))
+
+    def remembered(self) -> int:
+        """How many requests are remembered; one round trip."""
+        with redis_errors(_WHERE):
+            return int(self._redis.scard(self._seen))
+
+    def forget(self) -> None:
+        """Forget all requests; one round trip."""
+        with redis_errors(_WHERE):
+            self._redis.delete(self._seen)

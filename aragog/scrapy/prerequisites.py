@@ -54,7 +54,7 @@ def check_crawl(crawler: Crawler, crawl: SpiderCrawl) -> None:
     try:
         queue = RequestQueue(crawl.settings, crawl.name)
         try:
-            check_owner(crawler, crawl, queue.unfinished())
+            check_owner(crawler, crawl, queue)
         finally:
             queue.close()
     except BrokerUnavailable as error:

@@ -18,12 +18,13 @@ from typing import NamedTuple
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
 from aragog.pinlater.acks import Disposition
+from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, shard_urls
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.job_codec import decode
-from aragog.pinlater.models import Claimed, NewJob, Sizes
+from aragog.pinlater.models import Claimed, JobState, NewJob, Sizes
 from aragog.pinlater.shard import Shard
 from aragog.settings import Settings
 
@@ -95,6 +96,21 @@ class RequestQueue:
     def failed(self) -> int:
         """How many requests are FAILED, of earlier runs too. Raises as `unfinished`."""
         return self._sizes().failed
+
+    def abandon(self) -> int:
+        """
+        Delete the requests that wait or run, and return their number; 200 a round trip.
+
+        For a process that is alone in the crawl: claims that are left are those of killed ones.
+
+        Raises:
+            BrokerUnavailable: a server does not answer; some requests may be left.
+        """
+        for shard in self._claims.cluster.shards:
+            running = shard.jobs(self.name, JobState.RUNNING, limit=shard.sizes(self.name).running)
+            for job in running:
+                shard.release(self.name, job.worker, [job.job_id])
+        return Admin(self._claims.cluster).purge(self.name)
 
     def _counted(self) -> int:
         total = self._sizes()

@@ -93,7 +93,7 @@ class SpiderScheduler(BaseScheduler):
         self._queue = RequestQueue(crawl.settings, crawl.name)
         try:
             loop = asyncio.get_running_loop()
-            join_crawl(self._crawler, crawl, self._queue.unfinished())
+            join_crawl(self._crawler, crawl, self._queue)
         except BaseException:
             self._queue.close()
             raise

@@ -175,3 +175,14 @@ def test_without_a_system_one_error_names_the_command_that_starts_it(
 
     assert log.count("Traceback") == 1
     assert "`aragog up -d` starts it" in log.splitlines()[-1]
+
+
+def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, tmp_path, given):
+    named = {"ADDONS": given["ADDONS"], "ARAGOG_CRAWL": "november"}
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="100") as spiders:
+        for more in ({}, {}, {"ARAGOG_CRAWL_RESTART": "1"}):
+            spiders.start("runspider", str(AUTHORS), settings={**named, **more})
+            spiders.finish()
+
+    assert paths_of(origin).count("/author/Author-7") == 2
+    assert spiders.logs().count("crawl november was crawled before") == 1

@@ -1,7 +1,7 @@
 -- crawl_join: a process joins a crawl, or reports that it is still there.
 --
 -- keys: members seen spider
--- args: member lease_ms keep_ms begins waits description tries
+-- args: member lease_ms keep_ms begins waits description tries alone
 --
 -- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when it counts as gone (ms)
 -- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of requests that were accepted
@@ -12,15 +12,18 @@
 -- ARGV[5]  1: requests of the crawl wait or run
 -- ARGV[6]  the spider of the process, with its arguments; empty: it has joined before
 -- ARGV[7]  1: only find out whether it may join
+-- ARGV[8]  1: join only if no other process is there
 --
 -- Returns how many processes are there, this one included. If the crawl belongs to another spider,
 -- nothing changes, and that spider is returned. A crawl belongs to its spider for as long as
--- another process is there, or requests wait.
+-- another process is there, or requests wait. If others prevent it, nothing changes either, and the
+-- result is their number, negative.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZREM', KEYS[1], ARGV[1])
 local others = redis.call('ZCARD', KEYS[1])
+if ARGV[8] == '1' and others > 0 then return -others end
 if ARGV[6] ~= '' then
   local owner = redis.call('GET', KEYS[3])
   if owner and owner ~= ARGV[6] and (others > 0 or ARGV[5] == '1') then return owner end

@@ -114,6 +114,17 @@ def test_waiting_ends_with_a_new_request(queue, settings):
         other.close()
 
 
+def test_an_abandoned_queue_is_empty_claims_included(queue, admin):
+    for number in range(5):
+        queue.put(NewJob(b"%d" % number, unique_key=f"k{number}"))
+    take(queue, 2)
+
+    assert queue.abandon() == 5
+
+    assert (states(admin), queue.unfinished()) == ((0, 0, 0, 0), 0)
+    assert queue.put(NewJob(b"1", unique_key="k1"))
+
+
 def test_another_broker_is_refused(settings, monkeypatch):
     monkeypatch.setenv("ARAGOG_BROKER__URL", "redis://127.0.0.1:1/0")
 

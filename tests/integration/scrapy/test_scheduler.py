@@ -182,6 +182,44 @@ def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
     run(main())
 
 
+def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, caplog):
+    named = {"ARAGOG_CRAWL": "november"}
+    caplog.set_level(logging.INFO)
+
+    async def accepted(*, crawls=True, **settings):
+        caplog.clear()
+        async with opened(**named, **settings) as (scheduler, crawler):
+            accepted = scheduler.enqueue_request(Request(URL))
+            if accepted and crawls:
+                await next_of((scheduler, crawler))
+            return accepted
+
+    async def main():
+        assert await accepted()
+        assert "was crawled before" not in caplog.text
+        assert not await accepted()
+        assert "november was crawled before: none of its 1 known requests waits" in caplog.text
+        assert await accepted(ARAGOG_CRAWL_RESTART="1", crawls=False)
+        assert not await accepted()
+        assert "continues crawl november: 1 requests wait" in caplog.text
+        assert await accepted(ARAGOG_CRAWL_RESTART="1")
+        assert "november begins again: 1 requests were deleted" in caplog.text
+
+    run(main())
+
+
+def test_a_crawl_does_not_begin_again_while_another_process_runs_it(run):
+    async def main():
+        async with opened() as (scheduler, _):
+            scheduler.enqueue_request(Request(URL))
+            crawler = Crawler(ARAGOG_CRAWL_RESTART="1")
+            with pytest.raises(ConfigError, match="runs in 1 other processes: stop them first"):
+                SpiderScheduler.from_crawler(crawler).open(crawler.spider)
+            assert scheduler.has_pending_requests()
+
+    run(main())
+
+
 def test_a_spider_with_other_arguments_does_not_share_requests(run, monkeypatch):
     def with_arguments(**arguments):
         monkeypatch.setattr(spider_arguments, "arguments_of", lambda crawler: arguments)
