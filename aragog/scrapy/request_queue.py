@@ -30,7 +30,6 @@ from aragog.settings import Settings
 
 log = logging.getLogger(__name__)
 DECLINED_MS = 10_000
-"""How long a request is not delivered that a process could not run: others may have their turn."""
 
 
 class ClaimedRequest(NamedTuple):
@@ -61,6 +60,8 @@ class RequestQueue:
                 f"broker.url: the scheduler for Scrapy needs pinlater://, not {kind_of(broker.url)}"
             )
         self.name = f"scrapy.{crawl}"
+        self.declined_ms = DECLINED_MS
+        """How long a request waits that a process could not run, so that others have a turn."""
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
         self._claims = ClaimRegistry(cluster, claim_timeout_ms=round(broker.claim_timeout_s * 1000))
@@ -160,12 +161,12 @@ class RequestQueue:
 
     def decline(self, tag: str, problem: str) -> None:
         """
-        Offer a request that this process cannot run to the others, in `DECLINED_MS`.
+        Offer a request that this process cannot run to the others, in `declined_ms`.
 
         The attempt counts, so a request that no process can run is FAILED after the attempts that
         the queue allows (10), and kept for a week.
         """
-        self._end(tag, Disposition("again", DECLINED_MS, problem))
+        self._end(tag, Disposition("again", self.declined_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
         """No process can run it: its job is FAILED, and kept for a week."""

@@ -33,12 +33,17 @@ def record_arguments() -> None:
 
     def create_spider(self: Crawler, *args: Any, **kwargs: Any) -> Spider:
         by_position = {f"argument {place}": value for place, value in enumerate(args, 1)}
-        _arguments[self] = {**by_position, **kwargs}
+        remember_arguments(self, {**by_position, **kwargs})
         spider: Spider = create(self, *args, **kwargs)
         return spider
 
     create_spider.records_arguments = True  # type: ignore[attr-defined]
     Crawler._create_spider = create_spider  # type: ignore[method-assign]  # noqa: SLF001
+
+
+def remember_arguments(crawler: Crawler, arguments: Mapping[str, Any]) -> None:
+    """Remember the arguments of a crawler's spider, for as long as the crawler exists."""
+    _arguments[crawler] = arguments
 
 
 def arguments_of(crawler: Crawler) -> Mapping[str, Any]:

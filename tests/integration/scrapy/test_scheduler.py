@@ -16,10 +16,10 @@ from scrapy.utils.request import RequestFingerprinter
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
-from aragog.scrapy import membership, request_queue, spider_arguments
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler
+from aragog.scrapy.spider_arguments import remember_arguments
 from aragog.settings import load_settings
 from aragog.stages.single_fetch import SlotSearch
 from tests.support.waiting import wait_until
@@ -62,9 +62,10 @@ class Crawler(SimpleNamespace):
 
 
 @asynccontextmanager
-async def opened(**settings):
+async def opened(arguments=None, **settings):
     """A scheduler of its own process; domains always have a slot."""
     crawler = Crawler(**settings)
+    remember_arguments(crawler, arguments or {})
     fetch = SimpleNamespace(
         slots=lambda urls: [SlotSearch(None, 0)] * len(urls),
         access=SimpleNamespace(limiter=SimpleNamespace(key_for=lambda url: "a.test")),
@@ -101,6 +102,11 @@ async def assert_idle_in_the_end(*schedulers):
         return sum(scheduler.has_pending_requests() for scheduler in schedulers) == 0
 
     await asyncio.to_thread(wait_until, idle)
+
+
+async def assert_opens(arguments, **settings):
+    async with opened(arguments, **settings) as (scheduler, _):
+        assert scheduler
 
 
 class Refusing:
@@ -220,26 +226,20 @@ def test_a_crawl_does_not_begin_again_while_another_process_runs_it(run):
     run(main())
 
 
-def test_a_spider_with_other_arguments_does_not_share_requests(run, monkeypatch):
-    def with_arguments(**arguments):
-        monkeypatch.setattr(spider_arguments, "arguments_of", lambda crawler: arguments)
-        monkeypatch.setattr(membership, "arguments_of", lambda crawler: arguments)
+def test_a_spider_with_other_arguments_does_not_share_requests(run):
+    lamps, chairs = {"cat": "lamps", "deep": "1"}, {"cat": "arm chairs"}
 
     async def main():
-        with_arguments(cat="lamps", deep=True)
-        async with opened() as (scheduler, _):
+        async with opened(lamps) as (scheduler, _):
             scheduler.enqueue_request(Request(URL))
-            with_arguments(deep=True, cat="lamps")
-            async with opened():
-                pass
-            with_arguments(cat="arm chairs")
+            async with opened({"deep": "1", "cat": "lamps"}) as (same, _):
+                assert same.has_pending_requests()
             with pytest.raises(ConfigError, match="ARAGOG_CRAWL=quotes-arm-chairs") as refused:
-                SpiderScheduler.from_crawler(crawler := Crawler()).open(crawler.spider)
-            assert "(cat=lamps, deep=True)" in str(refused.value)
-            async with opened(ARAGOG_CRAWL="quotes-arm-chairs"):
-                pass
+                await assert_opens(chairs)
+            assert "(cat=lamps, deep=1)" in str(refused.value)
+            await assert_opens(chairs, ARAGOG_CRAWL="quotes-arm-chairs")
         with pytest.raises(ConfigError, match="1 of its requests wait or run"):
-            SpiderScheduler.from_crawler(crawler).open(crawler.spider)
+            await assert_opens(chairs)
 
     run(main())
 
@@ -292,11 +292,10 @@ def test_what_cannot_be_serialized_stays_in_its_process(run, caplog):
     assert "stays in this process" in caplog.text
 
 
-def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run, monkeypatch):
-    monkeypatch.setattr(request_queue, "DECLINED_MS", 100)
-
+def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run):
     async def main():
         async with opened() as (new, a), opened() as (old, b):
+            old._queue.declined_ms = 100
             a.spider.parse_page = MethodType(lambda spider, response: None, a.spider)
             for number in range(5):
                 new.enqueue_request(Request(f"{URL}{number}", a.spider.parse_page))

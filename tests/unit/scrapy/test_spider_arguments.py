@@ -1,6 +1,5 @@
 """The arguments that spiders were created with."""
 
-import pytest
 import scrapy
 from scrapy.crawler import Crawler
 
@@ -15,26 +14,20 @@ class LampSpider(scrapy.Spider):
         super().__init__()
 
 
-@pytest.fixture
-def create(monkeypatch):
-    monkeypatch.setattr(Crawler, "_create_spider", Crawler._create_spider)
-
-    def create(*args, **arguments):
-        AragogAddon.update_pre_crawler_settings({})
-        crawler = Crawler(LampSpider)
-        crawler._create_spider(*args, **arguments)
-        return crawler
-
-    return create
+def create(*args, **arguments):
+    AragogAddon.update_pre_crawler_settings({})
+    crawler = Crawler(LampSpider)
+    crawler._create_spider(*args, **arguments)
+    return crawler
 
 
-def test_arguments_are_those_of_the_constructor(create):
+def test_arguments_are_those_of_the_constructor():
     assert arguments_of(create("x", cat="lamps")) == {"argument 1": "x", "cat": "lamps"}
     assert arguments_of(create()) == {}
     assert arguments_of(Crawler(LampSpider)) == {}
 
 
-def test_descriptions_are_equal_for_equal_arguments_only(create):
+def test_descriptions_are_equal_for_equal_arguments_only():
     lamps = description_of(create(cat="lamps", deep="1"))
 
     assert lamps == description_of(create(deep="1", cat="lamps"))
@@ -44,7 +37,7 @@ def test_descriptions_are_equal_for_equal_arguments_only(create):
     assert text_of(description_of(create())).endswith("LampSpider (no arguments)")
 
 
-def test_long_arguments_are_compared_whole_and_shown_in_part(create):
+def test_long_arguments_are_compared_whole_and_shown_in_part():
     one, other = (description_of(create(urls="x" * 1000 + end)) for end in "ab")
 
     assert one != other
