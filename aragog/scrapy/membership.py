@@ -11,7 +11,7 @@ from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.scrapy.crawl import CRAWL, RESTART, SpiderCrawl
 from aragog.scrapy.crawl_state import OtherSpider, OthersRun
 from aragog.scrapy.request_queue import RequestQueue
-from aragog.scrapy.spider_arguments import arguments_of, description_of, text_of
+from aragog.scrapy.spider_arguments import comparable_arguments, description_of, text_of
 
 log = logging.getLogger(__name__)
 
@@ -114,5 +114,7 @@ def _refusal(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> 
 
 
 def _other_name(crawler: Crawler, crawl: SpiderCrawl) -> str:
-    values = [re.sub(r"[^\w.]+", "-", str(value)) for value in arguments_of(crawler).values()]
+    values = [
+        re.sub(r"[^\w.]+", "-", str(value)) for value in comparable_arguments(crawler).values()
+    ]
     return "-".join([crawl.name, *values] if values else [crawl.name, "2"])[:60]

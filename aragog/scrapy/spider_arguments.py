@@ -8,11 +8,11 @@ must not share requests: a request's callback runs on the spider of whatever pro
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import orjson
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
@@ -51,6 +51,16 @@ def arguments_of(crawler: Crawler) -> Mapping[str, Any]:
     return _arguments.get(crawler, {})
 
 
+def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
+    """
+    The arguments that processes of a crawl must have in common.
+
+    Names that begin with an underscore are those of tools: scrapyd passes a `_job` to each run.
+    """
+    given = arguments_of(crawler).items()
+    return {name: value for name, value in given if not name.startswith("_")}
+
+
 def description_of(crawler: Crawler) -> str:
     """
     The spider's class and arguments, as `<digest> <text>`: equal only for equal ones.
@@ -58,13 +68,14 @@ def description_of(crawler: Crawler) -> str:
     Values that JSON does not have count by their type only. The text has at most 200 characters
     of the arguments.
     """
-    kind, arguments = crawler.spidercls, arguments_of(crawler)
+    kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"
-    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
-    exact = orjson.dumps([path, dict(arguments)], lambda value: type(value).__qualname__, options)
-    shown = ", ".join(f"{name}={value}" for name, value in orjson.loads(exact)[1].items())
-    digest = hashlib.sha256(exact).hexdigest()
-    return f"{digest} {path} ({shown[:MOST_SHOWN] or 'no arguments'})"
+    # Not orjson: a large number or an undecodable byte of a command line is no error.
+    exact = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
+    shown = ", ".join(f"{name}={value}" for name, value in json.loads(exact)[1])
+    text = f"{path} ({shown[:MOST_SHOWN] or 'no arguments'})"
+    digest = hashlib.sha256(exact.encode()).hexdigest()
+    return f"{digest} {text.encode(errors='backslashreplace').decode()}"
 
 
 def text_of(description: str) -> str:

@@ -32,9 +32,16 @@ def test_descriptions_are_equal_for_equal_arguments_only():
 
     assert lamps == description_of(create(deep="1", cat="lamps"))
     assert lamps != description_of(create(cat="lamps"))
+    assert lamps == description_of(create(cat="lamps", deep="1", _job="6487ec79"))
     assert description_of(create(a=object())) == description_of(create(a=object()))
     assert text_of(lamps).endswith("test_spider_arguments.LampSpider (cat=lamps, deep=1)")
     assert text_of(description_of(create())).endswith("LampSpider (no arguments)")
+
+
+def test_any_value_has_a_description():
+    text = text_of(description_of(create(a=2**70, b="\udcff", c=float("nan"), d={1: None})))
+
+    assert f"a={2**70}, b=\\udcff, c=nan, d={{'1': None}}" in text
 
 
 def test_long_arguments_are_compared_whole_and_shown_in_part():
