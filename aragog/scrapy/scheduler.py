@@ -31,6 +31,8 @@ from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.dupefilter import SharedDupeFilter
 from aragog.scrapy.feeder import Feeder
+from aragog.scrapy.membership import join_crawl, leave_crawl
+from aragog.scrapy.prerequisites import check_fetching
 from aragog.scrapy.request_codec import to_json
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.slot_lines import HeldRequest, SlotLines
@@ -68,6 +70,7 @@ class SpiderScheduler(BaseScheduler):
         self._kept_here = 0
         """Requests that cannot leave this process and wait."""
         self._logs_unserializable = True
+        self._is_open = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -80,15 +83,20 @@ class SpiderScheduler(BaseScheduler):
         Join the crawl and begin to claim its requests.
 
         Raises:
-            ConfigError: the broker is not pinlater.
-            BrokerUnavailable: Redis does not answer.
+            ConfigError: Redis does not answer, the broker is not pinlater, the crawl belongs to
+                another spider, or Scrapy does not use asyncio.
+            BrokerUnavailable: a server of the broker does not answer.
         """
-        crawl, loop = self._crawl, asyncio.get_running_loop()
+        crawl = self._crawl
+        check_fetching(self._crawler.settings, crawl)
         self._spider = spider
         self._queue = RequestQueue(crawl.settings, crawl.name)
-        waiting = self._queue.unfinished()
-        processes = crawl.state.join(begins=not waiting and not crawl.is_named)
-        log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
+        try:
+            loop = asyncio.get_running_loop()
+            join_crawl(self._crawler, crawl, self._queue)
+        except BaseException:
+            self._queue.close()
+            raise
         if self._crawler.settings.getfloat("DOWNLOAD_DELAY"):
             log.warning("DOWNLOAD_DELAY delays requests that have a slot: use politeness.qps")
         access = crawl.fetches.fetch.access
@@ -103,9 +111,12 @@ class SpiderScheduler(BaseScheduler):
         )
         self._dupefilter.open()
         self._feeder.start()
+        self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Return the requests that were not begun, and leave the crawl."""
+        """Return the requests that were not begun, and leave the crawl, unless `open` failed."""
+        if not self._is_open:
+            return
         self._settle()
         held = self._feeder.stop()
         lost = [one for one in held if one.tag is None]
@@ -115,11 +126,7 @@ class SpiderScheduler(BaseScheduler):
             if one.tag is not None:
                 self._queue.put_back(one.tag, 0)
         self._queue.flush()
-        try:
-            over = not self._crawl.is_named and not self._queue.unfinished()
-            self._crawl.state.leave(over=over)
-        except BrokerUnavailable as error:
-            log.warning("the crawl was left without notice: %s", error)
+        leave_crawl(self._crawl, self._queue)
         self._queue.close()
         self._dupefilter.close(reason)
         self._crawl.fetches.close()

@@ -122,3 +122,67 @@ def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp
         f"/page/{number}/" for number in range(2, quotes_site.PAGES + 1)
     }
     assert_interval_kept(origin)
+
+
+def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, given):
+    settings = {"ADDONS": given["ADDONS"]}
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
+        first = spiders.start("runspider", str(AUTHORS), "-a", "shelf=left", settings=settings)
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        other = spiders.start("runspider", str(AUTHORS), "-a", "shelf=right", settings=settings)
+        assert other.wait(60) == 1
+        spiders.finish(expected=(0, 1))
+
+    assert first.returncode == 0
+    assert {item["name"] for item in spiders.items()} == quotes_site.authors()
+    assert "give it a crawl of its own, -s ARAGOG_CRAWL=authors-right" in spiders.logs()
+    assert spiders.logs().count("Traceback") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("shell", "-c", "response.status"), ("parse", "--spider", "toscrape-css", "-c", "parse")],
+)
+def test_a_command_for_one_page_leaves_the_requests_of_a_crawl(
+    origin, redis_url, tmp_path, given, command
+):
+    addon = {"ADDONS": given["ADDONS"]}
+    url = f"http://{quotes_site.HOST}/page/7/"
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="2") as spiders:
+        stopped = spiders.start("crawl", "toscrape-css", settings=addon, cwd=QUOTESBOT)
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        stopped.send_signal(signal.SIGINT)
+        assert stopped.wait(60) == 0
+        before = len(paths_of(origin))
+        one = spiders.start(*command, url, settings=addon, cwd=QUOTESBOT)
+        assert one.wait(60) == 0, spiders.logs()
+        assert paths_of(origin)[before:] == ["/page/7/"]
+        spiders.environ["ARAGOG_POLITENESS__QPS"] = str(QPS)
+        spiders.start("crawl", "toscrape-css", settings=addon, cwd=QUOTESBOT)
+        spiders.finish()
+
+    assert {item["text"] for item in spiders.items() if "text" in item} == quotes_site.quotes()
+    assert paths_of(origin).count("/page/2/") <= 2
+
+
+def test_without_a_system_one_error_names_the_command_that_starts_it(
+    origin, redis_url, tmp_path, given
+):
+    with spiders_of(tmp_path, redis_url, origin, REDIS__URL="", BROKER__URL="") as spiders:
+        spiders.start("runspider", str(AUTHORS), settings={"ADDONS": given["ADDONS"]})
+        spiders.finish(expected=(1,))
+        log = spiders.logs()
+
+    assert log.count("Traceback") == 1
+    assert "`aragog up -d` starts it" in log.splitlines()[-1]
+
+
+def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, tmp_path, given):
+    named = {"ADDONS": given["ADDONS"], "ARAGOG_CRAWL": "november"}
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="100") as spiders:
+        for more in ({}, {}, {"ARAGOG_CRAWL_RESTART": "1"}):
+            spiders.start("runspider", str(AUTHORS), settings={**named, **more})
+            spiders.finish()
+
+    assert paths_of(origin).count("/author/Author-7") == 2
+    assert spiders.logs().count("crawl november was crawled before") == 1
