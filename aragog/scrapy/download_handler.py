@@ -9,25 +9,31 @@ Redirects are left to Scrapy, so that each of them is a request of its own.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotSupported
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest, NotSupported
 from scrapy.http import Response
 
 from aragog.clock import SystemClock
-from aragog.errors import InvalidUrl
+from aragog.errors import InvalidUrl, TransientError
 from aragog.fetcher.outcome import Outcome
 from aragog.politeness.slots import Slot
+from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.responses import response_of
+from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.stages.single_fetch import SingleRequest
 
+log = logging.getLogger(__name__)
 METHODS = ("GET", "HEAD", "POST")
 UNLIMITED = 64
+AFTER_ERROR_S = 1.0
+"""The pause before a request is tried again that failed because Redis did not answer."""
 _OWN = frozenset({
     "user-agent", "accept-encoding", "host", "connection", "content-length", "transfer-encoding",
     "te", "upgrade", "expect", "proxy-authorization",
@@ -42,7 +48,8 @@ class PoliteDownloadHandler:
     Args:
         crawl: what fetches.
         threads: how many requests may be under way.
-        wait_s: how long a request may wait for robots.txt and a slot (`DOWNLOAD_TIMEOUT`).
+        wait_s: how long a request may wait for robots.txt, a slot, and a Redis that does not answer
+            (`DOWNLOAD_TIMEOUT`).
     """
 
     lazy = False
@@ -72,8 +79,10 @@ class PoliteDownloadHandler:
 
         Raises:
             NotSupported: a method other than GET, HEAD and POST, or a body of another than POST.
-            IgnoreRequest: the URL may not be fetched.
-            AragogError: Redis did not answer. Others are those of `response_of`.
+            IgnoreRequest: the URL may not be fetched; or Redis did not answer in time, and the
+                request will run again from the queue.
+            DownloadFailedError: Redis did not answer in time, and the request is not from our
+                queue. Scrapy may try again. Others are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
         if request.method not in METHODS or (request.body and request.method != "POST"):
@@ -83,7 +92,10 @@ class PoliteDownloadHandler:
                 f"aragog sends GET, HEAD and POST, not {request.method} with this body"
             )
         loop = asyncio.get_running_loop()
-        outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
+        try:
+            outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
+        except TransientError as error:
+            raise self._postponed(request, str(error)) from error
         if outcome.first_byte_ms is not None:
             request.meta["download_latency"] = outcome.first_byte_ms / 1000
         self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
@@ -96,19 +108,26 @@ class PoliteDownloadHandler:
             # After ctrl-C, what has not been sent returns to the queue.
             return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
 
-        try:
-            return self._crawl.fetches.fetch.fetch(
-                SingleRequest(
-                    url=request.url,
-                    headers=dict(_headers(request)),
-                    method=request.method,
-                    body=request.body,
-                ),
-                left_s=left_s,
-                slot=slot,
-            )
-        except InvalidUrl as error:
-            raise IgnoreRequest(str(error)) from error
+        while True:
+            try:
+                return self._crawl.fetches.fetch.fetch(_single(request), left_s=left_s, slot=slot)
+            except InvalidUrl as error:
+                raise IgnoreRequest(str(error)) from error
+            except TransientError as error:
+                # A POST may have been sent before Redis stopped answering.
+                if request.method == "POST" or left_s() <= AFTER_ERROR_S:
+                    raise
+                log.debug("%s waits: %s", request, error)
+                slot = None
+                self._clock.sleep_s(AFTER_ERROR_S)
+
+    def _postponed(self, request: Request, problem: str) -> Exception:
+        """What ends the download of a request that our infrastructure prevented."""
+        scheduler = engine.scheduler_of(self._crawler)
+        if isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem):
+            log.warning("%s will run again: %s", request, problem)
+            return IgnoreRequest(f"it will run again: {problem}")
+        return DownloadFailedError(problem)
 
     def _is_running(self) -> bool:
         return bool(getattr(self._crawler.engine, "running", True))
@@ -116,6 +135,15 @@ class PoliteDownloadHandler:
     async def close(self) -> None:
         """Wait for the requests that are under way."""
         self._threads.shutdown()
+
+
+def _single(request: Request) -> SingleRequest:
+    return SingleRequest(
+        url=request.url,
+        headers=dict(_headers(request)),
+        method=request.method,
+        body=request.body,
+    )
 
 
 def _headers(request: Request) -> Iterator[tuple[str, str]]:

@@ -176,6 +176,22 @@ class SpiderScheduler(BaseScheduler):
         """Have every request run again that this process is processing now."""
         self._kept |= dict.fromkeys(self._handed, problem)
 
+    def run_again(self, request: Request, problem: str) -> bool:
+        """
+        Have one request run again, in any process, by the queue's retry policy.
+
+        Its errback is not called for this run, because another run follows.
+
+        Returns:
+            False: the engine does not have it from the queue, so nothing changes.
+        """
+        if self._handed.get(request) is None:
+            return False
+        self._kept[request] = problem
+        request.errback = None
+        self._count("scheduler/run_again")
+        return True
+
     def _look_again(self) -> None:
         engine.look_again(self._crawler)
 

@@ -11,12 +11,15 @@ Safe to run twice: nothing is stored but robots.txt rules and the state of the l
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
+from aragog.errors import LimiterUnavailable, TransientError
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -39,6 +42,7 @@ from aragog.stages.requester import answered_well, contained
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 
+log = logging.getLogger(__name__)
 # While another process fetches the rules of an origin, and while a domain has no slot.
 ASK_AGAIN_S = 0.25
 NO_SLOT = "its domain had no free slot in time; see politeness.qps"
@@ -134,8 +138,9 @@ class SingleFetch:
         return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
 
     def unused(self, slot: Slot) -> None:
-        """Release a slot for which no request is sent."""
-        self.access.limiter.finished(slot)
+        """Release a slot for which no request is sent. Without it, the slot expires."""
+        with suppress(LimiterUnavailable):
+            self.access.limiter.finished(slot)
 
     def fetch(
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
@@ -150,13 +155,17 @@ class SingleFetch:
 
         Raises:
             InvalidUrl: it is no http(s) URL.
-            AragogError: our own infrastructure failed.
+            TransientError: our own infrastructure failed. The slot is used up; the request may have
+                been sent.
         """
         job = _job(request.url)
-        if reason := self.access.rules.refusals([job.url]).get(job.url):
-            return Refused(url=job.url, final_url=job.url, reason=reason)
         while True:
-            allowed = self._allowed(job, left_s)
+            try:
+                allowed = self._allowed(job, left_s)
+            except TransientError:
+                if slot is not None:
+                    self.unused(slot)
+                raise
             if not isinstance(allowed, SlotRequest):
                 if slot is not None:
                     self.unused(slot)
@@ -182,6 +191,8 @@ class SingleFetch:
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
         """What to ask the limiter, or why the URL gets no request."""
+        if reason := self.access.rules.refusals([job.url]).get(job.url):
+            return Refused(url=job.url, final_url=job.url, reason=reason)
         learned = False
         while True:
             vetted = self.access.vet([job])
@@ -232,18 +243,28 @@ class SingleFetch:
     def _sent(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
         limiter = self.access.limiter
         self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
-        with self.access.gate(slot) as gate:
-            fetch = partial(
-                self.fetcher.fetch,
-                job.url,
-                gate=gate,
-                headers=request.headers,
-                method=request.method,
-                body=request.body,
-            )
-            outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
-            self._report(gate, outcome)
+        outcome = None
+        try:
+            with self.access.gate(slot) as gate:
+                outcome = self._outcome(job, gate, request)
+                self._report(gate, outcome)
+        except LimiterUnavailable as error:
+            if outcome is None:
+                raise
+            # The page is there, whether or not the limiter learns how its request went.
+            log.warning("the limiter did not learn the outcome of %s: %s", job.url, error)
         return outcome
+
+    def _outcome(self, job: UrlJob, gate: PoliteGate, request: SingleRequest) -> Outcome:
+        fetch = partial(
+            self.fetcher.fetch,
+            job.url,
+            gate=gate,
+            headers=request.headers,
+            method=request.method,
+            body=request.body,
+        )
+        return contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
 
     def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
         limiter = self.access.limiter

@@ -18,6 +18,7 @@ from tests.support.punctual_origin import PunctualOrigin
 DATA = Path(__file__).parent.parent / "data"
 QUOTESBOT = DATA / "quotesbot"
 AUTHORS = DATA / "spiders" / "authors.py"
+LISTED = DATA / "spiders" / "listed.py"
 
 
 @dataclass

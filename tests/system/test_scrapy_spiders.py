@@ -14,7 +14,7 @@ from aragog.settings import load_settings
 from tests.support import quotes_site
 from tests.support.documented import blocks
 from tests.support.punctual_origin import PunctualOrigin
-from tests.support.spiders import AUTHORS, QUOTESBOT, spiders_in, spiders_of, way_to
+from tests.support.spiders import AUTHORS, LISTED, QUOTESBOT, spiders_in, spiders_of, way_to
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
@@ -122,3 +122,21 @@ def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp
         f"/page/{number}/" for number in range(2, quotes_site.PAGES + 1)
     }
     assert_interval_kept(origin)
+
+
+@pytest.mark.parametrize(("timeout_s", "effect"), [(180, "waits:"), (2, "will run again:")])
+def test_a_pause_of_redis_loses_no_request(origin, own_redis, tmp_path, given, timeout_s, effect):
+    settings = {"ADDONS": given["ADDONS"], "PAGES": "40", "DOWNLOAD_TIMEOUT": str(timeout_s)}
+    with spiders_of(tmp_path, own_redis.url, origin, POLITENESS__QPS="10") as spiders:
+        spiders.start("runspider", str(LISTED), settings=settings)
+        wait_until(lambda: len(paths_of(origin)) > 10)
+        own_redis.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: effect in spiders.logs())
+        finally:
+            own_redis.process.send_signal(signal.SIGCONT)
+        spiders.finish()
+
+    items = spiders.items()
+    assert [item for item in items if "failed" in item] == []
+    assert len({item["url"] for item in items}) == 40

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager, closing
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from scrapy import FormRequest, Request
@@ -10,6 +11,8 @@ from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
 from aragog.bootstrap.redis_services import limiter, overrides_of
+from aragog.errors import LimiterUnavailable
+from aragog.fetcher.outcome import Gone
 from aragog.pipeline.shared_state import SharedState
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.download_handler import PoliteDownloadHandler
@@ -53,8 +56,10 @@ def run(cli_environ, monkeypatch, site):
 
 
 @asynccontextmanager
-async def opened(**settings):
+async def opened(*, fetches=None, **settings):
     crawler = Crawler(**settings)
+    if fetches is not None:
+        crawl_of(crawler).fetches = fetches
     handler = PoliteDownloadHandler.from_crawler(crawler)
     try:
         yield handler
@@ -164,3 +169,33 @@ def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
 
     assert isinstance(error, scrapy_errors.DownloadTimeoutError)
     assert site.seen == []
+
+
+def fails(count):
+    """Fetches of which the first `count` fail, as they do while Redis does not answer."""
+    errors = [LimiterUnavailable("limiter", "timeout")] * count
+
+    def fetch(request, **_):
+        if errors:
+            raise errors.pop()
+        return Gone(url=request.url, status=404)
+
+    return SimpleNamespace(fetch=SimpleNamespace(fetch=fetch), close=lambda: None)
+
+
+def test_a_request_waits_for_a_redis_that_does_not_answer(run):
+    (response,) = run(Request("http://a.test/"), fetches=fails(1))
+
+    assert response.status == 404
+
+
+def test_a_redis_that_does_not_answer_in_time_is_a_failure_that_scrapy_retries(run):
+    (error,) = run(Request("http://a.test/"), fetches=fails(1), DOWNLOAD_TIMEOUT=0.3)
+
+    assert isinstance(error, scrapy_errors.DownloadFailedError)
+
+
+def test_a_post_is_not_repeated_by_the_handler(run):
+    (error,) = run(FormRequest("http://a.test/", formdata={"user": "ada"}), fetches=fails(1))
+
+    assert isinstance(error, scrapy_errors.DownloadFailedError)
