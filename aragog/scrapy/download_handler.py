@@ -27,7 +27,7 @@ from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.responses import response_of
 from aragog.scrapy.scheduler import SpiderScheduler
-from aragog.stages.single_fetch import SingleRequest
+from aragog.stages.single_fetch import SingleRequest, is_late
 
 log = logging.getLogger(__name__)
 METHODS = ("GET", "HEAD", "POST")
@@ -79,8 +79,8 @@ class PoliteDownloadHandler:
 
         Raises:
             NotSupported: a method other than GET, HEAD and POST, or a body of another than POST.
-            IgnoreRequest: the URL may not be fetched; or Redis did not answer in time, and the
-                request will run again from the queue.
+            IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
+                because Redis did not answer in time or the process ends.
             DownloadFailedError: Redis did not answer in time, and the request is not from our
                 queue. Scrapy may try again. Others are those of `response_of`.
         """
@@ -96,6 +96,8 @@ class PoliteDownloadHandler:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
         except TransientError as error:
             raise self._postponed(request, str(error)) from error
+        if is_late(outcome) and not self._is_running() and self._runs_again(request, None):
+            raise IgnoreRequest("it returned to the queue, because the process ends")
         if outcome.first_byte_ms is not None:
             request.meta["download_latency"] = outcome.first_byte_ms / 1000
         self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
@@ -123,11 +125,15 @@ class PoliteDownloadHandler:
 
     def _postponed(self, request: Request, problem: str) -> Exception:
         """What ends the download of a request that our infrastructure prevented."""
-        scheduler = engine.scheduler_of(self._crawler)
-        if isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem):
+        if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)
             return IgnoreRequest(f"it will run again: {problem}")
         return DownloadFailedError(problem)
+
+    def _runs_again(self, request: Request, problem: str | None) -> bool:
+        """Whether the request runs again from the queue; see `SpiderScheduler.run_again`."""
+        scheduler = engine.scheduler_of(self._crawler)
+        return isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem)
 
     def _is_running(self) -> bool:
         return bool(getattr(self._crawler.engine, "running", True))

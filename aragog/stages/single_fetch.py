@@ -290,5 +290,10 @@ def _denied(denial: Denial) -> Outcome:
             return Unreachable(url=url, final_url=url, kind=UnreachableKind.STATUS, reason=reason)
 
 
+def is_late(outcome: Outcome) -> bool:
+    """Whether no request was sent because its time was over before it had robots.txt or a slot."""
+    return isinstance(outcome, Unreachable) and outcome.reason in (NO_RULES, NO_SLOT)
+
+
 def _late(job: UrlJob, reason: str) -> Outcome:
     return Unreachable(url=job.url, final_url=job.url, kind=UnreachableKind.TIMEOUT, reason=reason)

@@ -225,6 +225,22 @@ def test_a_request_that_was_not_answered_runs_again_without_its_errback(run):
     run(main())
 
 
+def test_a_request_that_was_not_sent_returns_to_the_queue_without_an_attempt(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            scheduler.enqueue_request(Request(URL))
+            for _ in range(2):
+                request, _ = await next_of((scheduler, crawler))
+                assert scheduler.run_again(request, None)
+                crawler.under_way.clear()
+            # At once, where the retry policy would have it wait.
+            await next_of((scheduler, crawler))
+            (claim,) = scheduler._queue._claims._claims.values()
+            assert claim.job.attempt == 1
+
+    run(main())
+
+
 def test_only_requests_of_the_queue_can_run_again(run):
     async def main():
         async with opened() as (scheduler, crawler):
