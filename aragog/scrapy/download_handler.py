@@ -25,6 +25,7 @@ from aragog.fetcher.outcome import Outcome
 from aragog.politeness.slots import Slot
 from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
+from aragog.scrapy.refusals import log_refusal
 from aragog.scrapy.responses import response_of
 from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.stages.single_fetch import SingleRequest, is_late
@@ -101,6 +102,7 @@ class PoliteDownloadHandler:
         if outcome.first_byte_ms is not None:
             request.meta["download_latency"] = outcome.first_byte_ms / 1000
         self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
+        log_refusal(request, outcome, self._crawl.settings.fetch)
         return response_of(request, outcome)
 
     def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
@@ -114,6 +116,7 @@ class PoliteDownloadHandler:
             try:
                 return self._crawl.fetches.fetch.fetch(_single(request), left_s=left_s, slot=slot)
             except InvalidUrl as error:
+                log.warning("%s is not requested: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
             except TransientError as error:
                 # A POST may have been sent before Redis stopped answering.

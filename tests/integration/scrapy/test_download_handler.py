@@ -1,6 +1,7 @@
 """The download handler for Scrapy, over a real Redis and a loopback origin."""
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager, closing
 from itertools import pairwise
 from types import SimpleNamespace
@@ -95,6 +96,35 @@ def test_robots_txt_and_private_addresses_are_obeyed(run, site):
     assert "robots.txt" in str(refused)
     assert isinstance(blocked, scrapy_errors.IgnoreRequest)
     assert [seen.path for seen in site.seen] == ["/robots.txt"]
+
+
+def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, caplog):
+    caplog.set_level(logging.INFO)
+
+    run(
+        Request("http://a.test/private/x"),
+        Request("http://127.0.0.1/local"),
+        Request("http://a.test:8081/"),
+        Request("http://169.254.169.254/latest/"),
+        Request("http://1.2.3.999/"),
+    )
+
+    lines = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if "is not requested" in record.getMessage()
+    ]
+    refused, local, port, metadata, invalid = lines
+    assert refused[0] == "INFO"
+    assert "robots.txt" in refused[1]
+    assert local[0] == "WARNING"
+    assert local[1].endswith("; fetch.allowed_networks can allow its network")
+    assert port == (
+        "WARNING",
+        "<GET http://a.test:8081/> is not requested: port 8081 is not in fetch.allowed_ports",
+    )
+    assert "fetch." not in metadata[1]
+    assert "1.2.3.999" in invalid[1]
 
 
 def test_what_was_taken_down_is_not_requested(run, site):
