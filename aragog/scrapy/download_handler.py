@@ -28,10 +28,11 @@ from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.refusals import log_refusal
 from aragog.scrapy.responses import response_of
 from aragog.scrapy.scheduler import SpiderScheduler
+from aragog.scrapy.unsupported import why_unsupported
+from aragog.secret import reveal
 from aragog.stages.single_fetch import SingleRequest, is_late
 
 log = logging.getLogger(__name__)
-METHODS = ("GET", "HEAD", "POST")
 UNLIMITED = 64
 AFTER_ERROR_S = 1.0
 """The pause before a request is tried again that failed because Redis did not answer."""
@@ -79,19 +80,18 @@ class PoliteDownloadHandler:
         The response.
 
         Raises:
-            NotSupported: a method other than GET, HEAD and POST, or a body of another than POST.
+            NotSupported: a method other than GET, HEAD and POST, a body of another than POST, or a
+                proxy other than `fetch.proxy`.
             IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
                 because Redis did not answer in time or the process ends.
             DownloadFailedError: Redis did not answer in time, and the request is not from our
                 queue. Scrapy may try again. Others are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
-        if request.method not in METHODS or (request.body and request.method != "POST"):
+        if reason := why_unsupported(request, reveal(self._crawl.settings.fetch.proxy)):
             if slot is not None:
                 self._crawl.fetches.fetch.unused(slot)
-            raise NotSupported(
-                f"aragog sends GET, HEAD and POST, not {request.method} with this body"
-            )
+            raise NotSupported(reason)
         loop = asyncio.get_running_loop()
         try:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)

@@ -74,7 +74,11 @@ def spiders_of(
     folder: Path, redis_url: str, origin: PunctualOrigin | Origin, **more: str
 ) -> Iterator[Spiders]:
     """Spiders whose requests to the site of quotes go to `origin`; `more` are ARAGOG_ settings."""
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "SCRAPY_"))}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ARAGOG_", "SCRAPY_")) and not name.lower().endswith("_proxy")
+    }
     environ = {
         **ours,
         "ARAGOG_SETTINGS": "",

@@ -181,9 +181,14 @@ def test_a_head_has_no_body(run, site):
 
 
 @pytest.mark.parametrize(
-    "request_", [Request("http://a.test/", method="PUT"), Request("http://a.test/", body=b"x")]
+    "request_",
+    [
+        Request("http://a.test/", method="PUT"),
+        Request("http://a.test/", body=b"x"),
+        Request("http://a.test/", meta={"proxy": "http://127.0.0.1:9"}),
+    ],
 )
-def test_other_methods_are_not_sent(run, site, request_):
+def test_what_the_fetcher_does_not_support_is_not_sent(run, site, request_):
     (error,) = run(request_)
 
     assert isinstance(error, scrapy_errors.NotSupported)
