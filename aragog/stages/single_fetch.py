@@ -287,7 +287,7 @@ def _denied(denial: Denial) -> Outcome:
         case OutcomeKind.BLOCKED:
             return Blocked(url=url, final_url=url, reason=reason)
         case _:
-            return Unreachable(url=url, final_url=url, kind=UnreachableKind.STATUS, reason=reason)
+            return Unreachable(url=url, final_url=url, kind=denial.kind, reason=reason)
 
 
 def is_late(outcome: Outcome) -> bool:

@@ -11,16 +11,19 @@ from scrapy import FormRequest, Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
-from aragog.bootstrap.redis_services import limiter, overrides_of
+from aragog.bootstrap.redis_services import limiter, overrides_of, robots_cache
+from aragog.clock import SystemClock
 from aragog.errors import LimiterUnavailable
 from aragog.fetcher.outcome import Gone
 from aragog.pipeline.shared_state import SharedState
+from aragog.politeness.robots_records import RobotsResult
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.download_handler import PoliteDownloadHandler
 from aragog.settings import load_settings
 from tests.integration.scrapy.test_scheduler import Crawler
 from tests.support.cli import AGENT
 from tests.support.origin import Origin, answer, page, redirect
+from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
 ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /\n"
@@ -193,6 +196,34 @@ def test_what_the_fetcher_does_not_support_is_not_sent(run, site, request_):
 
     assert isinstance(error, scrapy_errors.NotSupported)
     assert site.seen == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "text"),
+    [
+        ("dns", scrapy_errors.CannotResolveHostError, "its host name does not resolve"),
+        ("timeout", scrapy_errors.DownloadTimeoutError, "no answer in time"),
+        (None, scrapy_errors.DownloadFailedError, "no answer"),
+    ],
+)
+def test_a_host_without_robots_txt_fails_as_its_robots_txt_did(run, site, failure, error, text):
+    clock = SystemClock()
+    with closing(robots_cache(load_settings().resolved(), clock)) as cache:
+        cache.put_many([RobotsResult("http://a.test", None, b"", clock.now_ms(), failure=failure)])
+
+    (raised,) = run(Request("http://a.test/"))
+
+    assert type(raised) is error
+    assert str(raised) == f"robots.txt could not be fetched ({text})"
+    assert site.seen == []
+
+
+def test_a_refused_connection_is_one_although_robots_txt_comes_first(run, monkeypatch):
+    monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", f"*.test=127.0.0.1:{free_port()}")
+
+    (error,) = run(Request("http://a.test/"))
+
+    assert isinstance(error, scrapy_errors.DownloadConnectionRefusedError)
 
 
 def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
