@@ -45,6 +45,8 @@ from aragog.urls.domain import origin
 log = logging.getLogger(__name__)
 # While another process fetches the rules of an origin, and while a domain has no slot.
 ASK_AGAIN_S = 0.25
+ERROR_BODY_BYTES = 1_000_000
+"""How much of the body of an error an outcome has."""
 NO_SLOT = "its domain had no free slot in time; see politeness.qps"
 NO_RULES = "its robots.txt was not known in time"
 
@@ -67,6 +69,7 @@ class HeaderFetcher(Protocol):
         headers: Mapping[str, str] | None = None,
         method: str = "GET",
         body: bytes = b"",
+        error_body_bytes: int = 0,
     ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
@@ -263,6 +266,7 @@ class SingleFetch:
             headers=request.headers,
             method=request.method,
             body=request.body,
+            error_body_bytes=ERROR_BODY_BYTES,
         )
         return contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
 

@@ -20,6 +20,7 @@ from aragog.politeness.robots_records import RobotsResult
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.download_handler import PoliteDownloadHandler
 from aragog.settings import load_settings
+from aragog.stages.single_fetch import ERROR_BODY_BYTES
 from tests.integration.scrapy.test_scheduler import Crawler
 from tests.support.cli import AGENT
 from tests.support.origin import Origin, answer, page, redirect
@@ -148,9 +149,38 @@ def test_redirects_and_errors_are_responses(run, site):
     )
 
     assert (moved.status, moved.headers["Location"]) == (302, b"/")
-    assert (missing.status, missing.body) == (404, b"")
+    assert (missing.status, missing.body) == (404, b"not here")
     assert plain.json() == {}
     assert "/" not in [seen.path for seen in site.seen]
+
+
+@pytest.mark.parametrize("status", [401, 404, 408, 422, 429, 500, 503])
+def test_an_error_has_its_body(run, site, status):
+    site.handlers["/error"] = answer(status, b'{"error": "email"}', content_type="application/json")
+
+    (response,) = run(Request("http://a.test/error"))
+
+    assert response.status == status
+    assert response.json() == {"error": "email"}
+    assert response.flags == []
+
+
+def test_the_body_of_an_error_is_bounded(run, site):
+    site.handlers["/error"] = answer(500, b"x" * (ERROR_BODY_BYTES + 1))
+
+    (response,) = run(Request("http://a.test/error"))
+
+    assert (response.status, len(response.body)) == (500, ERROR_BODY_BYTES)
+    assert response.flags == ["truncated"]
+
+
+def test_an_error_whose_body_cannot_be_read_is_a_response(run, site):
+    site.handlers["/error"] = answer(500, b"x", headers=(("Content-Encoding", "unknown"),))
+
+    (response,) = run(Request("http://a.test/error"))
+
+    assert (response.status, response.body) == (500, b"")
+    assert response.flags == ["truncated"]
 
 
 def test_requests_keep_the_interval_of_the_domain(run, punctual_origin, monkeypatch):
