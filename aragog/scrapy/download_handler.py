@@ -92,6 +92,14 @@ class PoliteDownloadHandler:
             if slot is not None:
                 self._crawl.fetches.fetch.unused(slot)
             raise NotSupported(reason)
+        outcome = await self._outcome(request, slot)
+        if outcome.first_byte_ms is not None:
+            request.meta["download_latency"] = outcome.first_byte_ms / 1000
+        self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
+        log_refusal(request, outcome, self._crawl.settings.fetch)
+        return response_of(request, outcome)
+
+    async def _outcome(self, request: Request, slot: Slot | None) -> Outcome:
         loop = asyncio.get_running_loop()
         try:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
@@ -99,11 +107,7 @@ class PoliteDownloadHandler:
             raise self._postponed(request, str(error)) from error
         if is_late(outcome) and not self._is_running() and self._runs_again(request, None):
             raise IgnoreRequest("it returned to the queue, because the process ends")
-        if outcome.first_byte_ms is not None:
-            request.meta["download_latency"] = outcome.first_byte_ms / 1000
-        self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
-        log_refusal(request, outcome, self._crawl.settings.fetch)
-        return response_of(request, outcome)
+        return outcome
 
     def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
         until_s = self._clock.monotonic_s() + self._wait_s
