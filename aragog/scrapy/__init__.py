@@ -21,6 +21,8 @@ The parts:
     request_queue.py     jobs and claims
     slot_lines.py        claimed requests that wait for a slot of their domain
     feeder.py            the thread that claims requests and finds their slots
+    refusals.py          log lines of requests that are not sent
+    unsupported.py       requests that the fetcher cannot send
     responses.py         an outcome as a response or an exception of Scrapy
     engine.py            what is used of Scrapy's engine beyond its public interface
 """

@@ -65,8 +65,8 @@ class SpiderScheduler(BaseScheduler):
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
         self._handed: dict[Request, str | None] = {}
         """Requests that the engine has, with the tags of their claims."""
-        self._kept: dict[Request, str] = {}
-        """Those of them that must run again, and why."""
+        self._kept: dict[Request, str | None] = {}
+        """Those of them that must run again, and why; None: they were not sent."""
         self._kept_here = 0
         """Requests that cannot leave this process and wait."""
         self._logs_unserializable = True
@@ -183,6 +183,27 @@ class SpiderScheduler(BaseScheduler):
         """Have every request run again that this process is processing now."""
         self._kept |= dict.fromkeys(self._handed, problem)
 
+    def run_again(self, request: Request, problem: str | None) -> bool:
+        """
+        Have one request run again, in any process.
+
+        Its errback is not called for this run, because another run follows.
+
+        Args:
+            request: from `next_request`.
+            problem: why this attempt failed; the queue's retry policy applies. None: the request
+                was not sent, and the attempt does not count.
+
+        Returns:
+            False: the engine does not have it from the queue, so nothing changes.
+        """
+        if self._handed.get(request) is None:
+            return False
+        self._kept[request] = problem
+        request.errback = None
+        self._count("scheduler/run_again")
+        return True
+
     def _look_again(self) -> None:
         engine.look_again(self._crawler)
 
@@ -190,15 +211,22 @@ class SpiderScheduler(BaseScheduler):
         """End the jobs of requests that the engine is done with."""
         under_way = engine.in_progress(self._crawler)
         for request in [request for request in self._handed if request not in under_way]:
-            tag, problem = self._handed.pop(request), self._kept.pop(request, None)
+            tag = self._handed.pop(request)
             if (slot := self._crawl.slots.pop(request, None)) is not None:
                 # A middleware answered the request.
                 self._crawl.fetches.fetch.unused(slot)
-            if tag is not None and problem is None:
-                self._queue.done(tag)
-            elif tag is not None and problem is not None:
-                self._queue.again(tag, problem)
+            if tag is not None:
+                self._end(request, tag)
+            self._kept.pop(request, None)
             self._queue.wake()
+
+    def _end(self, request: Request, tag: str) -> None:
+        if request not in self._kept:
+            self._queue.done(tag)
+        elif (problem := self._kept[request]) is None:
+            self._queue.put_back(tag, 0)
+        else:
+            self._queue.again(tag, problem)
 
     def _enqueue(self, request: Request) -> bool:
         shared = self._dupefilter if isinstance(self._dupefilter, SharedDupeFilter) else None

@@ -296,6 +296,7 @@ def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
         body,
         outcome.fetched_at_ms,
         validators if own else Validators(),
+        failure=outcome.kind if isinstance(outcome, Unreachable) else None,
     )
 
 

@@ -275,6 +275,50 @@ def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
     run(main())
 
 
+def test_a_request_that_was_not_answered_runs_again_without_its_errback(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            errback = crawler.spider.parse_quote
+            scheduler.enqueue_request(Request(URL, errback=errback))
+            request, _ = await next_of((scheduler, crawler))
+
+            assert scheduler.run_again(request, "the limiter did not answer")
+            assert request.errback is None
+            crawler.under_way.clear()
+            assert scheduler.has_pending_requests()
+
+    run(main())
+
+
+def test_a_request_that_was_not_sent_returns_to_the_queue_without_an_attempt(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            scheduler.enqueue_request(Request(URL))
+            for _ in range(2):
+                request, _ = await next_of((scheduler, crawler))
+                assert scheduler.run_again(request, None)
+                crawler.under_way.clear()
+            # At once, where the retry policy would have it wait.
+            await next_of((scheduler, crawler))
+            (claim,) = scheduler._queue._claims._claims.values()
+            assert claim.job.attempt == 1
+
+    run(main())
+
+
+def test_only_requests_of_the_queue_can_run_again(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            local = Request(URL, callback=lambda response: None)
+            scheduler.enqueue_request(local)
+            await next_of((scheduler, crawler))
+
+            assert not scheduler.run_again(local, "the limiter did not answer")
+            assert not scheduler.run_again(Request(URL), "the limiter did not answer")
+
+    run(main())
+
+
 def test_what_cannot_be_serialized_stays_in_its_process(run, caplog):
     given = Request(URL, callback=lambda response: None)
 
