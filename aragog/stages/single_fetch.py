@@ -43,8 +43,10 @@ from aragog.urls import normalize
 from aragog.urls.domain import origin
 
 log = logging.getLogger(__name__)
-# While another process fetches the rules of an origin, and while a domain has no slot.
 ASK_AGAIN_S = 0.25
+"""Between two looks while another process fetches the rules of an origin."""
+LEAST_WAIT_MS = 25
+"""Between two requests for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of the body of an error an outcome has."""
 NO_SLOT = "its domain had no free slot in time; see politeness.qps"
@@ -190,7 +192,7 @@ class SingleFetch:
         """How long until a slot is near enough to be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
-        return max(int(ASK_AGAIN_S * 100), wait_ms - near_ms)
+        return max(LEAST_WAIT_MS, wait_ms - near_ms)
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
         """What to ask the limiter, or why the URL gets no request."""
