@@ -40,7 +40,7 @@ from aragog.politeness import limiter, permits, robots_cache, slots
 from aragog.politeness.nodes import scripts as script_calls
 from aragog.politeness.robots_parser import match, parse
 from aragog.settings import Settings
-from aragog.stages import damaged, lanes, polite_gate, refresh, webhooks
+from aragog.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
 from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical
@@ -219,7 +219,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             "refresh.md",
             "whose age is six times the domain's usual interval",
         ),
-        (lanes.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
+        (backlog_delays.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),

@@ -18,7 +18,7 @@ from celery.signals import worker_ready, worker_shutting_down
 
 LONGEST_SLEEP_S = 1
 """It looks so often whether it was stopped."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Between two attempts on a disk that is full, which ends no worker."""
 
 log = logging.getLogger(__name__)
@@ -32,22 +32,23 @@ class EmbeddedBeat:
     sent. It ends the worker instead, so that whoever supervises the worker starts both again.
     """
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Celery, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
         self._app = app
+        self._first_pause_s = first_pause_s
         self._service: Service | None = None
         self._stopped = threading.Event()
 
     def start(self, sender: Any, **_: Any) -> None:
         """Begin; `sender` is the consumer of the worker, whose options for beat count."""
-        make = partial(
-            Service,
-            self._app,
-            max_interval=LONGEST_SLEEP_S,
-            schedule_filename=sender.controller.schedule_filename,
-            scheduler_cls=sender.controller.scheduler,
-            remote_control=False,  # the worker answers for this process
-        )
         with self._ending_the_worker():  # Celery only logs what a receiver of a signal raises
+            make = partial(
+                Service,
+                self._app,
+                max_interval=LONGEST_SLEEP_S,
+                schedule_filename=sender.controller.schedule_filename,
+                scheduler_cls=sender.controller.scheduler,
+                remote_control=False,  # the worker answers for this process
+            )
             threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
@@ -58,7 +59,7 @@ class EmbeddedBeat:
 
     def _run(self, make: Callable[[], Service]) -> None:
         """Send, and begin again where the file of the schedule cannot be written for a while."""
-        pause_s = FIRST_PAUSE_S
+        pause_s = self._first_pause_s
         with self._ending_the_worker():
             while not self._stopped.is_set():
                 try:

@@ -38,7 +38,7 @@ def beat(tmp_path):
     started = []
 
     def start(scheduler):
-        started.append(EmbeddedBeat(app))
+        started.append(EmbeddedBeat(app, first_pause_s=0.01))
         controller = SimpleNamespace(schedule_filename=str(tmp_path / "beat"), scheduler=scheduler)
         started[-1].start(SimpleNamespace(controller=controller))
         return app, started[-1]
@@ -60,10 +60,9 @@ def test_tasks_are_sent_until_it_is_stopped(beat):
         assert queue.qsize() == 0
 
 
-def test_a_full_disk_ends_no_worker_and_beat_begins_again(beat, caplog, monkeypatch):
+def test_a_full_disk_ends_no_worker_and_beat_begins_again(beat, caplog):
     """The worker ended, was started again and ended, and with it upkeep and webhooks."""
-    monkeypatch.setattr("aragog.workers.embedded_beat.FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(OnFullDisk, "full", True)
+    OnFullDisk.full = True
     app, _ = beat(OnFullDisk)
     wait_until(lambda: "begins again: database or disk is full" in caplog.text)
 
@@ -82,15 +81,11 @@ def terminated():
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_worker_whose_beat_cannot_start_stops(beat, terminated, monkeypatch):
+def test_a_worker_whose_beat_cannot_start_stops(terminated):
     """Celery logs what a receiver of its signal raises, and the worker went on without beat."""
+    worker_without_options = SimpleNamespace(controller=None)
 
-    def start(self):
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", start)
-        beat(Scheduler)
+    EmbeddedBeat(Celery(set_as_current=False)).start(worker_without_options)
 
     assert wait_until(lambda: terminated)
 
