@@ -9,6 +9,8 @@ characters (C0, DEL, C1), bidirectional overrides and lone surrogates with visib
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sys
 from typing import Any
@@ -91,6 +93,10 @@ class SafeConsole(Console):
         super().__init__(stderr=stderr, emoji=False, quiet=quiet)
         if not self.is_terminal:
             self.width = _PIPE_COLUMNS
+
+    def on_broken_pipe(self) -> None:
+        """See rich, which would exit with 1; `one_line_errors` says how a command ends."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
         """See rich, which calls this method for every string that it prints."""

@@ -6,7 +6,7 @@ Measure back-pressure: the rate and memory of a crawl that fetches faster than i
 The standalone system crawls pages of 57 KB from nginx on loopback. First it measures the rate of
 canonicalize alone: its queue is filled with everything else paused, then processed. Then the crawl
 runs to its end. It prints the peak memory of Redis and the spool, stored pages a second relative to
-canonicalize alone, the CPU time of each kind of process (the worker of robots also compacts links), and
+canonicalize alone, the CPU time of each kind of process (the upkeep worker compacts links), and
 how often each URL was requested (more than once is an error).
 For a large crawl use `--urls 120000 --domains 3000` with the default spool.
 """

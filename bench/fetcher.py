@@ -5,7 +5,7 @@ Measure the CPU of one fetch of a 60 KB page on loopback: aragog, requests and u
 
 The origin runs in its own process. The output is the CPU of the client's process alone. The variants
 are interleaved, so other load affects all of them. The second table compares requests side by side
-as a fetch worker sends them, 16 batches with 64 requests at once: in threads, and in green threads.
+as a fetch worker sends them, with its batches and requests at once by default: in threads, and in green threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import urllib3
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.outcome import Fetched
 from aragog.green_threads import GreenPool
-from aragog.settings import FetchSettings
+from aragog.settings import FetchSettings, WorkerSettings
 from aragog.workers.preload import SWITCH_AFTER_S
 from bench import figures
 from bench.quick import add_quick
@@ -36,9 +36,9 @@ from tests.support.origin import Origin, page
 
 PAGE_BYTES = 60_000
 ROUNDS = 5
-BATCHES = 16
+BATCHES = WorkerSettings().fetch
 BATCH = 25
-AT_ONCE = 64
+AT_ONCE = FetchSettings().concurrency
 
 SETTINGS = FetchSettings(
     allowed_networks=("127.0.0.0/8",), allowed_ports=tuple(range(1024, 65_536))

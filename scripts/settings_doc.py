@@ -15,8 +15,8 @@ Generated from `aragog/settings/` by `python scripts/settings_doc.py`.
 Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
 current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
 section `[fetch]` of the file, and `ARAGOG_FETCH__USER_AGENT` in the environment; lists are
-separated by commas there, and tables are `name=value` pairs. All problems are reported
-together, and nothing starts with an unknown key, a wrong type or an invalid value.
+separated by commas there, and tables are `name=value` pairs. Unknown keys and wrong types are
+reported together, then all invalid values; nothing starts with any of them.
 
 While a system runs in the data folder, commands, `Aragog()` and `open_client()` in Python, and
 workers, Flower and servers that are started by hand use the settings of that system, and name those

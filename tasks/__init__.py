@@ -1,5 +1,5 @@
 """
-The Celery tasks: a few lines each, which call aragog.pipeline.
+The Celery tasks: a few lines each, which call aragog.stages.
 
 `tasks.fetch` in a source checkout is `aragog.tasks.fetch` (aragog/short_names.py).
 """

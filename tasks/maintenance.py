@@ -25,6 +25,7 @@ def sweep() -> None:
     maintenance.sweep_spool()
     maintenance.sweep_changes()
     maintenance.share_takedowns()
+    maintenance.rewrite_file()
 
 
 @stage(CRAWL_LOG)

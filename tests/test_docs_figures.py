@@ -40,7 +40,7 @@ from aragog.politeness import limiter, permits, robots_cache, slots
 from aragog.politeness.nodes import scripts as script_calls
 from aragog.politeness.robots_parser import match, parse
 from aragog.settings import Settings
-from aragog.stages import damaged, lanes, polite_gate, refresh, webhooks
+from aragog.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
 from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical
@@ -71,7 +71,7 @@ FIGURES = {
         f"refused from {100 * memory_limit.REFUSED_FROM:.0f} % of `maxmemory`",
         f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
-        f"batches of priority 0 to {spool_room.URGENT}",
+        f"batches of priority 0 to {messages.URGENT}",
     ],
     "changes.md": [
         f"up to {webhooks.MOST_CHANGES} changes, with these headers",
@@ -219,7 +219,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             "refresh.md",
             "whose age is six times the domain's usual interval",
         ),
-        (lanes.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
+        (backlog_delays.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),

@@ -12,7 +12,7 @@ import pytest
 from aragog.pages import document, links, markup_limits, provenance
 from aragog.pages.encodings import detection, prescan
 from aragog.pages.extraction import MAX_PROBLEMS
-from aragog.pages.page_facts import titles
+from aragog.pages.page_facts import site_names
 from aragog.pages.page_types import NAMES, page_types, product, recipe
 from aragog.pages.rich_pins import FIELDS_VERSION, PAGE_FIELDS
 from aragog.pages.structured_data import graph, jsonld, lenient_json, microdata_rdfa
@@ -73,7 +73,7 @@ BOUNDS = [
         f" {captions._MAX_TOKENS} durations and captions |"
     ),
     f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_SHOWN} are",
-    f"| bytes searched for the host's name | {titles._MAX_SEARCHED_BYTES:,} at the start",
+    f"| bytes searched for the host's name | {site_names._MAX_SEARCHED_BYTES:,} at the start",
     f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
     (
         f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} a field,"

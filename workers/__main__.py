@@ -2,15 +2,13 @@
 Run one process of the system.
 
     python -m aragog.workers ROLE [options of `celery worker`]   a worker of that role (`roles`)
-    python -m aragog.workers ROLE,ROLE [options …]               a worker of several
+    python -m aragog.workers upkeep,webhooks,beat [options …]    one process of three
     python -m aragog.workers beat [options of `celery beat`]     the schedule
     python -m aragog.workers flower [options of Flower]          the dashboard
 
 The commands are called directly, because the `celery` program first imports those of all plugins,
 Flower among them, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery -A`, nothing
 looks for modules in the current folder first, so no file there hides one.
-
-`upkeep,webhooks,beat` is one process of three roles, in which beat is a thread.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ from aragog.settings.in_use import process_settings
 from aragog.tracing.tracer import name_service
 from aragog.workers.app import app
 from aragog.workers.niceness import be_nice
-from aragog.workers.roles import ROLES, joined
+from aragog.workers.roles import BEAT, JOINED, ROLES, joined
 
 
 def main() -> int:
     """Run until a signal stops it; returns the exit code."""
     name, *options = sys.argv[1:] or [""]
-    if name == "beat":
+    if name == BEAT:
         from celery.bin.beat import beat  # noqa: PLC0415 - workers do without
 
         return _run(beat, ["--loglevel", process_settings().logs.level, *options])
@@ -45,11 +43,10 @@ def main() -> int:
         dashboard.install()
         return _run(flower, options)
     roles = name.split(",")
-    if roles[0] in ROLES and set(roles[1:]) <= {*ROLES, "beat"}:
+    if roles[0] in ROLES and set(roles[1:]) <= {*ROLES, BEAT}:
         return _work(roles, options)
-    sys.stderr.write(
-        f"usage: python -m aragog.workers {{{'|'.join((*ROLES, 'beat', 'flower'))}}} [options]\n"
-    )
+    names = "|".join((*ROLES, ",".join((*JOINED, BEAT)), BEAT, "flower"))
+    sys.stderr.write(f"usage: python -m aragog.workers {{{names}}} [options]\n")
     return 2
 
 
@@ -58,7 +55,7 @@ def _work(roles: list[str], options: list[str]) -> int:
     try:
         if "render" in roles:
             require("render", "the role render")
-        role = joined([each for each in roles if each != "beat"], settings)
+        role = joined(roles, settings)
     except ConfigError as error:
         sys.exit(f"aragog: {error}")
     from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
@@ -67,7 +64,7 @@ def _work(roles: list[str], options: list[str]) -> int:
 
     name_service(roles[0])
     preload()
-    if "beat" in roles:
+    if BEAT in roles:
         from aragog.workers.embedded_beat import embed_beat  # noqa: PLC0415 - others do without
 
         embed_beat(app)

@@ -97,7 +97,7 @@ def _hold_back_fetches(sender: Any, **_: Any) -> None:
     if isinstance(sender.concurrency, int):  # not "auto"
         served = set(app.amqp.queues.consume_from)
         share_threads(sender.concurrency, settings.workers.robots, served)
-        share_upkeep(sender.concurrency, settings.workers.webhooks, served)
+        share_upkeep(sender.concurrency, settings.workers, served)
 
 
 worker_init.connect(_hold_back_fetches, weak=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dbm
 import logging
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from celery import Celery
@@ -14,6 +18,8 @@ from celery.signals import worker_ready, worker_shutting_down
 
 LONGEST_SLEEP_S = 1
 """It looks so often whether it was stopped."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""Between two attempts on a disk that is full, which ends no worker."""
 
 log = logging.getLogger(__name__)
 
@@ -26,30 +32,50 @@ class EmbeddedBeat:
     sent. It ends the worker instead, so that whoever supervises the worker starts both again.
     """
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Celery, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
         self._app = app
+        self._first_pause_s = first_pause_s
         self._service: Service | None = None
+        self._stopped = threading.Event()
 
     def start(self, sender: Any, **_: Any) -> None:
         """Begin; `sender` is the consumer of the worker, whose options for beat count."""
-        self._service = Service(
-            self._app,
-            max_interval=LONGEST_SLEEP_S,
-            schedule_filename=sender.controller.schedule_filename,
-            scheduler_cls=sender.controller.scheduler,
-            remote_control=False,  # the worker answers for this process
-        )
-        threading.Thread(target=self._run, args=(self._service,), name="beat", daemon=True).start()
+        with self._ending_the_worker():  # Celery only logs what a receiver of a signal raises
+            make = partial(
+                Service,
+                self._app,
+                max_interval=LONGEST_SLEEP_S,
+                schedule_filename=sender.controller.schedule_filename,
+                scheduler_cls=sender.controller.scheduler,
+                remote_control=False,  # the worker answers for this process
+            )
+            threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
         """Send nothing more; what is sent too early next time does no harm (`beat_schedule`)."""
+        self._stopped.set()
         if self._service is not None:
             self._service.stop()
 
-    @staticmethod
-    def _run(service: Service) -> None:
+    def _run(self, make: Callable[[], Service]) -> None:
+        """Send, and begin again where the file of the schedule cannot be written for a while."""
+        pause_s = self._first_pause_s
+        with self._ending_the_worker():
+            while not self._stopped.is_set():
+                try:
+                    self._service = make()
+                    self._service.start()
+                    if not self._stopped.is_set():
+                        raise RuntimeError("it ended without an error")
+                except dbm.error as error:
+                    log.warning("beat cannot use its file and begins again: %s", error)
+                    self._stopped.wait(pause_s)
+                    pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    @contextmanager
+    def _ending_the_worker(self) -> Iterator[None]:
         try:
-            service.start()
+            yield
         except Exception:
             log.critical("beat failed, so this worker stops", exc_info=True)
             os.kill(os.getpid(), signal.SIGTERM)

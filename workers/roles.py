@@ -26,8 +26,8 @@ from typing import Literal
 from aragog.errors import ConfigError
 from aragog.pinlater import gates
 from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.messages import URGENT
 from aragog.pipeline.routing import Queue
-from aragog.pipeline.spool_room import URGENT
 from aragog.settings import Settings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
 
@@ -92,36 +92,52 @@ def sized(role: str, settings: Settings) -> Role:
     return replace(default, queues=queues, concurrency=concurrency)
 
 
+BEAT = "beat"
+JOINED = ("upkeep", "webhooks")
+"""The roles that one process may have together: others would take each other's threads."""
+
+
 def joined(roles: Sequence[str], settings: Settings) -> Role:
     """
     Return the role of a process that has several: all queues and threads, the first's niceness.
 
+    Args:
+        roles: one role, or those of `JOINED`; with either, beat as a thread.
+        settings: the broker and the numbers of threads.
+
     Raises:
-        ConfigError: there are several, and one of them needs processes.
+        ConfigError: such a process would not do the work of one of them.
     """
-    first, *others = (sized(role, settings) for role in roles)
-    if others and any(role.pool != "threads" for role in (first, *others)):
-        raise ConfigError(f"{','.join(roles)}: only roles with threads can share a process")
-    queues = (*first.queues, *(queue for role in others for queue in role.queues))
-    concurrency = first.concurrency + sum(role.concurrency for role in others)
+    name, others = ",".join(roles), [role for role in roles if role != BEAT]
+    if len(others) > 1 and (set(others) != set(JOINED) or len(others) != len(JOINED)):
+        raise ConfigError(f"{name}: only {' and '.join(JOINED)} can share a process")
+    if len(others) > 1 and kind_of(settings.resolved().broker.url) != "pinlater":
+        raise ConfigError(f"{name}: their jobs can be bounded on a pinlater broker only")
+    first, *more = (sized(role, settings) for role in others)
+    if BEAT in roles and first.pool != "threads":
+        raise ConfigError(f"{name}: beat needs a process that forks no others")
+    queues = (*first.queues, *(queue for role in more for queue in role.queues))
+    concurrency = first.concurrency + sum(role.concurrency for role in more)
     return replace(first, queues=queues, concurrency=concurrency)
 
 
-def share_upkeep(concurrency: int, webhooks: int, queues: Collection[str]) -> None:
+def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[str]) -> None:
     """
     Bound the jobs of webhooks and of upkeep in a process that serves both.
 
     A slow receiver of webhooks then delays no compaction, and compactions no delivery.
 
     Args:
-        concurrency: of the worker.
-        webhooks: how many threads are for webhooks; at most half of all.
+        concurrency: of the worker; both get a part of it, in proportion to their settings.
+        workers: the settings.
         queues: those that the worker serves.
     """
-    webhooks = min(webhooks, concurrency // 2)
-    if {Queue.UPKEEP, Queue.WEBHOOKS} <= set(queues) and webhooks:
-        gates.limit(Queue.WEBHOOKS, webhooks)
-        gates.limit(Queue.UPKEEP, concurrency - webhooks)
+    if not {Queue.UPKEEP, Queue.WEBHOOKS} <= set(queues) or concurrency < len(JOINED):
+        return
+    share = concurrency * workers.webhooks // (workers.upkeep + workers.webhooks)
+    webhooks = min(max(1, share), concurrency - 1)
+    gates.limit(Queue.WEBHOOKS, webhooks)
+    gates.limit(Queue.UPKEEP, concurrency - webhooks)
 
 
 def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:

@@ -59,8 +59,8 @@ def lift_takedown(caller: Caller, request: TakedownRequest) -> bool:
     """
     Accept a URL, host or domain again; deleted data does not come back.
 
-    URLs that were taken down with their site stay refused until each is lifted. False: the host or
-    domain was not taken down.
+    URLs that were taken down with their site stay refused until each is lifted. False: it was not
+    taken down.
     """
     lifted = caller.store.takedowns.lift(request.url, host=request.host, domain=request.domain)
     caller.parts.takedowns_changed(purge=False)

@@ -12,7 +12,7 @@ import binascii
 import dataclasses
 import types
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any
@@ -139,6 +139,17 @@ def request_of(
     return kind(**values)
 
 
+def refuse_unknown(given: Iterable[str], known: Collection[str], problem: str) -> None:
+    """
+    Refuse a name that nothing reads, which is a misspelled one.
+
+    Raises:
+        BadInput: names the first one, and those that are read.
+    """
+    if unknown := sorted(set(given).difference(known)):
+        raise BadInput(f"{unknown[0][:100]}: {problem}, but {', '.join(sorted(known)) or 'none'}")
+
+
 def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is bytes:
@@ -148,9 +159,13 @@ def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     if dataclasses.is_dataclass(origin):
         if not isinstance(raw, dict):
             raise BadInput(f"{name}: must be an object")
+        known = [field.http for field in option_fields(typing.cast("type", origin)) if field.http]
+        refuse_unknown(raw, known, f"an object of {name} has no such member")
         members = dict(raw)
         if origin is PageLink and isinstance(raw.get("rel"), list):
-            members["rel"] = " ".join(map(str, raw["rel"]))
+            if not all(isinstance(word, str) for word in raw["rel"]):
+                raise BadInput(f"{name}: rel must be a list of texts")
+            members["rel"] = " ".join(raw["rel"])
         return request_of(typing.cast("type", origin), members, formats)
     if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
         if not parts:

@@ -508,8 +508,8 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Accept a URL, host or domain again; deleted data does not come back. False: the host or domain
-   * was not taken down. Scope admin.
+   * Accept a URL, host or domain again; deleted data does not come back. False: it was not taken
+   * down. Scope admin.
    */
   bool liftTakedown(1: TakedownOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,

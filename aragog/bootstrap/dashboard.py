@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
+from aragog.bootstrap.crawl_log import crawl_log_stream
 from aragog.bootstrap.redis_servers import RedisServers
 from aragog.bootstrap.redis_services import (
     limiter,
@@ -20,7 +21,6 @@ from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, redis_urls
-from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog
@@ -59,9 +59,7 @@ def components(
         in_flight=shared.in_flight,
         totals=MetricTotals(client, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
-        crawl_log=None
-        if settings.crawl_log.engine == "off"
-        else CrawlLogStream(client, prefix=settings.redis.prefix),
+        crawl_log=crawl_log_stream(client, settings),
         spool=shared.spool,
         ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),

@@ -13,6 +13,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
+from aragog.pipeline.messages import URGENT
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.routing import CelerySender, Queue
@@ -29,10 +30,10 @@ from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
-from aragog.stages.waiting_line import URGENT
 from aragog.urlstore.store import UrlStore
 
 
@@ -199,7 +200,6 @@ class TakedownSharing:
             blocks = SiteBlocks(client, prefix=resolved.redis.prefix)
             blocks.replace(self._store.takedowns.listed())
             done = takedown_purge(self._settings, self._store).run() if purge else None
-            if not self._settings.redis.url:
-                with redis_errors("the private Redis"):
-                    client.bgrewriteaof()
+            if purge and not self._settings.redis.url:
+                FileRewrite(client, prefix=resolved.redis.prefix).request()
         return done

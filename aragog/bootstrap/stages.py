@@ -8,6 +8,7 @@ from functools import partial
 
 import redis
 
+from aragog.bootstrap.crawl_log import crawl_log_stream, crawl_log_writer
 from aragog.bootstrap.fetch_limits import for_resources, for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
     fetches_open,
@@ -29,7 +30,6 @@ from aragog.green_threads import GreenClock, GreenPool
 from aragog.identity.request_signer import RequestSigner, request_signer
 from aragog.pages import extractors
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
@@ -44,6 +44,7 @@ from aragog.pipeline.url_traces import UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.shared_clock import ServerTime
+from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
 from aragog.stages.access import Access
 from aragog.stages.canonicalize import CanonicalizeStage
@@ -194,7 +195,7 @@ class _Fetchers:
 
     pool: GreenPool
     robots_pool: GreenPool
-    """Of its own: a robots.txt waits for no page, and the other way around."""
+    """Separate, so that robots.txt files and pages do not wait for each other."""
     pages: Fetcher
     sitemaps: Fetcher
     robots: Fetcher
@@ -324,7 +325,7 @@ def _store_stage(parts: _StageParts) -> StoreStage:
         counters=parts.counters,
         rescheduling=parts.rescheduling,
         page_ready_task=page_ready_task(parts.settings),
-        crawl_log=_crawl_log_stream(parts),
+        crawl_log=crawl_log_stream(parts.client, parts.settings),
         traces=parts.traces,
     )
 
@@ -369,28 +370,13 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         store=parts.store,
         in_flight=parts.in_flight,
         blocks=parts.blocks,
+        rewrite=FileRewrite(parts.client, prefix=parts.settings.redis.prefix),
         spool=parts.spool,
         waiting=parts.waiting,
         settings=parts.settings,
-        crawl_log=_crawl_log_writer(parts),
+        crawl_log=crawl_log_writer(parts.client, parts.settings),
         marks=parts.marks,
     )
-
-
-def _crawl_log_stream(parts: _StageParts) -> CrawlLogStream | None:
-    """The rows of the crawl log; None where it is off."""
-    if parts.settings.crawl_log.engine == "off":
-        return None
-    return CrawlLogStream(parts.client, prefix=parts.settings.redis.prefix)
-
-
-def _crawl_log_writer(parts: _StageParts) -> CrawlLogWriter | None:
-    """What moves the rows of the crawl log to its files; None where it is off."""
-    stream, settings = _crawl_log_stream(parts), parts.settings
-    if stream is None:
-        return None
-    files = log_files(settings.crawl_log, settings.content, settings.data_dir)
-    return CrawlLogWriter(stream=stream, files=files, span_s=settings.crawl_log.span_s)
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:

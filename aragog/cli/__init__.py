@@ -1,83 +1,14 @@
-"""
-The command line, `aragog …`: one module for each group of commands, and one-line errors.
-
-A command's module is imported when the command is used, so that `--help` and errors are fast.
-"""
+"""The command line, `aragog …`: one module for each group of commands."""
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 import sys
-from collections.abc import Mapping
-from difflib import get_close_matches
-from importlib import import_module
-from typing import Any, NamedTuple
 
 import click
 
-from aragog.errors import AragogError, BadInput
-
-
-class LazyCommand(NamedTuple):
-    """Where a command is, and its first help line, so that `--help` imports no command."""
-
-    module: str
-    attribute: str
-    summary: str
-
-
-class LazyGroup(click.Group):
-    """
-    A group of commands that are imported on use.
-
-    Args:
-        lazy_commands: name → where the command is.
-        options: those of `click.Group`.
-    """
-
-    def __init__(self, *, lazy_commands: Mapping[str, LazyCommand], **options: Any) -> None:
-        super().__init__(**options)
-        self.lazy_commands = lazy_commands
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """See click."""
-        return sorted({*super().list_commands(ctx), *self.lazy_commands})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """See click."""
-        lazy = self.lazy_commands.get(cmd_name)
-        if lazy is None:
-            return super().get_command(ctx, cmd_name)
-        command = getattr(import_module(lazy.module), lazy.attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{lazy.module}.{lazy.attribute} is not a click command")
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See click, which suggests only among commands that are not lazy."""
-        name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
-            meant = get_close_matches(name, self.list_commands(ctx), 1)
-            hint = f" Did you mean {meant[0]!r}?" if meant else ""
-            ctx.fail(f"No such command {name!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """See click."""
-        names = self.list_commands(ctx)
-        limit = formatter.width - 6 - max(map(len, names))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self._short_help(ctx, name, limit)) for name in names])
-
-    def _short_help(self, ctx: click.Context, name: str, limit: int) -> str:
-        lazy = self.lazy_commands.get(name)
-        command = click.Command(name, help=lazy.summary) if lazy else self.get_command(ctx, name)
-        return command.get_short_help_str(limit) if command else ""
-
+from aragog.cli.lazy_commands import LazyCommand
+from aragog.cli.one_line_errors import OneLineErrors
 
 # A summary is the first line of the command's docstring.
 COMMANDS = {
@@ -198,49 +129,6 @@ COMMANDS = {
         "aragog.cli.queue", "queue", "Inspect, pause and limit queues, and retry failed jobs."
     ),
 }
-
-
-class OneLineErrors(LazyGroup):
-    """A group whose commands end with a message and a non-zero code, never with a traceback."""
-
-    def invoke(self, context: click.Context) -> object:
-        try:
-            return super().invoke(context)
-        except AragogError as error:
-            # A command that succeeds needs neither.
-            from aragog.cli.error_hints import remedy  # noqa: PLC0415
-            from aragog.terminal import echo, verbosity  # noqa: PLC0415
-
-            if verbosity.verbose:
-                raise
-            for line in str(error).splitlines():
-                echo(f"aragog: {line}", err=True)
-            hint = remedy(error)
-            if hint:
-                echo(f"aragog: {hint}", err=True)
-            sys.exit(2 if isinstance(error, BadInput) else 1)
-        except OSError as error:
-            from aragog.terminal import echo, verbosity  # noqa: PLC0415
-
-            # click quietly ends a command whose reader has closed the pipe, as `head` does.
-            if verbosity.verbose or error.errno == errno.EPIPE:
-                raise
-            _give_up_output()
-            name = f"{error.filename}: " if error.filename else ""
-            echo(f"aragog: {name}{error.strerror or error}", err=True)
-            sys.exit(1)
-        except UnicodeEncodeError as error:
-            if error.encoding != "utf-8":
-                raise
-            raise click.UsageError(f"{error.object!r} is not valid UTF-8", context) from error
-
-
-def _give_up_output() -> None:
-    """Discard output that cannot be written: Python would try again when it ends, and complain."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

@@ -48,6 +48,7 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
     """A time as ms since the epoch: that number, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`."""
 
     name = "time"
+    example = "'in 2h' (s, m, h, d)"
 
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
@@ -62,8 +63,8 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
             return int(1000 * (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
         except (ValueError, OverflowError):
             self.fail(
-                f"{text!r} is not a time; write 'in 2h' (s, m, h, d), 2026-12-31T08:00Z (UTC "
-                "without a zone) or ms since the epoch",
+                f"{text!r} is not a time; write {self.example}, 2026-12-31T08:00Z (UTC without a "
+                "zone) or ms since the epoch",
                 param,
                 ctx,
             )
@@ -71,6 +72,8 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
 
 class Since(Instant):
     """A time in the past as ms since the epoch: `1h` (s, m, h, d) ago, or as `Instant`."""
+
+    example = "1h (s, m, h, d)"
 
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
@@ -131,8 +134,9 @@ class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click
     name = "text"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        blank = not value.strip()
-        if blank or value != value.encode("utf-8", "replace").decode():
+        if not value.strip():
+            self.fail(f"a blank {self.name} is not valid", param, ctx)
+        if value != value.encode("utf-8", "replace").decode():
             self.fail(f"{value[:80]!r} is not a valid {self.name}; use text in UTF-8", param, ctx)
         return value
 
@@ -241,6 +245,12 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
     """`; did you mean …?` where something close is known, else nothing."""
     close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def absent_fields(names: Iterable[str] | None, found: Collection[str]) -> str:
+    """`; no page has …` for the names that no page gave, which may be misspelled; else nothing."""
+    absent = [repr(name) for name in names or () if name not in found]
+    return f"; no page has {' or '.join(absent)}" if absent else ""
 
 
 @cache

@@ -219,6 +219,8 @@ class LineReader:
 def _unreadable(source: str) -> str | None:
     """Why a source cannot be used; None when it can."""
     path = Path(source)
+    if not source.strip():
+        return "a SOURCE is empty: give a URL, a file, or - for standard input"
     if source == "-" or "://" in source:
         return None
     if "\0" in source or not os.access(path, os.F_OK):

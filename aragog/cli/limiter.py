@@ -10,12 +10,27 @@ import click
 from rich.table import Table
 
 from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
-from aragog.cli.arguments import as_json
+from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.politeness.limiter_ring import LimiterRing, RingReport
+from aragog.redis_kit.address import is_usable
 from aragog.terminal import echo, echo_json, note, print_table
 
-NODE = click.argument("node")
+
+class RedisUrl(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """The URL of a Redis server."""
+
+    name = "url"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_usable(value):
+            self.fail(
+                f"{value[:80]!r} is no URL of a Redis server: redis://…, rediss://…", param, ctx
+            )
+        return value
+
+
+NODE = click.argument("node", type=RedisUrl())
 
 
 @click.group("limiter")
@@ -53,11 +68,11 @@ def _summary(report: RingReport) -> str:
     if not report.moving:
         return f"epoch {report.epoch}"
     lost = f"; given up: {', '.join(report.lost)}" if report.lost else ""
-    return f"epoch {report.epoch}: domains move; `aragog limiter finish` goes on with it{lost}"
+    return f"epoch {report.epoch}: domains move; `aragog limiter finish` continues it{lost}"
 
 
 @limiter_command.command()
-@click.argument("domain")
+@click.argument("domain", type=Host())
 @as_json
 def show(domain: str, *, as_json: bool) -> None:
     """Show which node decides for DOMAIN."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import lru_cache
@@ -91,8 +92,13 @@ def _over_http(
 
         server = _server(client_of, formats, scopes)
         app = server.streamable_http_app(stateless_http=True, json_response=True)
+        try:
+            listening = clients.enter_context(socket.create_server(("127.0.0.1", port)))
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)  # its own text repeats the address
+            raise ConfigError(f"--port: {port} cannot be used: {reason}") from error
         note(f"MCP on http://127.0.0.1:{port}/mcp")
-        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+        uvicorn.run(app, fd=listening.fileno(), log_level="warning", access_log=False)
 
 
 def _address(settings: Settings) -> str:

@@ -93,13 +93,15 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     if demand["refresh_changed"] + demand["not_modified"] > 1:
         raise click.BadParameter("--not-modified and --refresh-changed are more than 1 together")
     used = read_costs(prices)
-    result = needs_of(Demand(**demand), used)
+    asked = Demand(**demand)
+    result = needs_of(asked, used)
     if as_json:
         _print_json(result, used if costs else None)
         return
     console = SafeConsole()
     console.print(_needs(result))
-    echo("\nBottlenecks (share of what one of it can do; what to change above 100 %):")
+    most = f"{asked.busy:.0%} of a CPU or 100% of the rest"
+    echo(f"\nBottlenecks (share of what one of it can do; what to change above {most}):")
     console.print(_limits(result))
     if costs:
         echo("\nMeasured:")

@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from aragog.cli.arguments import absent_fields
 from aragog.errors import BadInput, ConfigError
 from aragog.extras import require
 from aragog.settings import Settings
@@ -28,8 +29,6 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 READ_AT_ONCE = 500
-OF_RECORDS = ("url", "fetched_at_ms")
-"""Names that are no fields: the canonical URL, and when the page was fetched."""
 _INT64 = 2**63
 
 
@@ -62,6 +61,7 @@ class RunOutput:
         self._prefixes = (*rules, *extractors)
         self._names = tuple(fields) if fields is not None else None
         self._urls: dict[str, None] = {}
+        self._given: set[str] = set()
 
     def add(self, url: str) -> None:
         """Add the page of a canonical URL; a page that is there already stays once."""
@@ -77,7 +77,8 @@ class RunOutput:
             raise ConfigError(f"{self._file}: cannot be written: {error.strerror}") from error
         finally:
             part.unlink(missing_ok=True)
-        return f"{count:,} records in {self._file}"
+        absent = absent_fields(self._names, self._given) if count else ""
+        return f"{count:,} records in {self._file}{absent}"
 
     def _rows(self, store: UrlStore) -> Iterator[dict[str, Any]]:
         urls = iter(self._urls)
@@ -89,8 +90,10 @@ class RunOutput:
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
         own = {"url": record.canonical_url, "fetched_at_ms": record.facts.get("fetched_at_ms")}
         if self._names is not None:
-            return {name: own.get(name) or self._value(store, record, name) for name in self._names}
-        row: dict[str, Any] = {"url": record.canonical_url}
+            row = {name: own.get(name) or self._value(store, record, name) for name in self._names}
+            self._given.update(name for name, value in row.items() if value is not None)
+            return row
+        row = {"url": record.canonical_url}
         for name, value in sorted(record.fields.items()):
             prefix, _, short = name.partition(".")
             if not self._prefixes:

@@ -68,8 +68,9 @@ class Snapshot:
     def line(self) -> str:
         """One line of plain text."""
         parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
+        causes = f" ({self.waiting()})" if self.causes else ""
         return (
-            f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting, {', '.join(parts)}, "
+            f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting{causes}, {', '.join(parts)}, "
             f"{self.rate:.1f}/s"
         )
 
@@ -114,6 +115,8 @@ def watch(
     console: Console,
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
+    *,
+    line_every_s: float = LINE_EVERY_S,
 ) -> Snapshot:
     """
     Show the progress until all URLs of a run are done, or until `tick` returns False.
@@ -122,14 +125,15 @@ def watch(
         tracker: of the run, with all URLs that its producer enqueued.
         console: a terminal gets a live bar, other outputs get lines.
         tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs wait for (`waiting.waiting_for`); called once a second.
+        causes: returns what URLs wait for (`waiting_for`); called once a second, or for a line.
+        line_every_s: between two lines.
     """
     started_s = time.monotonic()
     running = _changes(tracker, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
         return _draw_bar(first, running, console, causes)
-    return _print_lines(first, running, console)
+    return _print_lines(first, running, console, causes, line_every_s)
 
 
 def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
@@ -149,12 +153,19 @@ def _changes(tracker: RunTracker, started_s: float, tick: Callable[[], bool]) ->
             time.sleep(LOOK_EVERY_S)
 
 
-def _print_lines(first: Snapshot, running: Iterable[Snapshot], console: Console) -> Snapshot:
+def _print_lines(
+    first: Snapshot,
+    running: Iterable[Snapshot],
+    console: Console,
+    causes: Callable[[], Counter[str]],
+    every_s: float,
+) -> Snapshot:
     last, printed_s = first, 0.0
     for last in running:
-        if last.elapsed_s - printed_s >= LINE_EVERY_S:
+        if last.elapsed_s - printed_s >= every_s:
             printed_s = last.elapsed_s
-            console.print(last.line(), highlight=False, soft_wrap=True)
+            line = replace(last, causes=causes() if last.in_flight else Counter()).line()
+            console.print(line, highlight=False, soft_wrap=True)
     return last
 
 

@@ -66,6 +66,13 @@ def _fetched_first(
         )
 
 
+def _check_wait(wait_s: float) -> None:
+    from aragog.api.fetching import LONGEST_WAIT_MS  # noqa: PLC0415 - only where used
+
+    if wait_s * 1000 > LONGEST_WAIT_MS:
+        raise click.BadParameter(f"at most {LONGEST_WAIT_MS // 1000} s", param_hint="'--wait'")
+
+
 @click.command()
 @click.argument("url")
 @click.option("--fields", type=FieldNames(), help="Field names, separated by commas; default: all.")
@@ -90,6 +97,8 @@ def show(
     With --fields only these are printed; --json has the facts in any case. With --max-age or --wait
     the workers of a running system fetch a page that is unknown or too old.
     """
+    if wait_s is not None:
+        _check_wait(wait_s)
     with store() as opened:
         _check_use(opened, url, purpose)
         if max_age_s is None and wait_s is None:

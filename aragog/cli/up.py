@@ -18,6 +18,7 @@ from rich.console import Console
 
 from aragog.errors import ConfigError
 from aragog.extras import has, install_command
+from aragog.fetcher.user_agent import has_contact
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
@@ -63,11 +64,19 @@ def up(*, detach: bool) -> None:
         _wait_until_served(supervisor, settings, console, stopped)
         supervisor.ready()
         console.print(addresses(settings), markup=False, highlight=False)
+        _report_agent(settings)
         console.print("running; ctrl-C or `aragog down` stops it")
         while not stopped:
             report_deaths(supervisor, console)
             time.sleep(0.5)
         console.print("stopping: running tasks are completed, waiting URLs stay")
+
+
+def _report_agent(settings: Settings) -> None:
+    fetch = settings.fetch
+    if fetch.user_agent and not has_contact(fetch) and not demo.is_demo(settings):
+        text = f"fetch.user_agent: {fetch.user_agent!r} has no contact, so only loopback is fetched"
+        echo(f"aragog: {text}", err=True)
 
 
 def _wait_until_served(
@@ -103,6 +112,7 @@ def _detach(settings: Settings) -> None:
         if is_ready(run_dir):
             note(f"running in the background, process {daemon.pid}; log: {log}")
             note(addresses(settings))
+            _report_agent(settings)
             for problem in system.silent(settings):
                 echo(f"{problem}; see the logs next to {log}", err=True)
             return

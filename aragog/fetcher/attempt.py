@@ -9,6 +9,7 @@ from aragog.fetcher.content_types import content_type_of, refused_by_content, re
 from aragog.fetcher.cookies import Cookies
 from aragog.fetcher.faults import (
     Deferred,
+    Fault,
     LimitExceeded,
     TargetBlocked,
     TransportError,
@@ -16,6 +17,7 @@ from aragog.fetcher.faults import (
 )
 from aragog.fetcher.gate import Deny, Gate, Go, Later
 from aragog.fetcher.headers import as_sent, location_of, retry_at_ms, target_of
+from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.outcome import (
@@ -74,6 +76,8 @@ class FetchAttempt:
         """Sent with each request; values of one line only."""
         self.method = "GET"
         self.body = b""
+        self.error_body_bytes = 0
+        """How much of the body of a 4xx or 5xx is read, as sent and decoded; 0: nothing."""
         self._cookies = Cookies() if defaults.settings.cookies else None
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
@@ -260,23 +264,38 @@ class FetchAttempt:
             at_ms = retry_at_ms(after, now_ms, date)
             # Reported before the body is read: other workers are about to request this domain.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
-            response.discard()
-            return Busy(**self._record(), retry_at_ms=at_ms, reason=status_line)
+            return Busy(**self._error(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
-            response.discard()
-            return self._withheld(head, status_line)
+            return self._withheld(response, status_line)
         if 400 <= status < 500 and status not in TEMPORARY:
-            response.discard()
-            return Gone(**self._record(), reason=status_line)
+            return Gone(**self._error(response), reason=status_line)
         if status >= 400:
-            response.discard()
-            return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=status_line)
+            record = self._error(response)
+            return Unreachable(**record, kind=UnreachableKind.STATUS, reason=status_line)
         return self._read(response)
 
-    def _withheld(self, head: ResponseHead, status_line: str) -> Withheld:
+    def _withheld(self, response: HttpResponse, status_line: str) -> Withheld:
+        head = response.head
         price = next(iter(head.values("crawler-price")), None) if head.status == 402 else None
-        kind = WITHHELD[head.status]
-        return Withheld(**self._record(), outcome=kind, reason=status_line, crawler_price=price)
+        kind, record = WITHHELD[head.status], self._error(response)
+        return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
+
+    def _error(self, response: HttpResponse) -> dict[str, Any]:
+        """The record of a 4xx or 5xx, with as much of its body as the caller wants."""
+        if not self.error_body_bytes:
+            response.discard()
+            return self._record()
+        most = self._defaults.bounds
+        bounds = Bounds(
+            min(self.error_body_bytes, most.max_wire_bytes),
+            min(self.error_body_bytes, most.max_body_bytes),
+        )
+        try:
+            body = response.read_body(bounds)
+        except Fault:  # the status is known, whatever becomes of the body
+            return self._record() | {"truncated": True}
+        truncated = body.truncated_why is not None
+        return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse) -> Outcome:
         """Read the body; return Fetched."""

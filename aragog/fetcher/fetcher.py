@@ -77,6 +77,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         method: str = "GET",
         body: bytes = b"",
+        error_body_bytes: int = 0,
     ) -> Outcome:
         """
         Fetch `url` and return its outcome. Idempotent, but for POST.
@@ -93,6 +94,8 @@ class Fetcher:
             method: GET, HEAD or POST. Redirects of a POST are not followed: the outcome has their
                 status and headers.
             body: of a POST.
+            error_body_bytes: how much of the body of a 4xx or 5xx its outcome has, in
+                `error_body`; 0: nothing.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
@@ -102,6 +105,7 @@ class Fetcher:
         attempt.set_validators(etag, last_modified, validators_url)
         attempt.extra_headers = headers or {}
         attempt.method, attempt.body = method, body
+        attempt.error_body_bytes = error_body_bytes
         return attempt.run()
 
     def session(self) -> requests.Session:

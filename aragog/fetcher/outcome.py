@@ -218,7 +218,15 @@ def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure(FetchRecord):
+class WithoutPage(FetchRecord):
+    """An outcome whose response, if there was one, is no page."""
+
+    error_body: bytes = b""
+    """The start of the body of a 4xx or 5xx, decoded, for a caller that asked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure(WithoutPage):
     """An outcome that needs a reason."""
 
     reason: str
@@ -286,7 +294,7 @@ WITHHELD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone(FetchRecord):
+class Gone(WithoutPage):
     """The origin reports that the page does not exist."""
 
     outcome: OutcomeKind = OutcomeKind.GONE
@@ -294,7 +302,7 @@ class Gone(FetchRecord):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Busy(FetchRecord):
+class Busy(WithoutPage):
     """The origin asks clients to come back later."""
 
     outcome: OutcomeKind = OutcomeKind.BUSY

@@ -149,14 +149,21 @@ def _of_file(name: str) -> Extractor:
     return found
 
 
-def to_fields(name: str, extracted: Extracted | Mapping[str, Any]) -> dict[str, bytes]:
+def to_fields(name: str, extracted: object) -> dict[str, bytes]:
     """
     The fields of an extractor as they are stored.
 
+    Args:
+        name: of the extractor, and their prefix.
+        extracted: `Extracted` or a dict, as a function of somebody else should have returned it.
+
     Raises:
-        InvalidField: a name, a value or a page type that cannot be stored.
+        InvalidField: a result, a name, a value or a page type that cannot be stored.
     """
     if not isinstance(extracted, Extracted):
+        if not isinstance(extracted, Mapping):
+            got = type(extracted).__name__
+            raise InvalidField(name, f"its function must return a dict or Extracted, got {got}")
         extracted = Extracted(extracted)
     if extracted.page_type not in (None, name):
         raise InvalidField(name, f"its page type must be {name!r}")

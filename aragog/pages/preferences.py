@@ -178,12 +178,6 @@ def packed(statements: Iterable[UseStatement]) -> str:
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
 
 
-def disallowed(text: str, purpose: str) -> str | None:
-    """The line of `packed` text that does not allow the purpose; None if there is none."""
-    start = f"{purpose}=n "
-    return next((line for line in text.split("\n") if line.startswith(start)), None)
-
-
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
     Whether packed statements allow a purpose, with the line that says so; None: nobody says.

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from aragog.pages.list_entries import addresses_of, has_address, is_entry, words, words_of
-from aragog.pages.page_facts.titles import bare
+from aragog.pages.page_facts.site_names import bare
 from aragog.pages.page_types import PageType, page_types
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources, by_trust

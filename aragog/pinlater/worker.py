@@ -37,7 +37,6 @@ UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """A `Reject` with one of these reasons means that Celery could not send a retry."""
 CALL = "aragog.pinlater.worker.at_least_once(app)"
 MOST_NAMES = 5
-EARLY = "a killed worker's jobs do not run again: tasks are acknowledged before they run"
 
 
 def at_least_once(app: Celery) -> None:

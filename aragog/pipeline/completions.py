@@ -22,13 +22,13 @@ from aragog.errors import BrokerUnavailable
 from aragog.pipeline.in_flight import done_channel
 from aragog.redis_kit.errors import redis_errors
 from aragog.urls import url_key
+from aragog.urls.keys import KEY_BYTES
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0
 LOOK_S = 0.2
 """How often the thread looks whether it was closed; messages are delivered at once."""
 PAUSE_S = 0.2
-KEY_BYTES = 16
 
 
 class Subscription:

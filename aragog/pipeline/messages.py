@@ -28,6 +28,8 @@ from aragog.fetcher.outcome import FetchRecord, Hop, OutcomeKind
 VERSION = 1
 
 # As in kombu's Redis transport and pinlater, 0 is the most urgent.
+URGENT = 2
+"""Jobs at least this urgent go ahead of others of their domain, and while the spool is closed."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 

@@ -18,13 +18,12 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
+from aragog.pipeline.messages import URGENT
 from aragog.pipeline.ports import BoundedBodyStore
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Fetches at least this urgent continue while the spool is closed, until it is full.
-URGENT = 2
 ALL, NONE = 9, -1
 # Share of `maxmemory` above which Redis might refuse bodies, so that fetching them is useless.
 NEARLY_FULL = 0.95

@@ -30,12 +30,12 @@ from aragog.politeness.blocked_hosts import BlockedHosts, WatchedFile
 from aragog.politeness.host_names import host_name
 from aragog.politeness.live_overrides import MAX_QPS, LiveOverrides
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
+from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
 
 log = logging.getLogger(__name__)
 # How often the file is checked, with one stat(2), and the live overrides, in one round trip;
 # documented as 5 s.
 CHECK_EVERY_S = 1.0
-MAX_LATENCY_SLOWDOWN = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,7 @@ class RobotsCache:
             "claims": self.refreshes.claims.key,
             "due": self.refreshes.due_key,
             "domain": self._key("robots.domain", registered_domain(origin)),
-            "packed": pack_record(status, packed, fetched_at_ms, result.validators),
+            "packed": pack_record(status, packed, fetched_at_ms, result.validators, result.failure),
             "is_error": int(error),
             "ttl_ms": int(life_s * 1000),
             "min_fetched_at_ms": fetched_at_ms - usable_ms,

@@ -28,8 +28,10 @@ from aragog.settings import PolitenessSettings
 HEAD = struct.Struct("<B8shdhdd")
 # The packed rules of a body of 500 KiB are smaller.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# There was no response: DNS, connect, TLS, timeout.
+# There was no usable response. Below it: the reason, by its place in `FAILURES`.
 NO_STATUS = -1
+FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
+"""Why there may be no response, as in `aragog.fetcher.outcome.UnreachableKind`; only append."""
 # Validators that are longer are not kept.
 MAX_VALIDATOR_CHARS = 200
 # What a record has of validators besides its rules, at most.
@@ -65,6 +67,8 @@ class CachedRules:
     """Fetching is forbidden only because robots.txt was unreachable: retry at `retry_at_ms`."""
     retry_at_ms: int | None = None
     """When robots.txt is requested again after an error; None: the last response was good."""
+    failure: str | None = None
+    """Why there was no response, one of `FAILURES`; None: not known, or there was one."""
 
 
 MISSING = CachedRules(RulesState.MISSING)
@@ -92,6 +96,8 @@ class RobotsResult(NamedTuple):
     """Of a 2xx."""
     tdm: tuple[TdmRule, ...] | None = None
     """The rules of the origin's tdmrep.json; None: it was not asked for."""
+    failure: str | None = None
+    """Why there is no status, one of `FAILURES`; None: another reason, or there is one."""
 
 
 def judged(
@@ -131,6 +137,7 @@ def judged(
         status=record.status if record.status > 0 else None,
         unreachable=not record.good,
         retry_at_ms=int(retry_at_ms) - ahead_ms if record.failing_since_ms else None,
+        failure=record.failure,
     )
 
 
@@ -142,7 +149,7 @@ class RobotsRecord(NamedTuple):
     version: bytes
     """8-byte hash of status and rules: equal versions mean equal rules."""
     status: int
-    """The status of the response that the rules come from; -1: there was no response."""
+    """The status of the response that the rules come from; negative: there was none, and why."""
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
@@ -151,6 +158,12 @@ class RobotsRecord(NamedTuple):
     """When the last response arrived."""
     failing_since_ms: float
     """When the current series of errors started; 0: the last response was good."""
+
+    @property
+    def failure(self) -> str | None:
+        """Why there was no response, one of `FAILURES`."""
+        place = NO_STATUS - 1 - self.status
+        return FAILURES[place] if 0 <= place < len(FAILURES) else None
 
     @property
     def good(self) -> bool:
@@ -164,7 +177,11 @@ def is_error(status: int | None) -> bool:
 
 
 def pack_record(
-    status: int | None, packed: bytes, at_ms: int, validators: Validators = NO_VALIDATORS
+    status: int | None,
+    packed: bytes,
+    at_ms: int,
+    validators: Validators = NO_VALIDATORS,
+    failure: str | None = None,
 ) -> bytes:
     """
     Build the record of a response that arrived at `at_ms`.
@@ -174,13 +191,18 @@ def pack_record(
         packed: the rules of a 2xx, or of a tdmrep.json, from `RobotsRules.packed`; else empty.
         at_ms: milliseconds since the epoch.
         validators: of the response.
+        failure: why there was no response, one of `FAILURES`; any other is not kept.
     """
-    code = NO_STATUS if status is None else status
+    code = _no_status(failure) if status is None else status
     version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
     failing_since = at_ms if is_error(status) else 0
     head = HEAD.pack(0, version, code, at_ms, code, at_ms, failing_since)
     known = _packed_validators(validators, at_ms) if packed else b""
     return head + _LENGTH.pack(len(known)) + known + (zlib.compress(packed, 3) if packed else b"")
+
+
+def _no_status(failure: str | None) -> int:
+    return NO_STATUS - 1 - FAILURES.index(failure) if failure in FAILURES else NO_STATUS
 
 
 def _packed_validators(validators: Validators, at_ms: int) -> bytes:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from aragog.scrapy import unused_values
+from aragog.scrapy.crawl import crawl_of
+from aragog.scrapy.one_off import is_one_off
+from aragog.scrapy.prerequisites import check_crawl, check_fetching
+from aragog.scrapy.spider_arguments import record_arguments
 from aragog.scrapy.unused_settings import log_unused
 
+SCHEDULER = "aragog.scrapy.scheduler.SpiderScheduler"
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _AUTOTHROTTLE = "scrapy.extensions.throttle.AutoThrottle"
@@ -17,17 +25,40 @@ class AragogAddon:
     """
     Sets the scheduler, the dupefilter and the download handlers.
 
+    Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) get the download handlers only.
+
     Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
     for redirects and images as well, so Scrapy's own middleware does not request it once more.
     AutoThrottle is off: its delays come after those of the slots. Settings and values of requests
     that have no effect are logged.
     """
 
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
+        self._runs_crawl = crawler is None or not is_one_off(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy; without a crawler, the add-on takes it to run a crawl."""
+        return cls(crawler)
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:  # noqa: ARG003
+        """Called by Scrapy before crawlers, and thus spiders, are created."""
+        record_arguments()
+
     def update_settings(self, settings: BaseSettings) -> None:
-        """Called by Scrapy before the crawler is built."""
+        """
+        Called by Scrapy before the crawler is built.
+
+        Raises:
+            ConfigError: the spider could not be opened; see `aragog.scrapy.prerequisites`.
+        """
         handler = "aragog.scrapy.download_handler.PoliteDownloadHandler"
-        settings.set("SCHEDULER", "aragog.scrapy.scheduler.SpiderScheduler", _PRIORITY)
-        settings.set("DUPEFILTER_CLASS", "aragog.scrapy.dupefilter.SharedDupeFilter", _PRIORITY)
+        if self._runs_crawl:
+            filter_class = "aragog.scrapy.dupefilter.SharedDupeFilter"
+            settings.set("SCHEDULER", SCHEDULER, _PRIORITY)
+            settings.set("DUPEFILTER_CLASS", filter_class, _PRIORITY)
         settings["DOWNLOAD_HANDLERS"].update({"http": handler, "https": handler}, _PRIORITY)
         settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
         settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, unused_values.ORDER, _PRIORITY)
@@ -37,3 +68,11 @@ class AragogAddon:
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
         most = settings.getint("CONCURRENT_REQUESTS")
         settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", most, _PRIORITY)
+        if self._crawler is not None:
+            self._check(self._crawler, settings)
+
+    def _check(self, crawler: Crawler, settings: BaseSettings) -> None:
+        crawl = crawl_of(crawler)
+        check_fetching(settings, crawl)
+        if settings["SCHEDULER"] == SCHEDULER:
+            check_crawl(crawler, crawl)

@@ -20,6 +20,8 @@ from aragog.settings.in_use import process_settings
 
 CRAWL = "ARAGOG_CRAWL"
 """The setting of Scrapy with the name of the crawl."""
+RESTART = "ARAGOG_CRAWL_RESTART"
+"""The setting of Scrapy that begins the crawl again: what was seen and what waits is forgotten."""
 
 
 class SpiderCrawl:

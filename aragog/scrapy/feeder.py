@@ -25,6 +25,7 @@ REPORT_EVERY_S = LEASE_MS / 4000
 """How often the process says that it is still there."""
 LONGEST_WAIT_S = 1.0
 AFTER_ERROR_S = 1.0
+MOST_LOGGED = 100
 
 
 class Feeder(threading.Thread):
@@ -67,6 +68,8 @@ class Feeder(threading.Thread):
         self._clock = clock or SystemClock()
         self._stopping = threading.Event()
         self._processes = 1
+        self._declined: set[str] = set()
+        """Why requests could not be run: each reason is logged once."""
         self._reported_s = float("-inf")
 
     def __len__(self) -> int:
@@ -122,10 +125,16 @@ class Feeder(threading.Thread):
         try:
             request = from_json(claimed.body, self._spider)
         except InvalidMessage as error:
-            log.error("a request cannot be run: %s", error)  # noqa: TRY400 - no defect of this code
-            self._queue.fail(claimed.tag, str(error))
+            self._decline(claimed.tag, str(error))
         else:
             self._lines.add(HeldRequest(request, claimed.tag))
+
+    def _decline(self, tag: str, problem: str) -> None:
+        # Processes of another release know other callbacks: one of them may be able to run it.
+        if problem not in self._declined and len(self._declined) < MOST_LOGGED:
+            self._declined.add(problem)
+            log.error("requests cannot be run here and go to other processes: %s", problem)
+        self._queue.decline(tag, problem)
 
     def _report(self) -> None:
         now_s = self._clock.monotonic_s()

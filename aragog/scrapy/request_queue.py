@@ -18,16 +18,18 @@ from typing import NamedTuple
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
 from aragog.pinlater.acks import Disposition
+from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, shard_urls
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.job_codec import decode
-from aragog.pinlater.models import Claimed, NewJob, Sizes
+from aragog.pinlater.models import Claimed, JobState, NewJob, Sizes
 from aragog.pinlater.shard import Shard
 from aragog.settings import Settings
 
 log = logging.getLogger(__name__)
+DECLINED_MS = 10_000
 
 
 class ClaimedRequest(NamedTuple):
@@ -58,6 +60,8 @@ class RequestQueue:
                 f"broker.url: the scheduler for Scrapy needs pinlater://, not {kind_of(broker.url)}"
             )
         self.name = f"scrapy.{crawl}"
+        self.declined_ms = DECLINED_MS
+        """How long a request waits that a process could not run, so that others have a turn."""
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
         self._claims = ClaimRegistry(cluster, claim_timeout_ms=round(broker.claim_timeout_s * 1000))
@@ -90,10 +94,31 @@ class RequestQueue:
         # counted as neither.
         return self._counted() or self._counted()
 
+    def failed(self) -> int:
+        """How many requests are FAILED, of earlier runs too. Raises as `unfinished`."""
+        return self._sizes().failed
+
+    def abandon(self) -> int:
+        """
+        Delete the requests that wait or run, and return their number; 200 a round trip.
+
+        For a process that is alone in the crawl: claims that are left are those of killed ones.
+
+        Raises:
+            BrokerUnavailable: a server does not answer; some requests may be left.
+        """
+        for shard in self._claims.cluster.shards:
+            running = shard.jobs(self.name, JobState.RUNNING, limit=shard.sizes(self.name).running)
+            for job in running:
+                shard.release(self.name, job.worker, [job.job_id])
+        return Admin(self._claims.cluster).purge(self.name)
+
     def _counted(self) -> int:
-        sizes = [shard.sizes(self.name) for shard in self._claims.cluster.shards]
-        total = sum(sizes, Sizes())
+        total = self._sizes()
         return total.pending + total.running
+
+    def _sizes(self) -> Sizes:
+        return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
 
     def take(self, room: int) -> list[ClaimedRequest]:
         """Claim up to `room` due requests; empty while the broker does not answer."""
@@ -133,6 +158,15 @@ class RequestQueue:
     def again(self, tag: str, problem: str) -> None:
         """Have the request run again by the queue's retry policy; the attempt counts."""
         self._end(tag, Disposition("policy", 0, problem))
+
+    def decline(self, tag: str, problem: str) -> None:
+        """
+        Offer a request that this process cannot run to the others, in `declined_ms`.
+
+        The attempt counts, so a request that no process can run is FAILED after the attempts that
+        the queue allows (10), and kept for a week.
+        """
+        self._end(tag, Disposition("again", self.declined_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
         """No process can run it: its job is FAILED, and kept for a week."""

@@ -22,6 +22,7 @@ from aragog.fetcher.outcome import (
     TooLarge,
     Unreachable,
     UnreachableKind,
+    WithoutPage,
 )
 
 # They describe the bytes on the wire; the body of a response is decoded.
@@ -37,7 +38,7 @@ def response_of(request: Request, outcome: Outcome) -> Response:
     """
     The response with the status, headers and body of an outcome.
 
-    Only a fetched page has a body. Of an error, whose body is not read, the response is empty.
+    The body of an error is cut after 1 MB (`ERROR_BODY_BYTES`); that of a redirect is empty.
 
     Raises:
         IgnoreRequest: robots.txt, a takedown, an operator or the SSRF filter forbids the URL.
@@ -58,7 +59,7 @@ def response_of(request: Request, outcome: Outcome) -> Response:
     for name, value in outcome.headers:
         if name.lower() not in _OF_THE_WIRE:
             headers.appendlist(name, value.encode("latin-1", "replace"))
-    body = outcome.body if isinstance(outcome, Fetched) else b""
+    body = _body(outcome)
     kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
     return kind(
         url=request.url,
@@ -69,3 +70,13 @@ def response_of(request: Request, outcome: Outcome) -> Response:
         request=request,
         protocol="HTTP/1.1",
     )
+
+
+def _body(outcome: Outcome) -> bytes:
+    match outcome:
+        case Fetched():
+            return outcome.body
+        case WithoutPage():
+            return outcome.error_body
+        case _:
+            return b""

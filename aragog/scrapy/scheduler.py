@@ -31,6 +31,8 @@ from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.dupefilter import SharedDupeFilter
 from aragog.scrapy.feeder import Feeder
+from aragog.scrapy.membership import join_crawl, leave_crawl
+from aragog.scrapy.prerequisites import check_fetching
 from aragog.scrapy.request_codec import to_json
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.slot_lines import HeldRequest, SlotLines
@@ -63,11 +65,12 @@ class SpiderScheduler(BaseScheduler):
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
         self._handed: dict[Request, str | None] = {}
         """Requests that the engine has, with the tags of their claims."""
-        self._kept: dict[Request, str] = {}
-        """Those of them that must run again, and why."""
+        self._kept: dict[Request, str | None] = {}
+        """Those of them that must run again, and why; None: they were not sent."""
         self._kept_here = 0
         """Requests that cannot leave this process and wait."""
         self._logs_unserializable = True
+        self._is_open = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -80,15 +83,20 @@ class SpiderScheduler(BaseScheduler):
         Join the crawl and begin to claim its requests.
 
         Raises:
-            ConfigError: the broker is not pinlater.
-            BrokerUnavailable: Redis does not answer.
+            ConfigError: Redis does not answer, the broker is not pinlater, the crawl belongs to
+                another spider, or Scrapy does not use asyncio.
+            BrokerUnavailable: a server of the broker does not answer.
         """
-        crawl, loop = self._crawl, asyncio.get_running_loop()
+        crawl = self._crawl
+        check_fetching(self._crawler.settings, crawl)
         self._spider = spider
         self._queue = RequestQueue(crawl.settings, crawl.name)
-        waiting = self._queue.unfinished()
-        processes = crawl.state.join(begins=not waiting and not crawl.is_named)
-        log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
+        try:
+            loop = asyncio.get_running_loop()
+            join_crawl(self._crawler, crawl, self._queue)
+        except BaseException:
+            self._queue.close()
+            raise
         if self._crawler.settings.getfloat("DOWNLOAD_DELAY"):
             log.warning("DOWNLOAD_DELAY delays requests that have a slot: use politeness.qps")
         access = crawl.fetches.fetch.access
@@ -103,9 +111,12 @@ class SpiderScheduler(BaseScheduler):
         )
         self._dupefilter.open()
         self._feeder.start()
+        self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Return the requests that were not begun, and leave the crawl."""
+        """Return the requests that were not begun, and leave the crawl, unless `open` failed."""
+        if not self._is_open:
+            return
         self._settle()
         held = self._feeder.stop()
         lost = [one for one in held if one.tag is None]
@@ -115,11 +126,7 @@ class SpiderScheduler(BaseScheduler):
             if one.tag is not None:
                 self._queue.put_back(one.tag, 0)
         self._queue.flush()
-        try:
-            over = not self._crawl.is_named and not self._queue.unfinished()
-            self._crawl.state.leave(over=over)
-        except BrokerUnavailable as error:
-            log.warning("the crawl was left without notice: %s", error)
+        leave_crawl(self._crawl, self._queue)
         self._queue.close()
         self._dupefilter.close(reason)
         self._crawl.fetches.close()
@@ -176,6 +183,27 @@ class SpiderScheduler(BaseScheduler):
         """Have every request run again that this process is processing now."""
         self._kept |= dict.fromkeys(self._handed, problem)
 
+    def run_again(self, request: Request, problem: str | None) -> bool:
+        """
+        Have one request run again, in any process.
+
+        Its errback is not called for this run, because another run follows.
+
+        Args:
+            request: from `next_request`.
+            problem: why this attempt failed; the queue's retry policy applies. None: the request
+                was not sent, and the attempt does not count.
+
+        Returns:
+            False: the engine does not have it from the queue, so nothing changes.
+        """
+        if self._handed.get(request) is None:
+            return False
+        self._kept[request] = problem
+        request.errback = None
+        self._count("scheduler/run_again")
+        return True
+
     def _look_again(self) -> None:
         engine.look_again(self._crawler)
 
@@ -183,15 +211,22 @@ class SpiderScheduler(BaseScheduler):
         """End the jobs of requests that the engine is done with."""
         under_way = engine.in_progress(self._crawler)
         for request in [request for request in self._handed if request not in under_way]:
-            tag, problem = self._handed.pop(request), self._kept.pop(request, None)
+            tag = self._handed.pop(request)
             if (slot := self._crawl.slots.pop(request, None)) is not None:
                 # A middleware answered the request.
                 self._crawl.fetches.fetch.unused(slot)
-            if tag is not None and problem is None:
-                self._queue.done(tag)
-            elif tag is not None and problem is not None:
-                self._queue.again(tag, problem)
+            if tag is not None:
+                self._end(request, tag)
+            self._kept.pop(request, None)
             self._queue.wake()
+
+    def _end(self, request: Request, tag: str) -> None:
+        if request not in self._kept:
+            self._queue.done(tag)
+        elif (problem := self._kept[request]) is None:
+            self._queue.put_back(tag, 0)
+        else:
+            self._queue.again(tag, problem)
 
     def _enqueue(self, request: Request) -> bool:
         shared = self._dupefilter if isinstance(self._dupefilter, SharedDupeFilter) else None

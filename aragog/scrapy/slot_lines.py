@@ -9,6 +9,7 @@ neither a process busy nor its claims long.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from aragog.politeness.slots import Slot
 from aragog.stages.single_fetch import SlotSearch
 from aragog.urls import normalize
 
+log = logging.getLogger(__name__)
 FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
 """Requests of one domain that a process holds: those of `HELD_S`, but so many."""
 HELD_S = 2.0
@@ -30,6 +32,8 @@ LONGEST_WAIT_S = 10.0
 """Of a domain that gives no slot for longer (a pause, a stop), no request is held."""
 LONGEST_DELAY_S = 300.0
 """After this a request comes back although its turn is later: the rate may have changed."""
+LOGGED_WAIT_S = 5.0
+"""A wait this much longer than the interval of its domain is logged: it is paused or stopped."""
 RULES_WAIT_S = 0.5
 """The others of a domain wait for so long while one of them brings its robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
@@ -54,12 +58,15 @@ class Ready(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Line:
+    key: str
     waiting: deque[HeldRequest] = field(default_factory=deque)
     look_s: float = 0.0
     """When to ask the limiter again."""
     interval_s: float = _UNKNOWN_INTERVAL_S
     turn_s: float = 0.0
     """When the turn of the last request is expected that went back to the queue."""
+    wait_logged: bool = False
+    """Its current wait is in the log."""
 
 
 class SlotLines:
@@ -95,7 +102,7 @@ class SlotLines:
         except InvalidUrl:
             self._lineless.append(held)
             return
-        self._lines.setdefault(key, _Line()).waiting.append(held)
+        self._lines.setdefault(key, _Line(key)).waiting.append(held)
 
     def take_ready(self, most: int) -> list[Ready]:
         """
@@ -123,9 +130,11 @@ class SlotLines:
                 line.look_s = now_s + RULES_WAIT_S
             if search.slot is not None or search.wait_ms == 0:
                 line.waiting.remove(held)
+                line.wait_logged = line.wait_logged and search.slot is None
                 ready.append(Ready(held, search.slot))
             else:
                 line.look_s = now_s + search.wait_ms / 1000
+                _log_wait(line, held, search)
         return ready
 
     def take_surplus(self, processes: int) -> list[tuple[HeldRequest, int]]:
@@ -164,6 +173,20 @@ class SlotLines:
         lines = [line for line in self._lines.values() if line.waiting and line.look_s <= now_s]
         for place in range(max((len(line.waiting) for line in lines), default=0)):
             yield from ((line, line.waiting[place]) for line in lines if place < len(line.waiting))
+
+
+def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
+    """Log once that a domain gives no slot for long, until it gives one again."""
+    wait_s = search.wait_ms / 1000
+    if line.wait_logged or wait_s <= search.interval_s + LOGGED_WAIT_S:
+        return
+    line.wait_logged = True
+    log.info(
+        "%s gets no slot for %.0f s; aragog explain %s shows why",
+        line.key,
+        wait_s,
+        held.request.url,
+    )
 
 
 def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:

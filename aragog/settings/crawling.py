@@ -58,7 +58,8 @@ class FetchSettings:
     """HTTP requests of the crawl."""
 
     user_agent: str = ""
-    """Sent with every request and matched in robots.txt; must contain a contact URL or address."""
+    """Sent with every request and matched in robots.txt; contains a contact URL or address; without
+    one only loopback is fetched."""
     deadline_s: float = 30.0
     """Limit for the whole fetch of one URL, including redirects."""
     connect_timeout_s: float = 5.0

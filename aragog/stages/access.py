@@ -7,22 +7,32 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from aragog.errors import ConfigError
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.outcome import OutcomeKind, UnreachableKind
 from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pages.preferences import packed
-from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.politeness.limiter import Limiter
-from aragog.politeness.robots_records import RulesState
+from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.stages.polite_gate import GateRules, PoliteGate
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT, InLine, WaitingLine
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLine
 from aragog.urls.domain import host, origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.
 HEAD_START_MS = 30
+
+
+_NO_ANSWER = {
+    UnreachableKind.DNS: "its host name does not resolve",
+    UnreachableKind.CONNECT: "no connection to its host",
+    UnreachableKind.TLS: "no TLS connection to its host",
+    UnreachableKind.TIMEOUT: "no answer in time",
+    UnreachableKind.RESET: "the connection broke",
+    UnreachableKind.PROTOCOL: "the response is not HTTP",
+}
 
 
 class Denial(NamedTuple):
@@ -33,6 +43,8 @@ class Denial(NamedTuple):
     reason: str
     retry_at_ms: int | None = None
     """UNREACHABLE: when robots.txt is requested again."""
+    kind: UnreachableKind = UnreachableKind.STATUS
+    """UNREACHABLE: why robots.txt had no usable response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +109,7 @@ class Access:
             if reason is None:
                 self._at_its_time(vetted, job, cached_rules.rules)
             elif cached_rules.unreachable:
-                verdict = (
-                    "no answer" if cached_rules.status is None else f"status {cached_rules.status}"
-                )
-                reason = f"robots.txt could not be fetched ({verdict})"
-                vetted.denied.append(
-                    Denial(job, OutcomeKind.UNREACHABLE, reason, cached_rules.retry_at_ms)
-                )
+                vetted.denied.append(_unreachable(job, cached_rules))
             else:
                 vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))
         return vetted
@@ -190,3 +196,12 @@ class Access:
         delay_s = cached.crawl_delay_s(self.rules.settings.fetch.user_agent) if cached else None
         wait_ms = self.limiter.wait_ms(key, free_at_ms)
         return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, front=True)
+
+
+def _unreachable(job: UrlJob, cached: CachedRules) -> Denial:
+    kind = UnreachableKind(cached.failure) if cached.failure else UnreachableKind.STATUS
+    reported = (
+        _NO_ANSWER.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
+    )
+    reason = f"robots.txt could not be fetched ({reported})"
+    return Denial(job, OutcomeKind.UNREACHABLE, reason, cached.retry_at_ms, kind)

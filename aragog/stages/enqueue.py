@@ -36,7 +36,7 @@ from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.settings import PolitenessSettings, Settings
-from aragog.stages.lanes import Behind, Lanes, behind
+from aragog.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.tracing.context import PATTERN
 from aragog.urls import normalize
 from aragog.urls.domain import host
@@ -213,7 +213,7 @@ class Enqueuer:
     followed: FollowedUrls | None = None
     """Lists the URLs of runs, where the caller is a worker."""
     traces: UrlTraces = OFF
-    _lanes: Lanes = field(init=False)
+    _backlog_delays: BacklogDelays = field(init=False)
 
     @classmethod
     def of(
@@ -240,7 +240,7 @@ class Enqueuer:
         )
 
     def __post_init__(self) -> None:
-        self._lanes = Lanes(self.qps)
+        self._backlog_delays = BacklogDelays(self.qps)
 
     def enqueue(
         self,
@@ -303,10 +303,10 @@ class Enqueuer:
         others: Mapping[str, str],
         spans: CallSpans,
     ) -> None:
-        front, back = self._lanes.split(urls, options.priority)
+        front, back = self._backlog_delays.split(urls, options.priority)
         in_front = [Behind(url, 0) for url in front]
         outgoing = self._sends(in_front, options, options.priority, others, spans)
-        outgoing += self._sends(back, options, behind(options.priority), others, spans)
+        outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:

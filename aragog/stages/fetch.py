@@ -25,12 +25,12 @@ from aragog.fetcher.outcome import (
 from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
-from aragog.pipeline.messages import FetchBatch, FetchResult, RobotsBatch, UrlJob
+from aragog.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.site_rules import other_spelling
-from aragog.pipeline.spool_room import URGENT, SpoolRoom
+from aragog.pipeline.spool_room import SpoolRoom
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings
@@ -167,7 +167,8 @@ class _Run:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
-            self._note(job, Answered(outcome.outcome, outcome.status))
+            if not _is_postponed(job, outcome):
+                self._note(job, Answered(outcome.outcome, outcome.status))
             if isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
@@ -295,3 +296,8 @@ def _other(job: UrlJob, outcome: Redirected) -> str | None:
     if outcome.given is None:
         return job.target_given if job.target == outcome.target else None
     return other_spelling(outcome.given, outcome.target)
+
+
+def _is_postponed(job: UrlJob, outcome: Outcome) -> bool:
+    """Whether nothing was requested: its site could take no request at the slot."""
+    return isinstance(outcome, Redirected) and len(outcome.hops) == len(job.hops)

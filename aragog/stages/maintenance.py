@@ -1,4 +1,4 @@
-"""Housekeeping. Each step is safe to repeat and to run concurrently."""
+"""The upkeep tasks that beat starts. Each step is safe to repeat and to run concurrently."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from aragog.pipeline.crawl_log import CrawlLogWriter
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.takedown import SiteBlocks
+from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
 from aragog.stages.page_limits import RunMarks
 from aragog.urlstore.store import UrlStore
@@ -26,6 +27,7 @@ class MaintenanceStage:
     store: UrlStore
     in_flight: InFlightSet
     blocks: SiteBlocks
+    rewrite: FileRewrite
     spool: Spool
     waiting: spool_reclaim.Waiting | None
     """The waiting jobs on the broker, where it can report them: on `pinlater://`."""
@@ -66,6 +68,10 @@ class MaintenanceStage:
     def share_takedowns(self) -> None:
         """Copy the hosts, domains and URLs that were taken down to where producers look."""
         self.blocks.replace(self.store.takedowns.listed())
+
+    def rewrite_file(self) -> None:
+        """Rewrite Redis' append-only file if a takedown asked for it while another rewrite ran."""
+        self.rewrite.begin_requested()
 
     def sweep_spool(self) -> None:
         """Free bodies that no message names."""

@@ -20,7 +20,7 @@ from typing import Self
 
 from aragog.errors import InvalidMessage, TransientError
 from aragog.hosts import longest_match
-from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.pipeline.routing import Sender
 from aragog.pipeline.url_traces import OFF, UrlTraces
 from aragog.politeness.limiter import Limiter
@@ -29,7 +29,7 @@ from aragog.politeness.overrides import Override, Overrides
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 from aragog.stages.rescheduling import Delayed, delayed_batches
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT, job_of
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS, job_of
 
 log = logging.getLogger(__name__)
 # How often lines are looked for. A look costs one round trip for each server.
@@ -233,7 +233,7 @@ class Releasing:
                 log.debug("no URL is released: %s", error)
                 wait_s = TRY_AGAIN_S
             except Exception:
-                # Without this thread, URLs would wait for ever.
+                # Without this thread, URLs would wait forever.
                 log.exception("no URL was released; it is tried again")
                 wait_s = TRY_AGAIN_S
 

@@ -3,7 +3,7 @@ Render fetched pages: replace their bodies by what a browser makes of them.
 
 Only pages of `rendering.hosts` come here, one in a message, between `fetch` and `canonicalize`.
 Status, headers, redirects and final URL stay those of the fetch. A page that cannot be rendered
-goes on with the body that was fetched, and with the reason.
+continues with the body that was fetched, and with the reason.
 
 Safe to run twice: the rendered body gets a token of its own, and the fetched body is freed after
 the message with that token was sent. Killed in the middle, the message comes back and the page is

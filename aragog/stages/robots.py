@@ -27,7 +27,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.green_threads import GreenPool
 from aragog.pipeline import counters
-from aragog.pipeline.messages import FetchBatch, RobotsBatch
+from aragog.pipeline.messages import URGENT, FetchBatch, RobotsBatch
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -45,7 +45,6 @@ from aragog.politeness.tdm_file import (
 from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.stages.requester import contained
-from aragog.stages.waiting_line import URGENT
 from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
@@ -297,6 +296,7 @@ def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
         body,
         outcome.fetched_at_ms,
         validators if own else Validators(),
+        failure=outcome.kind if isinstance(outcome, Unreachable) else None,
     )
 
 

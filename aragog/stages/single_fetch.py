@@ -11,12 +11,15 @@ Safe to run twice: nothing is stored but robots.txt rules and the state of the l
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
+from aragog.errors import LimiterUnavailable, TransientError
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -39,8 +42,13 @@ from aragog.stages.requester import answered_well, contained
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 
-# While another process fetches the rules of an origin, and while a domain has no slot.
+log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25
+"""Between two looks while another process fetches the rules of an origin."""
+LEAST_WAIT_MS = 25
+"""Between two requests for a slot of a domain."""
+ERROR_BODY_BYTES = 1_000_000
+"""How much of the body of an error an outcome has."""
 NO_SLOT = "its domain had no free slot in time; see politeness.qps"
 NO_RULES = "its robots.txt was not known in time"
 
@@ -63,6 +71,7 @@ class HeaderFetcher(Protocol):
         headers: Mapping[str, str] | None = None,
         method: str = "GET",
         body: bytes = b"",
+        error_body_bytes: int = 0,
     ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
@@ -134,8 +143,9 @@ class SingleFetch:
         return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
 
     def unused(self, slot: Slot) -> None:
-        """Release a slot for which no request is sent."""
-        self.access.limiter.finished(slot)
+        """Release a slot for which no request is sent. Without it, the slot expires."""
+        with suppress(LimiterUnavailable):
+            self.access.limiter.finished(slot)
 
     def fetch(
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
@@ -150,13 +160,17 @@ class SingleFetch:
 
         Raises:
             InvalidUrl: it is no http(s) URL.
-            AragogError: our own infrastructure failed.
+            TransientError: our own infrastructure failed. The slot is used up; the request may have
+                been sent.
         """
         job = _job(request.url)
-        if reason := self.access.rules.refusals([job.url]).get(job.url):
-            return Refused(url=job.url, final_url=job.url, reason=reason)
         while True:
-            allowed = self._allowed(job, left_s)
+            try:
+                allowed = self._allowed(job, left_s)
+            except TransientError:
+                if slot is not None:
+                    self.unused(slot)
+                raise
             if not isinstance(allowed, SlotRequest):
                 if slot is not None:
                     self.unused(slot)
@@ -178,10 +192,12 @@ class SingleFetch:
         """How long until a slot is near enough to be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
-        return max(int(ASK_AGAIN_S * 100), wait_ms - near_ms)
+        return max(LEAST_WAIT_MS, wait_ms - near_ms)
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
         """What to ask the limiter, or why the URL gets no request."""
+        if reason := self.access.rules.refusals([job.url]).get(job.url):
+            return Refused(url=job.url, final_url=job.url, reason=reason)
         learned = False
         while True:
             vetted = self.access.vet([job])
@@ -232,18 +248,29 @@ class SingleFetch:
     def _sent(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
         limiter = self.access.limiter
         self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
-        with self.access.gate(slot) as gate:
-            fetch = partial(
-                self.fetcher.fetch,
-                job.url,
-                gate=gate,
-                headers=request.headers,
-                method=request.method,
-                body=request.body,
-            )
-            outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
-            self._report(gate, outcome)
+        outcome = None
+        try:
+            with self.access.gate(slot) as gate:
+                outcome = self._outcome(job, gate, request)
+                self._report(gate, outcome)
+        except LimiterUnavailable as error:
+            if outcome is None:
+                raise
+            # The page is there, whether or not the limiter learns how its request went.
+            log.warning("the limiter did not learn the outcome of %s: %s", job.url, error)
         return outcome
+
+    def _outcome(self, job: UrlJob, gate: PoliteGate, request: SingleRequest) -> Outcome:
+        fetch = partial(
+            self.fetcher.fetch,
+            job.url,
+            gate=gate,
+            headers=request.headers,
+            method=request.method,
+            body=request.body,
+            error_body_bytes=ERROR_BODY_BYTES,
+        )
+        return contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
 
     def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
         limiter = self.access.limiter
@@ -266,7 +293,12 @@ def _denied(denial: Denial) -> Outcome:
         case OutcomeKind.BLOCKED:
             return Blocked(url=url, final_url=url, reason=reason)
         case _:
-            return Unreachable(url=url, final_url=url, kind=UnreachableKind.STATUS, reason=reason)
+            return Unreachable(url=url, final_url=url, kind=denial.kind, reason=reason)
+
+
+def is_late(outcome: Outcome) -> bool:
+    """Whether no request was sent because its time was over before it had robots.txt or a slot."""
+    return isinstance(outcome, Unreachable) and outcome.reason in (NO_RULES, NO_SLOT)
 
 
 def _late(job: UrlJob, reason: str) -> Outcome:

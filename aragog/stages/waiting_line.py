@@ -10,8 +10,6 @@ import orjson
 from aragog.pipeline.messages import UrlJob
 from aragog.politeness.lines import LineEntry
 
-# Jobs at least this urgent go ahead of all others of their domain.
-URGENT = 2
 # Jobs leave the line this long before a task that reserves a new slot could have it. The line thus
 # takes the slots first, and the message has time to reach a worker.
 RELEASE_AHEAD_MS = 500

@@ -6,7 +6,7 @@ in that order: killed between the two, the same changes are sent once more, with
 id. `deliver` posts one message. A delivery that is not accepted (any status but 2xx) comes back
 later, with growing delays, and is dropped, with a line in the log, after `webhooks.max_attempts`.
 
-Deliveries have a queue and workers of their own, so that slow receivers delay nothing else.
+Deliveries have a queue and threads of their own, so that slow receivers delay nothing else.
 """
 
 from __future__ import annotations

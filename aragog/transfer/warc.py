@@ -50,6 +50,7 @@ MAX_DIGESTS = 65_536
 
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 _HTML = ("text/html", "application/xhtml+xml")
 # They describe bytes that are not in the record.
 _ENCODING = ("content-encoding", "transfer-encoding", "content-length")
@@ -245,7 +246,9 @@ class _Files:
         self.paths.append(path)
         self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
         info = {"software": "aragog", "format": "WARC File Format 1.1"}
-        self._writer.write_record(self._writer.create_warcinfo_record(path.name, info))
+        # A line break in a name would begin a header of its own.
+        name = _CONTROL.sub("_", path.name)
+        self._writer.write_record(self._writer.create_warcinfo_record(name, info))
         return self._writer
 
     def _close(self) -> None:

@@ -36,8 +36,8 @@ class UrlFilter:
         for pattern in patterns:
             if not 0 < len(pattern) <= LONGEST_PATTERN or not pattern.isprintable():
                 raise BadInput(
-                    f"a URL pattern has 1 to {LONGEST_PATTERN} printable characters, got "
-                    f"{pattern[:50]!r}"
+                    f"include, exclude: a pattern has 1 to {LONGEST_PATTERN} printable "
+                    f"characters, got {pattern[:50]!r}"
                 )
 
     def accepts(self, url: str) -> bool:

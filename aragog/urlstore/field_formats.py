@@ -60,11 +60,14 @@ _INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
 _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Number:
     """A number that is not an integer, as its sender wrote it: a float would lose digits."""
 
     text: str
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 class FieldFormats:

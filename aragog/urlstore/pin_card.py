@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from aragog.errors import InvalidUrl
+from aragog.fetcher.ssrf import SsrfFilter
 from aragog.hosts import is_ip
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
@@ -84,9 +86,18 @@ def shorten(value: Any) -> str:
 
 
 def _is_public(url: Any) -> bool:
-    """A picture must not make the viewer's browser ask a machine of its own network."""
+    """
+    Whether the spelling of a picture's URL leads to no machine of the viewer's own network.
+
+    What a public name resolves to there cannot be seen here.
+    """
     try:
-        name = host(normalize(url)) if isinstance(url, str) else ""
+        url = normalize(url) if isinstance(url, str) else ""
     except InvalidUrl:
         return False
-    return "." in name and not is_ip(name) and not name.endswith((".localhost", ".local"))
+    return bool(url) and not is_ip(host(url)) and _filter().vet_url(url) is None
+
+
+@cache
+def _filter() -> SsrfFilter:
+    return SsrfFilter()

@@ -105,7 +105,7 @@ class Takedowns:
         Let a URL, or those of a host or domain, be stored again; deleted data is not restored.
 
         URLs of a site that were stored when it was taken down stay refused individually. Returns
-        False if the site was not refused.
+        False if the URL or site was not refused.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -118,10 +118,9 @@ class Takedowns:
             lifted = self.takedown.lift_site(kind, site_name(str(name)), now_ms)
             self.clock.deleted_at(now_ms)
             return lifted
-        for spelling in self.pages_of(url):
-            self.takedown.lift(spelling, now_ms)
+        spellings = [self.takedown.lift(spelling, now_ms) for spelling in self.pages_of(url)]
         self.clock.deleted_at(now_ms)
-        return True
+        return any(spellings)
 
     def sites(self) -> list[tuple[str, str]]:
         """The hosts and domains that were taken down: ("host" or "domain", name) each, sorted."""

@@ -40,7 +40,7 @@ def site_name(site: str) -> str:
     """
     text = site.strip()
     if "://" in text:
-        raise BadInput(f"{site!r} is a URL: give only its host, or use --url for one page")
+        raise BadInput(f"{site!r} is a URL: give only its host")
     try:
         url = normalize(f"http://{text}/")
     except InvalidUrl as error:

@@ -1,7 +1,7 @@
 """
 A crawl of a small web, event by event: every URL, message, slot, thread and body.
 
-The settings, constants and pure functions are aragog's own: `Lanes` delays the first visits of a backlog, `retry`
+The settings, constants and pure functions are aragog's own: `BacklogDelays` delays the first visits of a backlog, `retry`
 delays come from `next_attempt`, `claim_limit` opens and closes fetching by the fill level of the spool, and a look at a
 line gives as many slots as `aragog.stages.release` does. Redis, workers and origins are models: messages
 are claimed by priority and due time, a process is as in `bench.simulate.process`, the limiter as in
@@ -15,16 +15,16 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
+from aragog.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
 from aragog.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
 from aragog.pipeline.spool_room import claim_limit
 from aragog.settings import Settings
 from aragog.stages.access import HEAD_START_MS
+from aragog.stages.backlog_delays import BacklogDelays, less_urgent
 from aragog.stages.fetch import ROOM_AGAIN_MS
-from aragog.stages.lanes import Lanes, behind
 from aragog.stages.release import ARRIVES_AHEAD_MS, LOOK_AGAIN_MS, LOOK_EVERY_S, MOST_LINES, SPAN_MS
 from aragog.stages.rescheduling import next_attempt
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS, URGENT
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS
 from bench.simulate.limits import DomainLimit
 from bench.simulate.parts import (
     Job,
@@ -96,10 +96,10 @@ class SmallCrawl:
     def _enqueue(self) -> None:
         owners = [n for n, domain in enumerate(self.domains) for _ in range(domain.urls)]
         self.rng.shuffle(owners)
-        lanes = Lanes(self.settings.politeness.qps, self.clock)
+        delays = BacklogDelays(self.settings.politeness.qps, self.clock)
         for at in range(0, len(owners), ENQUEUED_AT_ONCE):
             urls = [f"http://d{n}.example/" for n in owners[at : at + ENQUEUED_AT_ONCE]]
-            front, late = lanes.split(urls)
+            front, late = delays.split(urls)
             jobs = [Job(_domain_of(url), PRIORITY_DEFAULT, 0.0) for url in front]
             for some in _batches(jobs, self.settings.pipeline.batch_size):
                 self._send(some, PRIORITY_DEFAULT, 0.0)
@@ -107,7 +107,7 @@ class SmallCrawl:
                 (Job(_domain_of(b.url), PRIORITY_DEFAULT, 0.0), b.delay_ms / 1000) for b in late
             ]
             for pairs in _batches(ones, self.settings.pipeline.batch_size):
-                self._send([job for job, _ in pairs], behind(PRIORITY_DEFAULT), pairs[0][1])
+                self._send([job for job, _ in pairs], less_urgent(PRIORITY_DEFAULT), pairs[0][1])
 
     def _probe(self) -> None:
         # A domain that asks for a delay of 10 s makes urgent URLs wait, too, whatever the settings are.

@@ -115,9 +115,3 @@ class Web:
         if rng.random() < self.hanging:
             return self.hanging_s
         return min(self.latency_s * math.exp(rng.gauss(0, self.latency_sigma)), 30.0)
-
-    @property
-    def mean_response_s(self) -> float:
-        """The mean of `response_s`, but for its limit."""
-        mean_s = self.latency_s * math.exp(self.latency_sigma**2 / 2)
-        return (1 - self.hanging) * mean_s + self.hanging * self.hanging_s

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import quotes_site
+from tests.support.origin import Origin
 from tests.support.punctual_origin import PunctualOrigin
 
 DATA = Path(__file__).parent.parent / "data"
 QUOTESBOT = DATA / "quotesbot"
 AUTHORS = DATA / "spiders" / "authors.py"
+LISTED = DATA / "spiders" / "listed.py"
 
 
 @dataclass
@@ -69,10 +71,14 @@ class Spiders:
 
 @contextmanager
 def spiders_of(
-    folder: Path, redis_url: str, origin: PunctualOrigin, **more: str
+    folder: Path, redis_url: str, origin: PunctualOrigin | Origin, **more: str
 ) -> Iterator[Spiders]:
     """Spiders whose requests to the site of quotes go to `origin`; `more` are ARAGOG_ settings."""
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "SCRAPY_"))}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ARAGOG_", "SCRAPY_")) and not name.lower().endswith("_proxy")
+    }
     environ = {
         **ours,
         "ARAGOG_SETTINGS": "",
@@ -86,7 +92,7 @@ def spiders_of(
         yield spiders
 
 
-def way_to(origin: PunctualOrigin) -> dict[str, str]:
+def way_to(origin: PunctualOrigin | Origin) -> dict[str, str]:
     """The settings with which requests to the site of quotes go to `origin`."""
     return {
         "ARAGOG_FETCH__HOST_MAP": f"{quotes_site.HOST}=127.0.0.1:{origin.port}",

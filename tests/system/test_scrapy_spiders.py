@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 from contextlib import closing
 from itertools import pairwise
 
@@ -13,8 +14,9 @@ from aragog.client import Aragog
 from aragog.settings import load_settings
 from tests.support import quotes_site
 from tests.support.documented import blocks
+from tests.support.origin import Origin, answer, page
 from tests.support.punctual_origin import PunctualOrigin
-from tests.support.spiders import AUTHORS, QUOTESBOT, spiders_in, spiders_of, way_to
+from tests.support.spiders import AUTHORS, LISTED, QUOTESBOT, spiders_in, spiders_of, way_to
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
@@ -122,3 +124,117 @@ def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp
         f"/page/{number}/" for number in range(2, quotes_site.PAGES + 1)
     }
     assert_interval_kept(origin)
+
+
+def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, given):
+    settings = {"ADDONS": given["ADDONS"]}
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
+        first = spiders.start("runspider", str(AUTHORS), "-a", "shelf=left", settings=settings)
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        other = spiders.start("runspider", str(AUTHORS), "-a", "shelf=right", settings=settings)
+        assert other.wait(60) == 1
+        spiders.finish(expected=(0, 1))
+
+    assert first.returncode == 0
+    assert {item["name"] for item in spiders.items()} == quotes_site.authors()
+    assert "give it a crawl of its own, -s ARAGOG_CRAWL=authors-right" in spiders.logs()
+    assert spiders.logs().count("Traceback") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("shell", "-c", "response.status"), ("parse", "--spider", "toscrape-css", "-c", "parse")],
+)
+def test_a_command_for_one_page_leaves_the_requests_of_a_crawl(
+    origin, redis_url, tmp_path, given, command
+):
+    addon = {"ADDONS": given["ADDONS"]}
+    url = f"http://{quotes_site.HOST}/page/7/"
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="2") as spiders:
+        stopped = spiders.start("crawl", "toscrape-css", settings=addon, cwd=QUOTESBOT)
+        wait_until(lambda: "/page/2/" in paths_of(origin))
+        stopped.send_signal(signal.SIGINT)
+        assert stopped.wait(60) == 0
+        before = len(paths_of(origin))
+        one = spiders.start(*command, url, settings=addon, cwd=QUOTESBOT)
+        assert one.wait(60) == 0, spiders.logs()
+        assert paths_of(origin)[before:] == ["/page/7/"]
+        spiders.environ["ARAGOG_POLITENESS__QPS"] = str(QPS)
+        spiders.start("crawl", "toscrape-css", settings=addon, cwd=QUOTESBOT)
+        spiders.finish()
+
+    assert {item["text"] for item in spiders.items() if "text" in item} == quotes_site.quotes()
+    assert paths_of(origin).count("/page/2/") <= 2
+
+
+def test_without_a_system_one_error_names_the_command_that_starts_it(
+    origin, redis_url, tmp_path, given
+):
+    with spiders_of(tmp_path, redis_url, origin, REDIS__URL="", BROKER__URL="") as spiders:
+        spiders.start("runspider", str(AUTHORS), settings={"ADDONS": given["ADDONS"]})
+        spiders.finish(expected=(1,))
+        log = spiders.logs()
+
+    assert log.count("Traceback") == 1
+    assert "`aragog up -d` starts it" in log.splitlines()[-1]
+
+
+def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, tmp_path, given):
+    named = {"ADDONS": given["ADDONS"], "ARAGOG_CRAWL": "november"}
+    with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="100") as spiders:
+        for more in ({}, {}, {"ARAGOG_CRAWL_RESTART": "1"}):
+            spiders.start("runspider", str(AUTHORS), settings={**named, **more})
+            spiders.finish()
+
+    assert paths_of(origin).count("/author/Author-7") == 2
+    assert spiders.logs().count("crawl november was crawled before") == 1
+
+
+@pytest.mark.parametrize(("timeout_s", "effect"), [(180, "waits:"), (2, "will run again:")])
+def test_a_pause_of_redis_loses_no_request(origin, own_redis, tmp_path, given, timeout_s, effect):
+    settings = {"ADDONS": given["ADDONS"], "PAGES": "40", "DOWNLOAD_TIMEOUT": str(timeout_s)}
+    with spiders_of(tmp_path, own_redis.url, origin, POLITENESS__QPS="10") as spiders:
+        spiders.start("runspider", str(LISTED), settings=settings)
+        wait_until(lambda: len(paths_of(origin)) > 10)
+        own_redis.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: effect in spiders.logs())
+        finally:
+            own_redis.process.send_signal(signal.SIGCONT)
+        spiders.finish()
+
+    items = spiders.items()
+    assert [item for item in items if "failed" in item] == []
+    assert len({item["url"] for item in items}) == 40
+
+
+def test_ctrl_c_returns_requests_whose_robots_txt_is_not_known(tmp_path, redis_url, given):
+    late, released = threading.Event(), threading.Event()
+
+    def robots(_, wire):
+        # Meanwhile other requests of the spider wait for it, one more each half second.
+        wire.pause(2)
+        late.set()
+        released.wait(60)
+        wire.pause(2)  # the others notice within a second that the process ends
+        return answer(200, b"User-agent: *", content_type="text/plain")
+
+    pages = {f"/author/Author-{number}": page(b"<title>author</title>") for number in range(15)}
+    settings = {"ADDONS": given["ADDONS"], "PAGES": "15", "RETRY_ENABLED": "0"}
+    with (
+        Origin({**pages, "/robots.txt": robots}) as origin,
+        spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders,
+    ):
+        first = spiders.start("runspider", str(LISTED), settings=settings)
+        wait_until(late.is_set)
+        first.send_signal(signal.SIGINT)
+        wait_until(lambda: "Closing spider (shutdown)" in spiders.logs())
+        released.set()
+        first.wait(60)
+        assert len(spiders.items()) < 3  # the one that brought robots.txt is answered
+        spiders.start("runspider", str(LISTED), settings=settings)
+        spiders.finish()
+
+    items = spiders.items()
+    assert [item for item in items if "failed" in item] == []
+    assert len({item["url"] for item in items}) == 15

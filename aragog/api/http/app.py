@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -20,7 +19,7 @@ from aragog.api.http.observed import Observer
 from aragog.api.http.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
 from aragog.api.http.routes.lookup import Lookup
-from aragog.api.http.routes.operations import OperationRoutes
+from aragog.api.http.routes.operations import Endpoint, OperationRoutes
 from aragog.api.http.routes.published import PublishedRoutes
 from aragog.api.http.routes.status import Status
 from aragog.api.http.services import Services
@@ -40,8 +39,6 @@ REQUEST_HEADERS = (
 )  # fmt: skip
 RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
 """What scripts of the origins in `serving.cors_origins` may send and read."""
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Api:
@@ -141,7 +138,7 @@ class Api:
 
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
         for (path, method), among in choices().items():
-            paths.setdefault(path, {})[method] = partial(self._operations.answer, among)
+            paths.setdefault(path, {})[method] = self._operations.endpoint(among)
         paths["/v1/changes"]["GET"] = self._changes.answer
         return Router(
             [

@@ -118,6 +118,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     Something listens on the ports of HTTP, Thrift and Flower.
 
     With servers of your own these may run on another machine: then it is reported, not a defect.
+    What listens while a system that runs all its servers is down is another program.
     """
     listening = system.settled(
         lambda: listeners(system.settings), lambda found: all(found.values())
@@ -125,7 +126,10 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     must_run = system.should_run and (system.settings.private_redis or bool(system.in_use.running))
     for address, listens in listening.items():
         text = f"{address.host}:{address.port}"
-        if listens:
+        if listens and system.is_down:
+            remedy = f"end it, or set serving.{address.setting}, before `aragog up`"
+            yield Finding(address.name, ok=False, text=f"another program has {text}: {remedy}")
+        elif listens:
             yield Finding(address.name, ok=True, text=f"answers on {text}")
         else:
             remedy = "; `aragog up` starts it" if system.is_down else ""

@@ -157,9 +157,10 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
     """S3 answers a signed request for an object and for a list; the folder can be written."""
     settings = system.settings
     if settings.content.engine == "folder":
-        folder = existing(settings.data_dir.absolute() / "content")
-        well = os.access(folder, os.W_OK)
-        text = f"in {folder}" if well else f"{folder} cannot be written by this user"
+        folder = settings.data_dir.absolute() / "content"
+        above = existing(folder)
+        well = os.access(above, os.W_OK)
+        text = f"in {folder}" if well else f"{above} cannot be written by this user"
         yield Finding("content", ok=well, text=text)
         return
     content = open_content(_with_short_timeouts(settings).content, settings.data_dir)

@@ -13,7 +13,8 @@ from aragog.identity.directory_check import directory_problems
 from aragog.identity.keys import published_keys, read_keys, signing_key
 from aragog.settings import Settings
 
-REMEDY = "publish what `aragog identity files` writes, or set identity.serve"
+_PUBLISH = "publish what `aragog identity files` writes, or set identity.serve"
+_FORWARD = "identity.serve is on: a web server of that host must pass its paths on to the HTTP port"
 
 
 def check_identity(system: CheckedSystem) -> Iterator[Finding]:
@@ -26,16 +27,16 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
     signs = signing_key(keys, now_s)
     text = f"{signs.thumbprint} signs, one of {len(published_keys(keys, now_s))} keys"
     yield Finding("identity.key", ok=True, text=text)
-    outcome = _directory(settings)
+    outcome, remedy = _directory(settings), _FORWARD if settings.identity.serve else _PUBLISH
     if not isinstance(outcome, Fetched) or outcome.hops:
         reason = _unusable(outcome)
-        text = f"{settings.identity.agent} {reason}; {REMEDY}"
+        text = f"{settings.identity.agent} {reason}; {remedy}"
         yield Finding("identity.agent", ok=False, text=text)
         return
     headers = {name.lower(): value for name, value in outcome.headers}
     problems = list(directory_problems(settings.identity.agent, outcome.body, headers, keys, now_s))
     for problem in problems:
-        text = f"{settings.identity.agent}: {problem}; {REMEDY}"
+        text = f"{settings.identity.agent}: {problem}; {remedy}"
         yield Finding("identity.agent", ok=False, text=text)
     if not problems:
         text = f"{settings.identity.agent} has these keys, and their signatures are valid"

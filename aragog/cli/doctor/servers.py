@@ -245,8 +245,8 @@ def check_beat(system: CheckedSystem) -> Iterator[Finding]:
         age_s = system.settled(counters.tick_age_s, lambda found: found is not None)
     if age_s is None:
         text = (
-            "no periodic task ran within a minute: nothing is refreshed; start `celery -A "
-            "aragog.workers beat` and a worker of the queue upkeep"
+            "no periodic task ran within a minute: nothing is refreshed; start `aragog up`, whose "
+            "upkeep.log says more if it runs, or `python -m aragog.workers upkeep,webhooks,beat`"
         )
         yield Finding("beat", ok=False, text=text)
     else:

@@ -16,8 +16,9 @@ from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_
 from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
+from aragog.errors import BadInput
 from aragog.pipeline.store_claim import StoreClaim
-from aragog.settings import load_settings
+from aragog.settings import Settings, load_settings
 from aragog.terminal import echo, note, one_line
 from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import open_content
@@ -151,6 +152,8 @@ def copy(to: Path) -> None:
     is then 3.
     """
     source_settings, target_settings = command_settings(), load_settings(to, {})
+    if _place_of(source_settings) == _place_of(target_settings):
+        raise BadInput(f"{to}: it is the store of this data folder, which needs another to copy to")
     with closing(tables(source_settings)) as source, closing(tables(target_settings)) as target:
         target.create()
         with counting("rows") as counted:
@@ -171,3 +174,13 @@ def copy(to: Path) -> None:
     note(f"{rows:,} rows and {objects:,} objects copied")
     if damaged:
         sys.exit(LEFT_OUT)
+
+
+def _place_of(settings: Settings) -> tuple[object, ...]:
+    """Where the tables are."""
+    store = settings.store
+    if store.engine == "hbase":
+        return store.engine, *sorted(store.hbase_gateways), store.hbase_prefix
+    if store.engine == "postgres":
+        return store.engine, settings.store_dsn
+    return store.engine, settings.data_dir.resolve()

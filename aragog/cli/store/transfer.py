@@ -14,7 +14,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from aragog.api.page_texts import PageTexts, PageTextUnavailable
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.cli.store.listing import urls_of_host
@@ -33,6 +33,8 @@ from aragog.transfer.warc import WarcReport, export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 
+STDOUT = Path("/dev/stdout")
+
 
 def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
     if cursor is not None and not re.fullmatch(r"[0-9a-f]{32}", cursor):
@@ -41,7 +43,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 
 
 @click.command("export")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option(
     "--format",
     "kind",
@@ -70,10 +72,14 @@ def export(
     """
     Write URLs to FILE: JSON Lines, Parquet, or their content as WARC or WACZ.
 
-    JSON Lines may be compressed (.gz, .zst). For WARC, FILE is a prefix of file names; beside each
-    file is its index (.cdxj).
+    JSON Lines may be compressed (.gz, .zst), or go to standard output, if FILE is `-`. For WARC,
+    FILE is a prefix of file names; beside each file is its index (.cdxj).
     """
     settings = command_settings()
+    if to_stdout := str(file) == "-":
+        file, kind = STDOUT, kind or "jsonl"
+        if kind != "jsonl":
+            raise click.UsageError("standard output takes JSON Lines only")
     kind = kind or _kind(file)
     if cursor and host:
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
@@ -93,14 +99,14 @@ def export(
                 on_problem=_report_url,
                 on_progress=counted,
             )
-            count, left = report.records, report.cursor
+            count, left, absent = report.records, report.cursor, ""
         else:
             write = partial(_export_records, store, settings, file, kind, selection)
-            count, left = write(fields, purpose, counted, links=links)
+            count, left, absent = write(fields, purpose, counted, links=links)
     if left and not host:
-        echo(f"{count:,} records; continue with --cursor {left}")
+        echo(f"{count:,} records{absent}; continue with --cursor {left}", err=to_stdout)
     else:
-        note(f"{count:,} records")
+        note(f"{count:,} records{absent}", err=to_stdout)
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
@@ -121,12 +127,16 @@ def _export_records(
     on_progress: Callable[[int], None],
     *,
     links: bool,
-) -> tuple[int, str | None]:
-    """Write JSON Lines or Parquet; return the number of records, and where to continue."""
+) -> tuple[int, str | None, str]:
+    """
+    Write JSON Lines or Parquet.
+
+    Returns the number of records, where to continue, and what to say of fields that none had.
+    """
     types, append = types_of(store, settings), selection.cursor is not None
     with (
         closing(PageTexts(settings.pipeline)) as texts,
-        closing(_sink(file, kind, types, fields, append=append)) as sink,
+        closing(_NotingSink(_sink(file, kind, types, fields, append=append))) as sink,
     ):
         report = import_export.export_urls(
             store.zen,
@@ -138,7 +148,23 @@ def _export_records(
             purpose=purpose,
             on_progress=on_progress,
         )
-    return report.records, report.cursor
+    absent = absent_fields(fields, sink.fields) if report.records else ""
+    return report.records, report.cursor, absent
+
+
+class _NotingSink:
+    """A sink that notes which fields its records have."""
+
+    def __init__(self, sink: import_export.Sink) -> None:
+        self._sink = sink
+        self.fields: set[str] = set()
+
+    def write(self, records: Sequence[json_lines.UrlRecord]) -> None:
+        self.fields.update(*(record.fields for record in records))
+        self._sink.write(records)
+
+    def close(self) -> None:
+        self._sink.close()
 
 
 def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:

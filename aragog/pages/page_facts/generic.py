@@ -8,7 +8,8 @@ from itertools import chain, islice
 from typing import Any
 
 from aragog.pages.page_facts import publication
-from aragog.pages.page_facts.titles import site_name_of, title_of
+from aragog.pages.page_facts.site_names import site_name_of
+from aragog.pages.page_facts.titles import title_of
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources

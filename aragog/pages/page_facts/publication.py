@@ -13,7 +13,7 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
-from aragog.pages.page_facts.titles import bare, own_names
+from aragog.pages.page_facts.site_names import bare, own_names
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources

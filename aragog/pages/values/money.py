@@ -110,7 +110,7 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     return numbers.decimal(_sign(text, *_price_amount(text, amounts)), currency)
 
 
-def count(text: str) -> int:
+def count_of_amounts(text: str) -> int:
     """Return how many numbers with a currency next to them a text has."""
     return len(_amounts(_plain(text[:MAX_CHARS]), None))
 

@@ -1,5 +1,5 @@
 """
-Parse numbers, prices and currencies in the notations of many countries.
+Parse decimals and counts in the notations of many countries.
 
 Values are never guessed: a text with two readings of different value is rejected, unless the
 currency decides (euros have two decimals, so `1.299` euros are thousands).

@@ -59,7 +59,7 @@ def shown_price(
         text = _as_read(node)
         if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node, holders):
             continue
-        if money.count(text) > 1 and not _RANGE.search(text):
+        if money.count_of_amounts(text) > 1 and not _RANGE.search(text):
             continue  # a former price is next to it: each has its own element
         currency = money.currency_of(text, country)
         amount = money.amount_of(text, currency) if currency else None

@@ -175,11 +175,13 @@ class Takedown:
                 return
         self.drop(canonical or url, now_ms, upto_ms)
 
-    def lift(self, url: str, now_ms: int) -> None:
-        """Let a URL be stored again."""
+    def lift(self, url: str, now_ms: int) -> bool:
+        """Let a URL be stored again; False: it was not refused."""
+        refused = nodes.REMOVED in self.zen.nodes.get(node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
         self.tombstones.changed()
+        return refused
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
         """Accept URLs of a site again, also stored ones; False: it was not refused."""

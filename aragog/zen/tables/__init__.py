@@ -1,5 +1,5 @@
 """
-`CellTable`: the port under Zen, shaped like HBase. Adapters: memory, sqlite, hbase.
+`CellTable`: the port under Zen, shaped like HBase. Adapters: memory, sqlite, postgres, hbase.
 
 Rows are bytes; a row holds cells `b"family:qualifier"` to bytes, each with a timestamp in
 milliseconds. The last write wins: of two puts the one with the larger timestamp stays, in any order

@@ -6,8 +6,9 @@ import redis
 from aragog.clock import ManualClock
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
+from aragog.pipeline.messages import URGENT
 from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_room import ALL, NONE, URGENT, claim_limit
+from aragog.pipeline.spool_room import ALL, NONE, claim_limit
 
 pytestmark = pytest.mark.redis
 

@@ -405,6 +405,20 @@ def put(cache, status, body, at_ms, validators=VALIDATORS):
     cache.put_many([RobotsResult(ORIGIN, status, body, at_ms, validators)])
 
 
+def test_why_there_was_no_response_is_kept_while_there_are_no_older_rules(cache, new_cache, clock):
+    failed = RobotsResult(ORIGIN, None, b"", clock.now_ms(), failure="connect")
+    cache.put_many([failed])
+
+    for each in (cache, new_cache()):
+        unreachable = each.get(ORIGIN)
+        assert (unreachable.unreachable, unreachable.status) == (True, None)
+        assert unreachable.failure == "connect"
+
+    put(cache, 200, PRIVATE, clock.now_ms() + 1)
+    cache.put_many([failed._replace(fetched_at_ms=clock.now_ms() + 2)])
+    assert (cache.get(ORIGIN).unreachable, cache.get(ORIGIN).failure) == (False, None)
+
+
 def test_an_unchanged_file_makes_its_rules_fresh_again(cache, new_cache, clock):
     put(cache, 200, PRIVATE, clock.now_ms())
     clock.advance_ms(2 * DAY_MS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.scrapy.crawl_state import CrawlState
+from aragog.scrapy.crawl_state import CrawlState, OtherSpider, OthersRun
 
 pytestmark = pytest.mark.redis
 
@@ -64,3 +64,46 @@ def test_an_abandoned_crawl_expires(member, redis_client):
     one.join()
 
     assert 0 < redis_client.pttl("test:scrapy:quotes:seen") <= 7 * 86_400_000
+
+
+def test_a_crawl_belongs_to_one_spider_while_it_runs_or_its_requests_wait(member):
+    one, other = member("a"), member("b")
+    one.join("1 lamps")
+    assert (member("c").join("1 lamps"), one.join()) == (2, 2)
+    one.leave(over=False)
+    with pytest.raises(OtherSpider, match="1 lamps"):
+        other.join("2 chairs")
+    member("c").leave(over=False)
+    with pytest.raises(OtherSpider, match="1 lamps"):
+        other.join("2 chairs", waits=True)
+
+    assert other.join("2 chairs") == 1
+
+
+def test_a_crawl_that_is_over_belongs_to_no_spider(member):
+    member("a").join("1 lamps")
+    member("a").leave(over=True)
+
+    assert member("b").join("2 chairs", waits=True) == 1
+
+
+def test_a_process_joins_alone_or_not_at_all(member):
+    one = member("a")
+    one.join("1 lamps", alone=True)
+    one.remember([b"x", b"y"])
+
+    with pytest.raises(OthersRun) as refused:
+        member("b").join("1 lamps", alone=True)
+
+    assert (refused.value.processes, one.join(), one.remembered()) == (1, 1, 2)
+    one.forget()
+    assert one.remembered() == 0
+
+
+def test_whether_a_process_may_join_is_found_out_without_a_change(member):
+    one, other = member("a"), member("b")
+
+    assert other.join("2 chairs", tries=True) == 1
+    assert one.join("1 lamps") == 1
+    with pytest.raises(OtherSpider):
+        other.join("2 chairs", tries=True)

@@ -1,22 +1,30 @@
 """The download handler for Scrapy, over a real Redis and a loopback origin."""
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager, closing
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from scrapy import FormRequest, Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
-from aragog.bootstrap.redis_services import limiter, overrides_of
+from aragog.bootstrap.redis_services import limiter, overrides_of, robots_cache
+from aragog.clock import SystemClock
+from aragog.errors import LimiterUnavailable
+from aragog.fetcher.outcome import Gone
 from aragog.pipeline.shared_state import SharedState
+from aragog.politeness.robots_records import RobotsResult
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.download_handler import PoliteDownloadHandler
 from aragog.settings import load_settings
+from aragog.stages.single_fetch import ERROR_BODY_BYTES
 from tests.integration.scrapy.test_scheduler import Crawler
 from tests.support.cli import AGENT
 from tests.support.origin import Origin, answer, page, redirect
+from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
 ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /\n"
@@ -53,8 +61,10 @@ def run(cli_environ, monkeypatch, site):
 
 
 @asynccontextmanager
-async def opened(**settings):
+async def opened(*, fetches=None, **settings):
     crawler = Crawler(**settings)
+    if fetches is not None:
+        crawl_of(crawler).fetches = fetches
     handler = PoliteDownloadHandler.from_crawler(crawler)
     try:
         yield handler
@@ -92,6 +102,35 @@ def test_robots_txt_and_private_addresses_are_obeyed(run, site):
     assert [seen.path for seen in site.seen] == ["/robots.txt"]
 
 
+def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, caplog):
+    caplog.set_level(logging.INFO)
+
+    run(
+        Request("http://a.test/private/x"),
+        Request("http://127.0.0.1/local"),
+        Request("http://a.test:8081/"),
+        Request("http://169.254.169.254/latest/"),
+        Request("http://1.2.3.999/"),
+    )
+
+    lines = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if "is not requested" in record.getMessage()
+    ]
+    refused, local, port, metadata, invalid = lines
+    assert refused[0] == "INFO"
+    assert "robots.txt" in refused[1]
+    assert local[0] == "WARNING"
+    assert local[1].endswith("; fetch.allowed_networks can allow its network")
+    assert port == (
+        "WARNING",
+        "<GET http://a.test:8081/> is not requested: port 8081 is not in fetch.allowed_ports",
+    )
+    assert "fetch." not in metadata[1]
+    assert "1.2.3.999" in invalid[1]
+
+
 def test_what_was_taken_down_is_not_requested(run, site):
     settings = load_settings()
     SharedState.of(settings).blocks.replace([("host", "a.test")])
@@ -110,9 +149,38 @@ def test_redirects_and_errors_are_responses(run, site):
     )
 
     assert (moved.status, moved.headers["Location"]) == (302, b"/")
-    assert (missing.status, missing.body) == (404, b"")
+    assert (missing.status, missing.body) == (404, b"not here")
     assert plain.json() == {}
     assert "/" not in [seen.path for seen in site.seen]
+
+
+@pytest.mark.parametrize("status", [401, 404, 408, 422, 429, 500, 503])
+def test_an_error_has_its_body(run, site, status):
+    site.handlers["/error"] = answer(status, b'{"error": "email"}', content_type="application/json")
+
+    (response,) = run(Request("http://a.test/error"))
+
+    assert response.status == status
+    assert response.json() == {"error": "email"}
+    assert response.flags == []
+
+
+def test_the_body_of_an_error_is_bounded(run, site):
+    site.handlers["/error"] = answer(500, b"x" * (ERROR_BODY_BYTES + 1))
+
+    (response,) = run(Request("http://a.test/error"))
+
+    assert (response.status, len(response.body)) == (500, ERROR_BODY_BYTES)
+    assert response.flags == ["truncated"]
+
+
+def test_an_error_whose_body_cannot_be_read_is_a_response(run, site):
+    site.handlers["/error"] = answer(500, b"x", headers=(("Content-Encoding", "unknown"),))
+
+    (response,) = run(Request("http://a.test/error"))
+
+    assert (response.status, response.body) == (500, b"")
+    assert response.flags == ["truncated"]
 
 
 def test_requests_keep_the_interval_of_the_domain(run, punctual_origin, monkeypatch):
@@ -146,13 +214,46 @@ def test_a_head_has_no_body(run, site):
 
 
 @pytest.mark.parametrize(
-    "request_", [Request("http://a.test/", method="PUT"), Request("http://a.test/", body=b"x")]
+    "request_",
+    [
+        Request("http://a.test/", method="PUT"),
+        Request("http://a.test/", body=b"x"),
+        Request("http://a.test/", meta={"proxy": "http://127.0.0.1:9"}),
+    ],
 )
-def test_other_methods_are_not_sent(run, site, request_):
+def test_what_the_fetcher_does_not_support_is_not_sent(run, site, request_):
     (error,) = run(request_)
 
     assert isinstance(error, scrapy_errors.NotSupported)
     assert site.seen == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "text"),
+    [
+        ("dns", scrapy_errors.CannotResolveHostError, "its host name does not resolve"),
+        ("timeout", scrapy_errors.DownloadTimeoutError, "no answer in time"),
+        (None, scrapy_errors.DownloadFailedError, "no answer"),
+    ],
+)
+def test_a_host_without_robots_txt_fails_as_its_robots_txt_did(run, site, failure, error, text):
+    clock = SystemClock()
+    with closing(robots_cache(load_settings().resolved(), clock)) as cache:
+        cache.put_many([RobotsResult("http://a.test", None, b"", clock.now_ms(), failure=failure)])
+
+    (raised,) = run(Request("http://a.test/"))
+
+    assert type(raised) is error
+    assert str(raised) == f"robots.txt could not be fetched ({text})"
+    assert site.seen == []
+
+
+def test_a_refused_connection_is_one_although_robots_txt_comes_first(run, monkeypatch):
+    monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", f"*.test=127.0.0.1:{free_port()}")
+
+    (error,) = run(Request("http://a.test/"))
+
+    assert isinstance(error, scrapy_errors.DownloadConnectionRefusedError)
 
 
 def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
@@ -164,3 +265,33 @@ def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
 
     assert isinstance(error, scrapy_errors.DownloadTimeoutError)
     assert site.seen == []
+
+
+def fails(count):
+    """Fetches of which the first `count` fail, as they do while Redis does not answer."""
+    errors = [LimiterUnavailable("limiter", "timeout")] * count
+
+    def fetch(request, **_):
+        if errors:
+            raise errors.pop()
+        return Gone(url=request.url, status=404)
+
+    return SimpleNamespace(fetch=SimpleNamespace(fetch=fetch), close=lambda: None)
+
+
+def test_a_request_waits_for_a_redis_that_does_not_answer(run):
+    (response,) = run(Request("http://a.test/"), fetches=fails(1))
+
+    assert response.status == 404
+
+
+def test_a_redis_that_does_not_answer_in_time_is_a_failure_that_scrapy_retries(run):
+    (error,) = run(Request("http://a.test/"), fetches=fails(1), DOWNLOAD_TIMEOUT=0.3)
+
+    assert isinstance(error, scrapy_errors.DownloadFailedError)
+
+
+def test_a_post_is_not_repeated_by_the_handler(run):
+    (error,) = run(FormRequest("http://a.test/", formdata={"user": "ada"}), fetches=fails(1))
+
+    assert isinstance(error, scrapy_errors.DownloadFailedError)

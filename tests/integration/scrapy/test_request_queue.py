@@ -81,7 +81,20 @@ def test_a_request_that_runs_again_counts_the_attempt_and_waits(queue, admin):
     assert (job.attempts, job.problem) == (1, "the store does not answer")
 
 
-def test_a_request_that_no_process_can_run_is_kept_as_failed(queue, admin):
+def test_a_request_that_this_process_cannot_run_is_offered_again(queue, admin):
+    queue.put(NewJob(b"one"))
+    queue.put(NewJob(b"last attempt", max_attempts=1))
+
+    for claimed in take(queue, 2):
+        queue.decline(claimed.tag, "no such callback")
+    queue.flush()
+
+    (job,) = admin.jobs("scrapy.quotes", JobState.PENDING, limit=9)
+    assert (job.attempts, job.problem) == (1, "no such callback")
+    assert (queue.unfinished(), queue.failed()) == (1, 1)
+
+
+def test_a_request_that_cannot_be_read_is_kept_as_failed(queue, admin):
     queue.put(NewJob(b"one"))
 
     queue.fail(take(queue)[0].tag, "no such callback")
@@ -99,6 +112,17 @@ def test_waiting_ends_with_a_new_request(queue, settings):
         assert [claimed.body for claimed in take(queue)] == [b"one"]
     finally:
         other.close()
+
+
+def test_an_abandoned_queue_is_empty_claims_included(queue, admin):
+    for number in range(5):
+        queue.put(NewJob(b"%d" % number, unique_key=f"k{number}"))
+    take(queue, 2)
+
+    assert queue.abandon() == 5
+
+    assert (states(admin), queue.unfinished()) == ((0, 0, 0, 0), 0)
+    assert queue.put(NewJob(b"1", unique_key="k1"))
 
 
 def test_another_broker_is_refused(settings, monkeypatch):

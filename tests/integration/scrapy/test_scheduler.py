@@ -5,7 +5,7 @@ import json
 import logging
 from collections import Counter
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 
 import pytest
 import scrapy
@@ -14,11 +14,14 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerUnavailable, ConfigError
+from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler
+from aragog.scrapy.spider_arguments import remember_arguments
+from aragog.settings import load_settings
 from aragog.stages.single_fetch import SlotSearch
 from tests.support.waiting import wait_until
 
@@ -60,9 +63,10 @@ class Crawler(SimpleNamespace):
 
 
 @asynccontextmanager
-async def opened(**settings):
+async def opened(arguments=None, **settings):
     """A scheduler of its own process; domains always have a slot."""
     crawler = Crawler(**settings)
+    remember_arguments(crawler, arguments or {})
     fetch = SimpleNamespace(
         slots=lambda urls: [SlotSearch(None, 0)] * len(urls),
         access=SimpleNamespace(limiter=SimpleNamespace(key_for=lambda url: "a.test")),
@@ -99,6 +103,11 @@ async def assert_idle_in_the_end(*schedulers):
         return sum(scheduler.has_pending_requests() for scheduler in schedulers) == 0
 
     await asyncio.to_thread(wait_until, idle)
+
+
+async def assert_opens(arguments, **settings):
+    async with opened(arguments, **settings) as (scheduler, _):
+        assert scheduler
 
 
 class Refusing:
@@ -180,6 +189,62 @@ def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
     run(main())
 
 
+def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, caplog):
+    named = {"ARAGOG_CRAWL": "november"}
+    caplog.set_level(logging.INFO)
+
+    async def accepted(*, crawls=True, **settings):
+        caplog.clear()
+        async with opened(**named, **settings) as (scheduler, crawler):
+            accepted = scheduler.enqueue_request(Request(URL))
+            if accepted and crawls:
+                await next_of((scheduler, crawler))
+            return accepted
+
+    async def main():
+        assert await accepted()
+        assert "was crawled before" not in caplog.text
+        assert not await accepted()
+        assert "november was crawled before: none of its 1 known requests waits" in caplog.text
+        assert await accepted(ARAGOG_CRAWL_RESTART="1", crawls=False)
+        assert not await accepted()
+        assert "continues crawl november: 1 requests wait" in caplog.text
+        assert await accepted(ARAGOG_CRAWL_RESTART="1")
+        assert "november begins again: 1 requests were deleted" in caplog.text
+
+    run(main())
+
+
+def test_a_crawl_does_not_begin_again_while_another_process_runs_it(run):
+    async def main():
+        async with opened() as (scheduler, _):
+            scheduler.enqueue_request(Request(URL))
+            crawler = Crawler(ARAGOG_CRAWL_RESTART="1")
+            with pytest.raises(ConfigError, match="runs in 1 other processes: stop them first"):
+                SpiderScheduler.from_crawler(crawler).open(crawler.spider)
+            assert scheduler.has_pending_requests()
+
+    run(main())
+
+
+def test_a_spider_with_other_arguments_does_not_share_requests(run):
+    lamps, chairs = {"cat": "lamps", "deep": "1"}, {"cat": "arm chairs"}
+
+    async def main():
+        async with opened(lamps) as (scheduler, _):
+            scheduler.enqueue_request(Request(URL))
+            async with opened({"deep": "1", "cat": "lamps"}) as (same, _):
+                assert same.has_pending_requests()
+            with pytest.raises(ConfigError, match="ARAGOG_CRAWL=quotes-arm-chairs") as refused:
+                await assert_opens(chairs)
+            assert "(cat=lamps, deep=1)" in str(refused.value)
+            await assert_opens(chairs, ARAGOG_CRAWL="quotes-arm-chairs")
+        with pytest.raises(ConfigError, match="1 of its requests wait or run"):
+            await assert_opens(chairs)
+
+    run(main())
+
+
 def test_requests_that_were_not_begun_wait_for_the_next_process(run):
     async def main():
         async with opened() as (scheduler, _):
@@ -211,6 +276,50 @@ def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
     run(main())
 
 
+def test_a_request_that_was_not_answered_runs_again_without_its_errback(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            errback = crawler.spider.parse_quote
+            scheduler.enqueue_request(Request(URL, errback=errback))
+            request, _ = await next_of((scheduler, crawler))
+
+            assert scheduler.run_again(request, "the limiter did not answer")
+            assert request.errback is None
+            crawler.under_way.clear()
+            assert scheduler.has_pending_requests()
+
+    run(main())
+
+
+def test_a_request_that_was_not_sent_returns_to_the_queue_without_an_attempt(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            scheduler.enqueue_request(Request(URL))
+            for _ in range(2):
+                request, _ = await next_of((scheduler, crawler))
+                assert scheduler.run_again(request, None)
+                crawler.under_way.clear()
+            # At once, where the retry policy would have it wait.
+            await next_of((scheduler, crawler))
+            (claim,) = scheduler._queue._claims._claims.values()
+            assert claim.job.attempt == 1
+
+    run(main())
+
+
+def test_only_requests_of_the_queue_can_run_again(run):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            local = Request(URL, callback=lambda response: None)
+            scheduler.enqueue_request(local)
+            await next_of((scheduler, crawler))
+
+            assert not scheduler.run_again(local, "the limiter did not answer")
+            assert not scheduler.run_again(Request(URL), "the limiter did not answer")
+
+    run(main())
+
+
 @pytest.mark.parametrize(
     "carried", [
         {"callback": lambda response: None},
@@ -236,15 +345,41 @@ def test_what_cannot_be_serialized_stays_in_its_process(run, caplog, carried):
     assert "stays in this process" in caplog.text
 
 
-def test_a_request_that_no_process_can_read_is_kept_as_failed(run):
+def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run):
     async def main():
-        async with opened() as (scheduler, _):
-            scheduler._queue.put(NewJob(b'{"v": 9}'))
-            await assert_idle_in_the_end(scheduler)
-            sizes = scheduler._queue._claims.cluster.shards[0].sizes("scrapy.quotes")
-            assert sizes.failed == 1
+        async with opened() as (new, a), opened() as (old, b):
+            old._queue.declined_ms = 100
+            a.spider.parse_page = MethodType(lambda spider, response: None, a.spider)
+            for number in range(5):
+                new.enqueue_request(Request(f"{URL}{number}", a.spider.parse_page))
+            for _ in range(5):
+                request, crawler = await next_of((old, b), (new, a))
+                assert (crawler, request.callback) == (a, a.spider.parse_page)
+            a.under_way.clear()
+            await assert_idle_in_the_end(new, old)
+            assert new._queue.failed() == 0
 
     run(main())
+
+
+def test_a_request_that_no_process_can_run_is_reported_and_can_run_again(run, caplog):
+    async def main():
+        async with opened() as (scheduler, crawler):
+            assert scheduler.enqueue_request(Request(URL))
+            scheduler._queue.put(NewJob(b'{"v": 9}', max_attempts=1))
+            await next_of((scheduler, crawler))
+            await asyncio.to_thread(wait_until, scheduler._queue.failed)
+
+    run(main())
+    assert "1 requests of crawl quotes are FAILED" in caplog.text
+    assert "aragog queue retry scrapy.quotes --all" in caplog.text
+
+    async def retried():
+        Admin.connect(load_settings().broker.url).retry("scrapy.quotes")
+        async with opened() as (scheduler, _):
+            assert not scheduler.enqueue_request(Request(URL))  # it is the same crawl
+
+    run(retried())
 
 
 def test_the_addon_leaves_what_a_project_sets(cli_environ):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from contextlib import asynccontextmanager
 
 import orjson
@@ -207,3 +208,39 @@ def test_too_many_readers_are_turned_away(a_stand):
     refused, taken = asyncio.run(play())
     assert refused[0] == 503
     assert taken[0] == 200
+
+
+def test_many_streams_that_begin_at_once_are_no_more_than_their_limit(a_stand):
+    """All were admitted: a stream was counted when it had begun."""
+
+    async def play():
+        async with serving(a_stand, max_in_flight=4) as port:
+            asked = [await ask(port, "/v1/changes", "Accept: text/event-stream") for _ in range(20)]
+            heads = await asyncio.gather(*(reader.readuntil(b"\r\n") for reader, _ in asked))
+            for _, writer in asked:
+                writer.close()
+            return Counter(head.split()[1] for head in heads), await admitted(port, "/v1/changes")
+
+    answered, taken = asyncio.run(play())
+    assert answered == {b"200": 4, b"503": 16}
+    assert taken[0] == 200
+
+
+def test_head_of_a_stream_ends_and_its_connection_goes_on(a_stand):
+    """It never ended, and took the place of a reader for as long as the connection lasted."""
+
+    async def play():
+        async with serving(a_stand) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            lines = (
+                *("HEAD /v1/changes HTTP/1.1", "Host: localhost", "Accept: text/event-stream", ""),
+                *("GET /healthz HTTP/1.1", "Host: localhost", "Connection: close", "", ""),
+            )
+            writer.write("\r\n".join(lines).encode())
+            everything = await reader.read()
+            writer.close()
+            return everything
+
+    answered = asyncio.run(play())
+    assert b"text/event-stream" in answered.partition(b"\r\n\r\n")[0]
+    assert answered.count(b"HTTP/1.1 200") == 2

@@ -88,9 +88,11 @@ def test_no_text_of_a_stranger_becomes_markup(api):
 @pytest.mark.parametrize(
     "image",
     ["javascript:alert(1)", "http://192.168.0.1/reboot", "http://localhost/x", "http://router/",
-     "data:image/svg+xml,x", "http://printer.local/x", 7, ["x"]],
+     "data:image/svg+xml,x", "http://printer.local/x", "http://10.0.0.1.nip.io/x.png",
+     "http://localtest.me/x", "http://router.internal/x", "http://nas.home.arpa/",
+     "http://foo.lan/x", "https://img.example:8443/x", "http://203.0.113.7/x", 7, ["x"]],
 )  # fmt: skip
-def test_a_picture_never_makes_the_browser_ask_its_own_network(image):
+def test_a_picture_of_the_own_network_of_the_browser_is_left_out(image):
     import orjson
 
     with running(made(orjson.dumps({"url": image}).decode())) as api:

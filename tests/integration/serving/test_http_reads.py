@@ -150,6 +150,27 @@ def test_a_body_that_cannot_be_served_is_answered_with_a_problem(api, path, body
     assert_problem(api.ask("POST", path, body), status)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "named"),
+    [
+        ("GET", "/v1/urls?url=http://a.example/&fileds=x", None, "fileds"),
+        ("GET", "/v1/urls?url=http://a.example/&include=&field=x", None, "field"),
+        ("GET", "/v1/changes?hots=a.example", None, "hots"),
+        ("POST", "/v1/urls:batchGet", {"urls": [A], "fileds": ["x"]}, "fileds"),
+        ("POST", "/v1/urls:batchGet?fields=x", {"urls": [A]}, "fields"),
+        ("POST", "/v1/enqueue", {"urls": [A], "prio": 1}, "prio"),
+        ("POST", "/v1/queues/one/jobs", {"queue": "two", "jobs": []}, "queue"),
+        ("POST", "/v1/queues/one/jobs", {"jobs": [{"body": "x", "prio": 1}]}, "prio"),
+    ],
+)
+def test_a_name_that_nothing_reads_is_refused(api, method, path, body, named):
+    """A misspelled option was ignored: all fields came, or the default priority counted."""
+    response = api.ask(method, path, body)
+
+    assert_problem(response, 400)
+    assert response.json["detail"].startswith(f"{named}: ")
+
+
 def test_a_query_with_too_many_parts_is_answered_with_a_problem(api):
     assert_problem(api.get("/v1/urls?" + "x=1&" * 100), 400)
 

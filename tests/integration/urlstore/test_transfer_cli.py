@@ -1,6 +1,8 @@
 """Exports that are continued, and copies of a damaged store, on the command line."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -46,6 +48,29 @@ def test_a_parquet_file_is_not_overwritten_by_the_rest_of_its_export(store, tmp_
     assert {record.url for part in (file, rest) for _, record in read_parquet(part)} == {*URLS}
 
 
+def test_fields_that_no_page_has_are_named(store, tmp_path):
+    """A misspelled name gave an export without fields, and no word of it."""
+    store.put(URLS[0], {"team.score": b"7"})
+
+    said = run("export", tmp_path / "x.jsonl", "--fields", "team.score,team.scor")
+
+    assert said == "5 records; no page has 'team.scor'\n"
+
+
+def test_a_dash_is_standard_output_with_nothing_but_records(store):
+    """It was a file of that name."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "aragog.cli", "store", "export", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert {json.loads(line)["url"] for line in ran.stdout.splitlines()} == {*URLS}
+    assert ran.stderr == "5 records\n"
+    assert "takes JSON Lines" in run("export", "-", "--format", "warc", code=2)
+
+
 def test_warc_files_of_the_rest_of_an_export_have_the_next_numbers(store, tmp_path):
     stem = tmp_path / "x.warc"
     cursor = cursor_of(run("export", stem, "--limit", 3))
@@ -65,6 +90,15 @@ def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
     assert "--cursor" not in run("export", file, "--host", "a.example", "--limit", 3)
     assert "leave out --host" in run(
         "export", file, "--host", "a.example", "--cursor", "00" * 16, code=2
+    )
+
+
+def test_a_copy_needs_another_store(store, tmp_path):
+    """It read and wrote each row of the one store, and reported a copy."""
+    (tmp_path / "same.toml").write_text(f'data_dir = "{tmp_path / "x" / ".." / "data"}"\n')
+
+    assert "same.toml: it is the store of this data folder" in run(
+        "copy", tmp_path / "same.toml", code=2
     )
 
 

@@ -1,6 +1,8 @@
 """`aragog --help` lists commands without importing them, and says what their own help says."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -12,9 +14,11 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import COMMANDS, main
+from aragog.cli.one_line_errors import OneLineErrors
 from aragog.settings import load_settings
 from tests.support.forked import printed
 from tests.support.missing_parts import ROOT, skip_without
+from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -42,14 +46,113 @@ def test_an_unknown_command_is_a_usage_error():
     assert "No such command 'nothing-like-it'" in result.output
 
 
+def aragog(*arguments, folder, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "aragog.cli", *arguments],
+        env=os.environ | {"ARAGOG_DATA_DIR": str(folder)},
+        text=True,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "size"),
+    [(["plan", "--urls", "1e9", "--domains", "1e6"], 10), (["--help"], 0), (["-h"], 100)],
+)
+def test_a_reader_that_has_enough_is_no_error(tmp_path, arguments, size):
+    """Some commands exited with 1, as if a server did not respond, and some with 0."""
+    running = aragog(*arguments, folder=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert len(running.stdout.read(size)) == size
+    running.stdout.close()
+
+    errors = running.stderr.read()
+    assert (running.wait(), errors) == (0, "")
+    running.stderr.close()
+
+
+def test_another_pipe_that_breaks_is_an_error():
+    def breaks():
+        reading, writing = socket.socketpair()
+        reading.close()
+        with writing:
+            writing.sendall(b"x")
+
+    group = OneLineErrors(lazy_commands={}, commands={"go": click.Command("go", callback=breaks)})
+
+    assert CliRunner().invoke(group, ["go"]).exit_code == 1
+
+
+def test_what_a_command_returns_is_no_exit_code():
+    group = OneLineErrors(
+        lazy_commands={}, commands={"go": click.Command("go", callback=lambda: 7)}
+    )
+
+    assert CliRunner().invoke(group, ["go"]).exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["plan", "--urls", "9", "--domains", "1"]])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_end_no_command(tmp_path, arguments, closed):
+    command = [sys.executable, "-m", "aragog.cli", *arguments]
+    ended = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *command],
+        env=os.environ | {"ARAGOG_DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_interrupted_command_says_so_by_its_code(tmp_path):
+    """It was 1, which stands for a server that does not respond."""
+    running = aragog("enqueue", "-", folder=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # It imports its command, then reads; an interrupt before that ends it in the same way.
+    wait_until(lambda: "aragog" in Path(f"/proc/{running.pid}/cmdline").read_text())
+    wait_until(lambda: reads(running.pid))
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate()
+
+    assert (running.returncode, errors.strip()) == (130, "")
+
+
+def reads(pid):
+    return "pipe" in Path(f"/proc/{pid}/wchan").read_text()
+
+
+def test_verbose_adds_a_traceback_and_changes_no_code(tmp_path):
+    empty, filled = tmp_path / "empty", tmp_path / "filled"
+    url_store(load_settings(environ={"ARAGOG_DATA_DIR": str(filled)})).close()
+    for folder, expected in ((filled, 2), (empty, 1)):
+        environ, arguments = {"ARAGOG_DATA_DIR": str(folder)}, ["show", "nonsense"]
+        short = CliRunner().invoke(main, arguments, env=environ)
+        long = CliRunner().invoke(main, ["-v", *arguments], env=environ)
+
+        assert short.exit_code == long.exit_code == expected
+        assert "Traceback" not in short.output
+        assert long.output.startswith("Traceback")
+        assert long.output.endswith(short.output)
+
+
+def test_a_question_without_an_answer_names_what_answers_it(tmp_path):
+    ran = CliRunner().invoke(
+        main, ["store", "takedown", "http://a.test/"], env={"ARAGOG_DATA_DIR": str(tmp_path)}
+    )
+
+    assert ran.exit_code == 1
+    assert "see the command's --help" in ran.output
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["plan", "--urls", "1e9", "--domains", "1e6"],
         ["plan", "--urls", "1e9", "--domains", "1e6", "--json"],
         ["store", "export", "--format", "jsonl", "/dev/full"],
+        ["--help"],
     ],
-    ids=["table", "json", "file"],
+    ids=["table", "json", "file", "help"],
 )
 def test_a_full_disk_ends_a_command_with_one_line(tmp_path, arguments):
     store = url_store(load_settings(environ={"ARAGOG_DATA_DIR": str(tmp_path)}))
@@ -82,3 +185,48 @@ def test_a_user_without_a_name_may_change_a_domain():
         skip_without(ROOT)
 
     assert printed(code) == "uid 54321\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["changes", "--host", "http://a.test/"], "is a URL: give only its host\n"),
+        (["store", "list", "--since", "bogus"], "'bogus' is not a time; write 1h (s, m, h, d), "),
+        (["show", "http://a.test/", "--wait", "9999h"], "'--wait': at most 60 s"),
+        (["limiter", "add", "bogus"], "'NODE': 'bogus' is no URL of a Redis server"),
+        (["limiter", "show", "http://a.test/"], "'DOMAIN': 'http://a.test/' is a URL: give only"),
+        (["enqueue", ""], "a SOURCE is empty: give a URL, a file, or - for standard input"),
+        (["watch", "http://a.test/", "--owner", ""], "'--owner': a blank owner is not valid"),
+        (["store", "lift-takedown", "http://a.test/"], "http://a.test/ is not taken down; see"),
+    ],
+)
+def test_an_invalid_value_is_named_as_it_was_given(tmp_path, arguments, said):
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path)}
+    url_store(load_settings(environ=environ)).close()
+
+    ran = CliRunner().invoke(main, arguments, env=environ)
+
+    assert ran.exit_code == 2
+    assert said in ran.output
+
+
+def test_a_url_that_was_taken_down_has_a_code_of_its_own(tmp_path):
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path)}
+    store = url_store(load_settings(environ=environ))
+    store.takedowns.take_down(url="http://a.test/")
+    store.close()
+
+    for command in ("show", "content"):
+        ran = CliRunner().invoke(main, [command, "http://a.test/"], env=environ)
+        assert (ran.exit_code, "was taken down" in ran.output) == (4, True)
+
+
+def test_a_port_in_use_is_named_by_its_option(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        ran = CliRunner().invoke(
+            main, ["mcp", "--port", port], env={"ARAGOG_DATA_DIR": str(tmp_path)}
+        )
+
+    assert ran.exit_code == 1
+    assert ran.output == f"aragog: --port: {port} cannot be used: Address already in use\n"

@@ -1,14 +1,15 @@
 """Checks of `aragog doctor` in a limited time."""
 
+import socket
 import threading
 
 import pytest
 
-from aragog.cli.doctor.configuration import check_tracing
+from aragog.cli.doctor.configuration import check_listeners, check_tracing
 from aragog.cli.doctor.deadline import findings_within
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable
-from aragog.settings import Settings, TracingSettings
+from aragog.settings import ServingSettings, Settings, TracingSettings
 from aragog.settings.in_use import SettingsInUse
 
 FINE = Finding("fine", ok=True, text="works")
@@ -30,6 +31,21 @@ def test_what_makes_spans_is_checked_where_tracing_is_on(tmp_path):
     (finding,) = check_tracing(CheckedSystem(SettingsInUse(traced)))
     assert finding.ok
     assert "0.05 of all URLs" in finding.text
+
+
+def test_a_port_of_another_program_is_found_before_the_start(tmp_path):
+    """What answered there was taken for the system that was not started yet."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        settings = Settings(
+            data_dir=tmp_path, serving=ServingSettings(http_port=port, thrift_port=0)
+        )
+
+        found = check_listeners(CheckedSystem(SettingsInUse(settings), should_run=False))
+        (http,) = [finding for finding in found if finding.part == "HTTP"]
+
+    assert not http.ok
+    assert http.text.startswith(f"another program has 127.0.0.1:{port}: end it, or set serving.")
 
 
 def test_a_check_that_hangs_is_named_and_the_others_run(system):

@@ -48,7 +48,7 @@ def test_a_page_is_a_response_of_its_type_with_a_decoded_body():
         (Unreachable(url=URL, status=302, kind=UnreachableKind.REDIRECT, reason="0"), 302),
     ],
 )
-def test_an_error_or_a_redirect_is_a_response_without_a_body(outcome, status):
+def test_an_error_or_a_redirect_is_a_response(outcome, status):
     response = response_of(REQUEST, outcome)
 
     assert (response.status, response.body) == (status, b"")

@@ -1,5 +1,7 @@
 """Claimed requests that wait for a slot of their domain."""
 
+import logging
+
 import pytest
 from scrapy import Request
 
@@ -136,6 +138,35 @@ def test_a_paused_domain_holds_nothing(clock):
 
     assert [delay_ms for _, delay_ms in lines.take_surplus(1)] == [121_000, 122_000]
     assert len(lines) == 0
+
+
+def test_a_wait_that_is_longer_than_the_interval_is_logged_once_until_a_slot_comes(clock, caplog):
+    caplog.set_level(logging.INFO)
+    paused = SlotSearch(None, 30_000, 1.0)
+    find = Limiter(a=paused)
+    lines = lines_of(clock, find, *many(3))
+
+    for _ in range(2):
+        lines.take_ready(9)
+        clock.advance_ms(30_000)
+    assert caplog.messages == [
+        "a.test gets no slot for 30 s; aragog explain http://a.test/0 shows why"
+    ]
+
+    find.answers.clear()
+    assert len(lines.take_ready(1)) == 1
+    find.answers["a"] = paused
+    lines.take_ready(9)
+    assert len(caplog.messages) == 2
+
+
+def test_the_interval_of_a_slow_domain_is_not_logged(clock, caplog):
+    caplog.set_level(logging.INFO)
+    lines = lines_of(clock, Limiter(a=SlotSearch(None, 10_000, 9.0)), *many(2))
+
+    lines.take_ready(9)
+
+    assert caplog.messages == []
 
 
 def test_what_cannot_leave_the_process_stays(clock):

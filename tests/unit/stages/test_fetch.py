@@ -120,6 +120,16 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
     }
 
 
+def test_a_url_that_was_postponed_is_no_outcome_of_its_domain(stage, ports):
+    """A slow domain that redirects nothing was listed as one that answers with redirects."""
+    ports.web.outcomes[A] = Redirected(url=A, target=A, retry_at_ms=NOW_MS + 5000)
+    ports.web.outcomes[B] = Redirected(url=B, target=B, hops=(Hop(B, 301, B),))  # sets a cookie
+
+    run(stage, A, B)
+
+    assert ports.outcomes.of == {"b.example": [Answered(OutcomeKind.REDIRECTED)]}
+
+
 def test_the_reservation_in_the_spool_is_given_back(stage, ports):
     ports.web.outcomes[A] = Gone(url=A, status=404)
 

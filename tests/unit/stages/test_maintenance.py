@@ -35,7 +35,7 @@ class Swept:
 @pytest.fixture
 def maintenance(ports):
     swept = Swept()
-    return MaintenanceStage(ports.store, swept, swept, swept, swept, ports.settings)
+    return MaintenanceStage(ports.store, swept, swept, swept, swept, swept, ports.settings)
 
 
 def test_takedowns_are_shared_with_producers(maintenance, ports):

@@ -17,6 +17,15 @@ class Failing(Scheduler):
         raise RuntimeError("no space left")
 
 
+class OnFullDisk(Scheduler):
+    full = True
+
+    def setup_schedule(self):
+        if OnFullDisk.full:
+            raise OSError("database or disk is full")
+        super().setup_schedule()
+
+
 def threads():
     return [thread for thread in threading.enumerate() if thread.name == "beat"]
 
@@ -29,7 +38,7 @@ def beat(tmp_path):
     started = []
 
     def start(scheduler):
-        started.append(EmbeddedBeat(app))
+        started.append(EmbeddedBeat(app, first_pause_s=0.01))
         controller = SimpleNamespace(schedule_filename=str(tmp_path / "beat"), scheduler=scheduler)
         started[-1].start(SimpleNamespace(controller=controller))
         return app, started[-1]
@@ -51,14 +60,39 @@ def test_tasks_are_sent_until_it_is_stopped(beat):
         assert queue.qsize() == 0
 
 
-def test_a_worker_whose_beat_failed_stops_instead_of_sending_nothing(beat, caplog):
+def test_a_full_disk_ends_no_worker_and_beat_begins_again(beat, caplog):
+    """The worker ended, was started again and ended, and with it upkeep and webhooks."""
+    OnFullDisk.full = True
+    app, _ = beat(OnFullDisk)
+    wait_until(lambda: "begins again: database or disk is full" in caplog.text)
+
+    OnFullDisk.full = False
+
+    with app.connection_for_read() as connection, connection.SimpleQueue("celery") as queue:
+        assert queue.get(timeout=30).headers["task"] == "tasks.often"
+
+
+@pytest.fixture
+def terminated():
+    """The signals that would have ended this process."""
     signals = []
     before = signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
-    try:
-        beat(Failing)
+    yield signals
+    signal.signal(signal.SIGTERM, before)
 
-        assert wait_until(lambda: signals)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+
+def test_a_worker_whose_beat_cannot_start_stops(terminated):
+    """Celery logs what a receiver of its signal raises, and the worker went on without beat."""
+    worker_without_options = SimpleNamespace(controller=None)
+
+    EmbeddedBeat(Celery(set_as_current=False)).start(worker_without_options)
+
+    assert wait_until(lambda: terminated)
+
+
+def test_a_worker_whose_beat_failed_stops_instead_of_sending_nothing(beat, terminated, caplog):
+    beat(Failing)
+
+    assert wait_until(lambda: terminated)
     assert "beat failed, so this worker stops" in caplog.text
     assert "no space left" in caplog.text

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.errors import ConfigError
 from aragog.pinlater import gates
-from aragog.settings import load_settings
+from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
 
@@ -90,21 +90,50 @@ def test_a_process_with_several_roles_has_their_queues_and_threads():
 
 def test_a_role_of_processes_shares_none():
     assert joined(["canonicalize"], settings_of("")).pool == "prefork"
-    with pytest.raises(ConfigError, match="fetch,canonicalize: only roles with threads"):
-        joined(["fetch", "canonicalize"], settings_of(""))
+    with pytest.raises(ConfigError, match="canonicalize,beat: beat needs a process"):
+        joined(["canonicalize", "beat"], settings_of(""))
 
 
-def test_slow_receivers_of_webhooks_leave_half_of_the_threads_to_upkeep(unbounded):
-    for threads, webhooks in product((2, 8, 40), (1, 4, 100)):
-        share_upkeep(threads, webhooks, {"upkeep", "webhooks"})
+@pytest.mark.parametrize(
+    ("roles", "broker", "reason"),
+    [
+        (["fetch", "canonicalize"], "", "fetch,canonicalize: only upkeep and webhooks can share"),
+        (["store", "webhooks"], "", "store,webhooks: only upkeep and webhooks can share"),
+        (["fetch", "store", "beat"], "", "only upkeep and webhooks can share"),
+        (["upkeep", "upkeep"], "", "upkeep,upkeep: only upkeep and webhooks can share"),
+        (["upkeep", "webhooks"], "redis://h:1", "on a pinlater broker only"),
+    ],
+)
+def test_roles_that_would_take_the_threads_of_each_other_share_no_process(roles, broker, reason):
+    """Others were accepted: slow receivers of webhooks could stop store, fetches could too."""
+    with pytest.raises(ConfigError, match=reason):
+        joined(roles, settings_of(broker))
 
-        assert 1 <= gates.limit_of("webhooks") <= threads // 2
-        assert gates.limit_of("upkeep") + gates.limit_of("webhooks") == threads
+
+@pytest.mark.parametrize(
+    ("threads", "upkeep", "webhooks", "expected"),
+    [
+        (8, 4, 4, (4, 4)),
+        (36, 4, 32, (4, 32)),
+        (9, 1, 8, (1, 8)),
+        (18, 16, 2, (16, 2)),
+        (4, 1, 100, (1, 3)),
+        (2, 100, 1, (1, 1)),
+    ],
+)
+def test_upkeep_and_webhooks_have_the_threads_of_their_settings(
+    unbounded, threads, upkeep, webhooks, expected
+):
+    """Webhooks had half of the threads at most, and upkeep all others, whatever was set."""
+    workers = WorkerSettings(upkeep=upkeep, webhooks=webhooks)
+    share_upkeep(threads, workers, {"upkeep", "webhooks"})
+
+    assert (gates.limit_of("upkeep"), gates.limit_of("webhooks")) == expected
 
 
 def test_a_worker_of_one_of_both_is_not_bounded(unbounded):
     for queues in ({"upkeep"}, {"webhooks", "store"}):
-        share_upkeep(8, 4, queues)
+        share_upkeep(8, WorkerSettings(), queues)
 
         assert gates.limit_of("upkeep") is None
         assert gates.limit_of("webhooks") is None

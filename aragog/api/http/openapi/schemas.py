@@ -74,13 +74,26 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
     if not route.has_body:
         return None
     elsewhere = {"", *route.in_query}
-    return object_schema(
-        [
-            field
-            for field in operation.fields
-            if field.http not in elsewhere and not _in_path(field, route)
-        ]
+    return _closed(
+        object_schema(
+            [
+                field
+                for field in operation.fields
+                if field.http not in elsewhere and not _in_path(field, route)
+            ]
+        )
     )
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a request, whose objects have no other members than these."""
+    schema = dict(schema)
+    if "properties" in schema:
+        properties = {name: _closed(part) for name, part in schema["properties"].items()}
+        schema |= {"properties": properties, "additionalProperties": False}
+    if "items" in schema:
+        schema["items"] = _closed(schema["items"])
+    return schema
 
 
 def object_schema(fields: Sequence[OptionField]) -> dict[str, Any]:

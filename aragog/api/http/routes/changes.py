@@ -10,25 +10,29 @@ every half second. Readers have their own limit.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.parameters import Query
 from aragog.api.http.routes.operations import OperationRoutes
-from aragog.api.json_values import from_query, to_json
+from aragog.api.json_values import from_query, refuse_unknown, to_json
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
 from aragog.errors import TransientError
-from aragog.options import checked
+from aragog.options import checked, option_fields
 from aragog.pipeline.change_json import Reader, plain
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 
+_PARAMETERS = frozenset(field.http for field in option_fields(ChangesRequest))
+_EVENTS, _HEADERS = "text/event-stream", {"Cache-Control": "no-store"}
 HEARTBEAT_S = 15.0
 
 
@@ -64,22 +68,26 @@ class ChangesApi:
         query = _asked(request)
         if self._readers >= self._most_readers:
             raise unavailable("too many readers of the feed at once")
-        if "text/event-stream" in request.headers.get("accept", ""):
+        # Counted before anything is waited for: many that come at once are as many readers.
+        with ExitStack() as reading:
+            reading.enter_context(self._reading())
+            if "text/event-stream" not in request.headers.get("accept", ""):
+                page = await self._operations.run(changes, query, request)
+                return json_response(to_json(page, self._calls.store.formats))
             await self._page(query, query.cursor)  # a bad cursor gets an error status
-            return StreamingResponse(
-                self._events(query),
-                headers={"Cache-Control": "no-store"},
-                media_type="text/event-stream",
-            )
+            if request.method == "HEAD":  # a stream would not end, and the connection is kept
+                return Response(None, headers=_HEADERS, media_type=_EVENTS)
+            return _Stream(self._events(query), reading.pop_all())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         self._readers += 1
         try:
-            page = await self._operations.run(changes, query, request)
+            yield
         finally:
             self._readers -= 1
-        return json_response(to_json(page, self._calls.store.formats))
 
     async def _events(self, query: ChangesRequest) -> AsyncGenerator[bytes, None]:
-        self._readers += 1
         try:
             cursor, silent_s = query.cursor, 0.0
             read = self._calls.store.formats.to_json
@@ -96,16 +104,28 @@ class ChangesApi:
                     await self._sleep(LOOK_S)
         except (TransientError, TimeoutError, Overloaded):
             return  # the stream ends; the reader connects again with its cursor
-        finally:
-            self._readers -= 1
 
     async def _page(self, query: ChangesRequest, cursor: str | None) -> ListPage[Change]:
         return await self._calls.feed(read_changes, query, cursor)
 
 
+class _Stream(StreamingResponse):
+    """A stream of events that leaves `reading` when it ends, also if it never began."""
+
+    def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
+        super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
+        self._reading = reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._reading:
+            await super().__call__(scope, receive, send)
+
+
 def _asked(request: Request) -> ChangesRequest:
     """The parameters of a request; raises BadInput when they are invalid."""
-    query: ChangesRequest = checked(from_query(ChangesRequest, Query(request).texts()))
+    texts = Query(request).texts()
+    refuse_unknown(texts, _PARAMETERS, "the query has no such parameter")
+    query: ChangesRequest = checked(from_query(ChangesRequest, texts))
     last = request.headers.get("last-event-id")
     return replace(query, cursor=last) if last else query
 

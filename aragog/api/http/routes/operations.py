@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +16,7 @@ from aragog.api.http.batch_get import read_urls
 from aragog.api.http.calls import StoreCalls, json_response, tagged
 from aragog.api.http.parameters import Query, expected_version, json_object, refuse_cross_site
 from aragog.api.http.routes.contents import content_response
-from aragog.api.json_values import fresh_json, from_query, request_of, to_json
+from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
 from aragog.api.memory import GrowingBytes, MemoryLimit
 from aragog.api.operation import Caller, Form, HttpRoute, Operation, Parts
 from aragog.api.operations import Choice
@@ -27,6 +28,8 @@ from aragog.errors import BadInput
 from aragog.options import checked
 from aragog.tracing.context import HEADER, read
 from aragog.urlstore.field_formats import FieldFormats
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class OperationRoutes:
@@ -48,9 +51,15 @@ class OperationRoutes:
         self._tokens = tokens
         self._unsent = unsent
 
-    async def answer(self, among: Sequence[Choice], request: Request) -> Response:
-        """The response to a request for one of the operations of its route."""
+    def endpoint(self, among: Sequence[Choice]) -> Endpoint:
+        """What answers the requests of a route."""
+        return partial(self._answer, among, _query_names(among))
+
+    async def _answer(
+        self, among: Sequence[Choice], known: Collection[str], request: Request
+    ) -> Response:
         texts = Query(request).texts()
+        refuse_unknown(texts, known, "the query has no such parameter")
         operation, route = _chosen(among, texts)
         if operation.gate != among[0][0].gate:  # which was checked before
             header = request.headers.get("authorization")
@@ -110,10 +119,9 @@ class OperationRoutes:
     ) -> dict[str, Any]:
         by_format = any(field.option.by_format for field in operation.fields)
         body = await json_object(request, exact=by_format)
-        names = {field.http for field in operation.fields} - set(route.in_query)
-        if route.in_query and (unknown := sorted(body.keys() - names)):
-            known = ", ".join(sorted(names - {""}))
-            raise BadInput(f"{unknown[0][:100]}: the body has no such member, but {known}")
+        elsewhere = {"", *route.in_query, *request.path_params}
+        names = {field.http for field in operation.fields} - elsewhere
+        refuse_unknown(body, names, "the body has no such member")
         return body
 
     async def _records(self, made: Any) -> Response:
@@ -152,6 +160,15 @@ class OperationRoutes:
             headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
         status = 202 if route.pending and getattr(result, route.pending) else route.status
         return json_response({route.member: body} if route.member else body, status, headers)
+
+
+def _query_names(among: Sequence[Choice]) -> frozenset[str]:
+    """The parameters that some operation of a route has in the query."""
+    names: set[str] = set()
+    for operation, route in among:
+        own = route.in_query if route.has_body else [field.http for field in operation.fields]
+        names.update(own, route.selects)
+    return frozenset(name for name in names if name and f"{{{name}}}" not in among[0][1].path)
 
 
 def _continuing(made: Any, context: str) -> Any:

@@ -37,7 +37,7 @@ class Behind(NamedTuple):
     """How long its first visit is delayed."""
 
 
-class Lanes:
+class BacklogDelays:
     """
     Estimates how far ahead this process has enqueued URLs of each domain, from the rate limit.
 
@@ -89,6 +89,6 @@ class Lanes:
             self._until_s.clear()
 
 
-def behind(priority: int) -> int:
+def less_urgent(priority: int) -> int:
     """The priority of messages whose URLs are enqueued after others. Pure."""
     return min(priority + 1, LEAST_URGENT)

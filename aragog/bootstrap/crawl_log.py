@@ -1,0 +1,24 @@
+"""The parts of the crawl log, where it is on."""
+
+from __future__ import annotations
+
+import redis
+
+from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
+from aragog.settings import Settings
+
+
+def crawl_log_stream(client: redis.Redis, settings: Settings) -> CrawlLogStream | None:
+    """The rows of the crawl log; None where it is off."""
+    if settings.crawl_log.engine == "off":
+        return None
+    return CrawlLogStream(client, prefix=settings.redis.prefix)
+
+
+def crawl_log_writer(client: redis.Redis, settings: Settings) -> CrawlLogWriter | None:
+    """What moves the rows of the crawl log to its files; None where it is off."""
+    stream = crawl_log_stream(client, settings)
+    if stream is None:
+        return None
+    files = log_files(settings.crawl_log, settings.content, settings.data_dir)
+    return CrawlLogWriter(stream=stream, files=files, span_s=settings.crawl_log.span_s)

@@ -1,0 +1,69 @@
+"""Commands whose module is imported when they are used, so that `--help` and errors are fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+
+class LazyCommand(NamedTuple):
+    """Where a command is, and its first help line, so that `--help` imports no command."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+class LazyGroup(click.Group):
+    """
+    A group of commands that are imported on use.
+
+    Args:
+        lazy_commands: name → where the command is.
+        options: those of `click.Group`.
+    """
+
+    def __init__(self, *, lazy_commands: Mapping[str, LazyCommand], **options: Any) -> None:
+        super().__init__(**options)
+        self.lazy_commands = lazy_commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """See click."""
+        return sorted({*super().list_commands(ctx), *self.lazy_commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """See click."""
+        lazy = self.lazy_commands.get(cmd_name)
+        if lazy is None:
+            return super().get_command(ctx, cmd_name)
+        command = getattr(import_module(lazy.module), lazy.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{lazy.module}.{lazy.attribute} is not a click command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See click, which suggests only among commands that are not lazy."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            meant = get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """See click."""
+        names = self.list_commands(ctx)
+        limit = formatter.width - 6 - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._short_help(ctx, name, limit)) for name in names])
+
+    def _short_help(self, ctx: click.Context, name: str, limit: int) -> str:
+        lazy = self.lazy_commands.get(name)
+        command = click.Command(name, help=lazy.summary) if lazy else self.get_command(ctx, name)
+        return command.get_short_help_str(limit) if command else ""

@@ -1,0 +1,130 @@
+"""How a command ends: with a message of one line and a code of its own, never with a traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from aragog.cli.lazy_commands import LazyGroup
+from aragog.errors import AragogError, BadInput, TakenDown
+
+FAILED, INVALID, ABSENT, INTERRUPTED = 1, 2, 4, 130
+
+
+class OneLineErrors(LazyGroup):
+    """
+    A group whose errors are messages.
+
+    `--verbose` adds tracebacks. An interrupted command exits with 130, as a shell reports it. A
+    reader that closes the pipe early, as `head` does, has what it wanted: the code is 0, for every
+    command and any amount of output.
+    """
+
+    def main(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Run a command and exit; see click."""
+        _open_standard_streams()
+        try:
+            status = self._status(*arguments, **options)
+            sys.stdout.flush()
+        except OSError as error:
+            status = _report_os_error(error)
+        sys.exit(status)
+
+    def invoke(self, ctx: click.Context) -> None:
+        """See click, for which what a command returns could be an exit code."""
+        super().invoke(ctx)
+
+    def _status(self, *arguments: Any, **options: Any) -> int | str | None:
+        stdout = sys.stdout
+        try:
+            status = super().main(*arguments, **options | {"standalone_mode": False})
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+        except click.Abort as error:
+            if not isinstance(error.__context__, EOFError):
+                return INTERRUPTED
+            _say("a question was not answered; see the command's --help for the option that does")
+            return FAILED
+        except AragogError as error:
+            _report(error)
+            return _code_of(error)
+        except UnicodeEncodeError as error:
+            if error.encoding != "utf-8":
+                raise
+            _say(f"{error.object!r} is not valid UTF-8")
+            return INVALID
+        except SystemExit as error:
+            # At EPIPE, of whatever pipe, click replaces the stream and exits with 1.
+            return 0 if sys.stdout is not stdout and _is_closed(stdout) else error.code
+        return status if isinstance(status, int) else 0
+
+
+def _code_of(error: AragogError) -> int:
+    if isinstance(error, TakenDown):
+        return ABSENT
+    return INVALID if isinstance(error, BadInput) else FAILED
+
+
+def _report(error: AragogError) -> None:
+    # A command that succeeds needs neither.
+    from aragog.cli.error_hints import remedy  # noqa: PLC0415
+    from aragog.terminal import verbosity  # noqa: PLC0415
+
+    if verbosity.verbose:
+        traceback.print_exception(error)
+    for line in (*str(error).splitlines(), remedy(error)):
+        if line:
+            _say(line)
+
+
+def _report_os_error(error: OSError) -> int:
+    from aragog.terminal import verbosity  # noqa: PLC0415
+
+    closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
+    _give_up_output()
+    if closed:
+        return 0
+    if verbosity.verbose:
+        traceback.print_exception(error)
+    name = f"{error.filename}: " if error.filename else ""
+    _say(f"{name}{error.strerror or error}")
+    return FAILED
+
+
+def _say(text: str) -> None:
+    from aragog.terminal import echo  # noqa: PLC0415
+
+    echo(f"aragog: {text}", err=True)
+
+
+def _open_standard_streams() -> None:
+    """Let what a caller closed, as in `>&-`, take output and discard it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end
+
+
+def _is_closed(stdout: TextIO) -> bool:
+    """Whether the reader of standard output has closed it."""
+    poll = select.poll()
+    try:
+        poll.register(stdout, select.POLLOUT)
+    except (OSError, ValueError):  # it is no file
+        return False
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _give_up_output() -> None:
+    """Discard output that cannot be written: Python would try again when it ends, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,46 @@
+"""Rewrites of an append-only file, each begun after what was deleted last."""
+
+import pytest
+import redis
+
+from aragog.redis_kit.file_rewrite import FileRewrite
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def client(own_redis):
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.config_set("appendonly", "yes")
+        wait_until(lambda: not busy(client))
+        yield client
+
+
+def busy(client):
+    info = client.info("persistence")
+    return info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"]
+
+
+def test_a_request_while_a_rewrite_runs_is_no_error_and_is_done_later(client):
+    """A takedown soon after another one was answered with an error, although it was done."""
+    rewrite = FileRewrite(client, prefix="aragog:")
+    client.config_set("rdb-key-save-delay", 100_000)  # each key takes the child 0.1 s
+    client.mset({f"k{number}": "x" for number in range(10)})
+    rewrite.request()
+    assert busy(client)
+
+    client.delete("k0")
+    rewrite.request()
+
+    assert client.exists("aragog:file_rewrite")
+    client.config_set("rdb-key-save-delay", 0)
+    wait_until(lambda: not busy(client))
+    rewrite.begin_requested()
+    assert not client.exists("aragog:file_rewrite")
+
+
+def test_without_a_request_nothing_begins(client):
+    FileRewrite(client, prefix="aragog:").begin_requested()
+
+    assert not busy(client)

@@ -1,0 +1,89 @@
+"""What is checked before a spider opens."""
+
+import asyncio
+
+import pytest
+from scrapy.settings import Settings
+
+from aragog.errors import ConfigError
+from aragog.scrapy.addon import AragogAddon
+from aragog.scrapy.crawl import crawl_of
+from aragog.scrapy.prerequisites import check_crawl, check_fetching
+from aragog.scrapy.scheduler import SpiderScheduler
+from tests.integration.scrapy.test_scheduler import Crawler
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def stopped(cli_environ, monkeypatch, tmp_path):
+    """No system runs in the data folder."""
+    monkeypatch.setenv("ARAGOG_REDIS__URL", "")
+    monkeypatch.setenv("ARAGOG_BROKER__URL", "")
+    return tmp_path
+
+
+def assert_accepted(**settings):
+    crawler = Crawler(**settings)
+    check_fetching(crawler.settings, crawl_of(crawler))
+    check_crawl(crawler, crawl_of(crawler))
+
+
+def test_a_running_system_is_accepted(cli_environ):
+    assert_accepted()
+
+
+def test_without_a_system_the_error_names_the_command_that_starts_it(stopped):
+    with pytest.raises(ConfigError, match="aragog up -d") as error:
+        assert_accepted()
+
+    assert f"no aragog runs in {stopped}" in str(error.value)
+
+
+def test_servers_of_the_settings_are_named(cli_environ, monkeypatch):
+    monkeypatch.setenv("ARAGOG_REDIS__URL", "redis://user:secret@127.0.0.1:1/0")
+
+    with pytest.raises(ConfigError, match=r"check redis\.url") as error:
+        assert_accepted()
+
+    assert "secret" not in str(error.value)
+
+
+def test_another_reactor_is_refused_by_its_setting(cli_environ):
+    select = "twisted.internet.selectreactor.SelectReactor"
+
+    with pytest.raises(ConfigError, match=f"TWISTED_REACTOR: .* not {select}: remove"):
+        assert_accepted(TWISTED_REACTOR=select)
+
+
+def test_no_reactor_is_accepted(cli_environ):
+    assert_accepted(TWISTED_REACTOR_ENABLED=False, TWISTED_REACTOR=None)
+
+
+def test_the_addon_checks_before_a_crawler_is_built(stopped):
+    crawler = Crawler()
+    addon = AragogAddon.from_crawler(crawler)
+
+    with pytest.raises(ConfigError, match="aragog up -d"):
+        addon.update_settings(crawler.settings)
+
+
+def test_a_command_for_one_page_is_polite_but_joins_no_crawl(cli_environ):
+    crawler, settings, plain = Crawler(), Settings(), Settings()
+    crawler.spider = None  # as in the shell
+
+    AragogAddon.from_crawler(crawler).update_settings(settings)
+
+    assert settings["SCHEDULER"] == plain["SCHEDULER"]
+    assert settings["DUPEFILTER_CLASS"] == plain["DUPEFILTER_CLASS"]
+    assert "PoliteDownloadHandler" in settings["DOWNLOAD_HANDLERS"]["http"]
+
+
+def test_a_scheduler_that_could_not_open_closes_without_an_error(stopped):
+    async def main():
+        scheduler = SpiderScheduler.from_crawler(crawler := Crawler())
+        with pytest.raises(ConfigError, match="aragog up -d"):
+            scheduler.open(crawler.spider)
+        scheduler.close("shutdown")
+
+    asyncio.run(main())
