@@ -26,7 +26,7 @@ from aragog.fetcher.outcome import (
 )
 
 # They describe the bytes on the wire; the body of a response is decoded.
-_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _ERRORS: dict[UnreachableKind, type[Exception]] = {
     UnreachableKind.DNS: CannotResolveHostError,
     UnreachableKind.CONNECT: DownloadConnectionRefusedError,
@@ -57,7 +57,7 @@ def response_of(request: Request, outcome: Outcome) -> Response:
         raise DownloadFailedError(outcome.reason or outcome.outcome)
     headers = Headers()
     for name, value in outcome.headers:
-        if name.lower() not in _OF_THE_WIRE:
+        if name.lower() not in OF_THE_WIRE:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     body = _body(outcome)
     kind = responsetypes.from_args(headers=headers, url=request.url, body=body)

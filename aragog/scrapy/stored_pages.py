@@ -14,12 +14,10 @@ from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.errors import InvalidUrl
 from aragog.scrapy.crawl import crawl_of
+from aragog.scrapy.responses import OF_THE_WIRE
 from aragog.urls import normalize
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
-
-# They describe the bytes on the wire; stored content is decoded.
-_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class StoredPages:
@@ -95,6 +93,6 @@ def _headers(content: Content) -> Headers:
     if not given and (content_type := meta.get("content_type")):
         given = [("Content-Type", content_type)]
     for name, value in given:
-        if name.lower() not in _OF_THE_WIRE:
+        if name.lower() not in OF_THE_WIRE:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     return headers
