@@ -19,6 +19,9 @@ from aragog.urls import normalize
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
+# Stored cookies have no values: Scrapy would replace those of a session with them.
+_LEFT_OUT = OF_THE_WIRE | {"set-cookie"}
+
 
 class StoredPages:
     """
@@ -93,6 +96,6 @@ def _headers(content: Content) -> Headers:
     if not given and (content_type := meta.get("content_type")):
         given = [("Content-Type", content_type)]
     for name, value in given:
-        if name.lower() not in OF_THE_WIRE:
+        if name.lower() not in _LEFT_OUT:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     return headers

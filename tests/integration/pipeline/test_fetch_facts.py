@@ -3,9 +3,12 @@
 from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy.settings import Settings
 
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.pipeline.routing import Destination
+from aragog.scrapy.stored_pages import StoredPages
 from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import answer, page
 
@@ -105,3 +108,15 @@ def test_the_content_keeps_all_headers_for_exports(stand):
 
     assert "X-Powered-By" in store.content("http://site.test/new").meta["headers"]
     assert "S3CRET" not in store.content("http://site.test/new").meta["headers"]
+
+
+def test_a_spider_reads_the_page_as_it_was_fetched(stand):
+    storage = StoredPages(Settings())
+    storage._store = crawl(stand, "http://site.test/old")
+
+    response = storage.retrieve_response(None, Request("http://site.test/old"))
+
+    assert (response.url, response.status) == ("http://site.test/new", 200)
+    assert response.css("title::text").get() == "New"
+    assert response.headers.getlist("Vary") == [b"a", b"b"]
+    assert "Set-Cookie" not in response.headers, "it has no value, and would replace a session"
