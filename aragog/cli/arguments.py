@@ -135,7 +135,7 @@ class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value.strip():
-            self.fail(f"a blank {self.name} is not valid", param, ctx)
+            self.fail(f"{value[:80]!r} is not a valid {self.name}: it is blank", param, ctx)
         if value != value.encode("utf-8", "replace").decode():
             self.fail(f"{value[:80]!r} is not a valid {self.name}; use text in UTF-8", param, ctx)
         return value

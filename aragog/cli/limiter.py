@@ -30,7 +30,7 @@ class RedisUrl(click.ParamType):  # type: ignore[type-arg] # generic since click
         return value
 
 
-NODE = click.argument("node", type=RedisUrl())
+NODE = click.argument("node")
 
 
 @click.group("limiter")
@@ -90,7 +90,7 @@ def show(domain: str, *, as_json: bool) -> None:
 
 
 @limiter_command.command()
-@NODE
+@click.argument("node", type=RedisUrl())
 def add(node: str) -> None:
     """Have NODE, a Redis URL, decide for its share of the domains, which move to it."""
     with _ring() as ring:

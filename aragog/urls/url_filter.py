@@ -36,7 +36,7 @@ class UrlFilter:
         for pattern in patterns:
             if not 0 < len(pattern) <= LONGEST_PATTERN or not pattern.isprintable():
                 raise BadInput(
-                    f"include, exclude: a pattern has 1 to {LONGEST_PATTERN} printable "
+                    f"include, exclude: a URL pattern has 1 to {LONGEST_PATTERN} printable "
                     f"characters, got {pattern[:50]!r}"
                 )
 

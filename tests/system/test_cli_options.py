@@ -120,7 +120,9 @@ def test_a_quiet_run_prints_invalid_lines_and_no_summary(home, tmp_path):
 def test_verbose_shows_the_traceback_of_an_error(run):
     ran = CliRunner().invoke(main, ["--verbose", "enqueue", "nowhere.txt"])
 
-    assert type(ran.exception).__name__ == "BadInput"
+    assert ran.exit_code == 2
+    assert "BadInput: nowhere.txt: neither a file nor a URL" in ran.output
+    assert ran.output.startswith("Traceback")
     assert run("--quiet", "--verbose", "status", code=2)
 
 
