@@ -1,9 +1,9 @@
 """
 One HTTP/1.1 connection, with the limits that usually a reverse proxy enforces.
 
-httptools parses. uvicorn's server accepts connections, and stops them. This class limits the size
-of a request's head, the time until it is complete, the number of pipelined requests, and the time
-during which a client may stop reading. Responses come in the order of the requests
+uvicorn's server stops connections. `parsing.py` limits the size of heads. This class limits the
+time until a head is complete, the number of pipelined requests, and the time during which a client
+may stop reading. Responses come in the order of the requests
 (`exchange.py`).
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
@@ -21,12 +21,12 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from starlette.types import ASGIApp
 
 from aragog.api.clients import Clients
-from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, HeadSize, RequestHead
+from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
 from aragog.api.http.fast_reads import FastReads
+from aragog.api.http.parsing import Refused, RequestParser
 from aragog.api.listener import QUIET_S
 from aragog.api.memory import MemoryLimit, UnreadBytes
 from aragog.api.problems import MEDIA_TYPE, Problem
@@ -71,10 +71,6 @@ class HttpService:
     unsent: MemoryLimit
 
 
-class _Refused(Exception):
-    """Raised in a callback to stop the parser."""
-
-
 class ApiConnection(asyncio.Protocol):
     """
     A client; made by uvicorn's server for each connection.
@@ -101,9 +97,7 @@ class ApiConnection(asyncio.Protocol):
         self.readable_again.set()
         self.addresses: tuple[Any, Any, str] = (None, None, "http")
         """The addresses of client and server, and the scheme."""
-        self._parser = HttpRequestParser(self)
-        # Requests behind the last one are ignored, not an error in place of its response.
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._parser = RequestParser(self, service.settings.max_header_bytes)
         self._state = HttpState.NEW
         self._since_s = time.monotonic()
         """When the state began, or the client stopped to read."""
@@ -111,11 +105,6 @@ class ApiConnection(asyncio.Protocol):
         """Requests without a response, the first of which is being answered."""
         self._receiving: AsgiExchange | None = None
         """The request whose body has not arrived as a whole; the last one."""
-        self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._head = HeadSize()
-        self._refusal: Problem | None = None
-        """Why the parser was stopped."""
         self._last_response: Problem | None = None
         """Sent after the responses to the requests before it; then the connection is closed."""
         self._paused = False
@@ -144,18 +133,15 @@ class ApiConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._state is HttpState.CLOSING:
             return
-        self._head.received(len(data))
         try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade:
-            # An upgrade that is not supported is answered as HTTP/1.1 (RFC 9110, 7.8).
-            if self._exchanges:
-                self._exchanges[-1].keep_alive = False
-        except HttpParserError:
-            self._refuse(self._refusal or Problem(400, "this is not an HTTP/1.1 request"))
+            self._parser.feed(data)
+        except Refused as refused:
+            self._refuse(refused.problem)
             return
-        if self._head.most_bytes:
-            self._wait_for_head()
+        if self._parser.size.most_bytes and self._state in (HttpState.NEW, HttpState.IDLE):
+            if self._state is HttpState.IDLE:
+                self._since_s = time.monotonic()
+            self._state = HttpState.HEAD
 
     def pause_writing(self) -> None:
         self.blocked = True
@@ -170,32 +156,20 @@ class ApiConnection(asyncio.Protocol):
 
     # What the parser calls
 
-    def on_message_begin(self) -> None:
-        self._head.begin()
-        self._url, self._headers = b"", []
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.append((name.lower(), value))
-
-    def on_headers_complete(self) -> None:
-        self._refusal = self._head_refusal()
-        self._head.end()
-        if self._refusal is not None:
-            raise _Refused
+    def on_head(self) -> Problem | None:
+        if len(self._exchanges) > MOST_PIPELINED:
+            return Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
         self._state = HttpState.BUSY
         if self._exchanges or not self._read_fast():
             self._begin_asgi()
+        return None
 
     def on_body(self, body: bytes) -> None:
         if self._receiving is not None:
             self._receiving.add_body(body)
 
-    def on_message_complete(self) -> None:
+    def on_end(self) -> None:
         exchange, self._receiving = self._receiving, None
-        self._head.arriving = True
         if exchange is not None:
             exchange.end_body()
 
@@ -236,7 +210,7 @@ class ApiConnection(asyncio.Protocol):
             self._refuse(self._last_response)
         else:
             self._since_s = time.monotonic()
-            self._state = HttpState.HEAD if self._head.most_bytes else HttpState.IDLE
+            self._state = HttpState.HEAD if self._parser.size.most_bytes else HttpState.IDLE
         self.resume_reading()
 
     # What the server calls
@@ -279,50 +253,26 @@ class ApiConnection(asyncio.Protocol):
         if self._state in (HttpState.NEW, HttpState.IDLE):
             self._close()
 
-    def _wait_for_head(self) -> None:
-        """Wait for the rest of a head, unless it is too long already."""
-        most = self.service.settings.max_header_bytes
-        if self._head.least_bytes > most:
-            self._refuse(_too_long(most))
-        elif self._state in (HttpState.NEW, HttpState.IDLE):
-            if self._state is HttpState.IDLE:
-                self._since_s = time.monotonic()
-            self._state = HttpState.HEAD
-
-    def _head_refusal(self) -> Problem | None:
-        """Why the request whose head is complete is not accepted."""
-        most = self.service.settings.max_header_bytes
-        if self._head.most_bytes > most:
-            sizes = (len(name) + len(value) + 4 for name, value in self._headers)
-            if len(self._url) + sum(sizes) > most:
-                return _too_long(most)
-        if len(self._exchanges) > MOST_PIPELINED:
-            return Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
-        if self._parser.get_method() == b"CONNECT":
-            return Problem(501, "this server is not a proxy")
-        return None
-
     def _read_fast(self) -> bool:
         """Respond to a plain read of a record without ASGI; False: it is none, or has to wait."""
         parser = self._parser
-        if self.blocked or parser.get_method() != b"GET":
+        if self.blocked or parser.method != b"GET":
             return False
-        if parser.get_http_version() != "1.1" or not parser.should_keep_alive():
+        if parser.version != "1.1" or not parser.keeps_alive:
             return False
         exchange = FastExchange(self, keep_alive=not self._stopping)
         # The answer may come at once, so the exchange is in place before.
         self._exchanges.append(exchange)
         common = self.server_state.default_headers
-        if self.service.fast_reads.take(self._url, self._headers, common, exchange.answer):
+        if self.service.fast_reads.take(parser.target, parser.headers, common, exchange.answer):
             return True
         self._exchanges.pop()
         return False
 
     def _begin_asgi(self) -> None:
         parser = self._parser
-        version = parser.get_http_version()
-        keep_alive = version != "1.0" and parser.should_keep_alive() and not self._stopping
-        head = RequestHead(parser.get_method(), self._url, version, self._headers)
+        keep_alive = parser.keeps_alive and not self._stopping
+        head = RequestHead(parser.method, parser.target, parser.version, parser.headers)
         exchange = AsgiExchange(self, head, keep_alive=keep_alive)
         self._receiving = exchange
         self._exchanges.append(exchange)
@@ -367,10 +317,6 @@ class ApiConnection(asyncio.Protocol):
 def _address(name: Any) -> tuple[str, int] | None:
     """Host and port of a socket's name."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
-
-
-def _too_long(most: int) -> Problem:
-    return Problem(431, f"the request's head is longer than {most} bytes")
 
 
 def _response(problem: Problem) -> bytes:

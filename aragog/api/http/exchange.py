@@ -42,41 +42,6 @@ class RequestHead(NamedTuple):
     """Names in lower case."""
 
 
-class HeadSize:
-    """
-    How long the head of a request is that has not arrived as a whole.
-
-    The parser does not say where in a chunk a head begins, so there are two bounds. They are
-    cheaper than adding up the headers, which is done only where they do not decide.
-
-    Attributes:
-        arriving: what is received next belongs to a head, or begins one.
-        least_bytes: the chunks after the one in which it began.
-        most_bytes: the same with that one; 0 when no head has begun.
-    """
-
-    __slots__ = ("_chunk_bytes", "arriving", "least_bytes", "most_bytes")
-
-    def __init__(self) -> None:
-        self.arriving = True
-        self.least_bytes = self.most_bytes = self._chunk_bytes = 0
-
-    def received(self, chunk_bytes: int) -> None:
-        """Count a chunk, before it is parsed."""
-        self._chunk_bytes = chunk_bytes
-        if self.arriving:
-            self.least_bytes += chunk_bytes
-            self.most_bytes += chunk_bytes
-
-    def begin(self) -> None:
-        """A head begins in the last chunk."""
-        self.arriving, self.least_bytes, self.most_bytes = True, 0, self._chunk_bytes
-
-    def end(self) -> None:
-        """The head is complete; the body follows."""
-        self.arriving, self.least_bytes, self.most_bytes = False, 0, 0
-
-
 class ExchangeConnection(Protocol):
     """The connection of an exchange."""
 
