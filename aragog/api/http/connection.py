@@ -7,7 +7,7 @@ may stop reading. Responses come in the order of the requests
 (`exchange.py`).
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
-    IDLE ─┘                                      └─ or an error ─▶ CLOSING
+    IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from aragog.settings import ServingSettings
 
 MOST_PIPELINED = 32
 """How many requests of one connection may wait for the previous response."""
+LINGER_BYTES = 64 * 1024 * 1024
+"""How much of a refused request is read and discarded after the response to it."""
 
 
 class HttpState(Enum):
@@ -47,6 +49,8 @@ class HttpState(Enum):
     """It waits for the rest of a head."""
     BUSY = auto()
     """It waits for the response to a request, or for the body of one."""
+    LINGERING = auto()
+    """It discards the rest of a request until the client has read the response to it."""
     CLOSING = auto()
     """It waits until the client has read what was written."""
 
@@ -109,6 +113,10 @@ class ApiConnection(asyncio.Protocol):
         """Sent after the responses to the requests before it; then the connection is closed."""
         self._paused = False
         self._stopping = False
+        self._half_closed = False
+        """The client sends no more, and waits for its responses."""
+        self._left_bytes = LINGER_BYTES
+        """How much it may still discard."""
         self._unread = UnreadBytes(service.unsent)
 
     # What asyncio calls
@@ -131,17 +139,33 @@ class ApiConnection(asyncio.Protocol):
         self.readable_again.set()
 
     def data_received(self, data: bytes) -> None:
-        if self._state is HttpState.CLOSING:
+        if self._state in (HttpState.CLOSING, HttpState.LINGERING):
+            self._discard(len(data))
             return
+        if self._state is HttpState.NEW:
+            self._state = HttpState.HEAD
         try:
             self._parser.feed(data)
         except Refused as refused:
             self._refuse(refused.problem)
             return
-        if self._parser.size.most_bytes and self._state in (HttpState.NEW, HttpState.IDLE):
-            if self._state is HttpState.IDLE:
-                self._since_s = time.monotonic()
+        if self._parser.size.most_bytes and self._state is HttpState.IDLE:
+            self._since_s = time.monotonic()
             self._state = HttpState.HEAD
+
+    def eof_received(self) -> bool:
+        """Complete the requests of a client that sends no more; False: close now."""
+        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        if self._state is HttpState.LINGERING or self.addresses[2] == "https":
+            return False
+        self._half_closed = True
+        if self._receiving is not None:
+            self._refuse(Problem(400, "the body ends early"))
+        for exchange in self._exchanges:
+            exchange.hang_up()
+        if self._exchanges and self._last_response is None:
+            self._exchanges[-1].keep_alive = False
+        return bool(self._exchanges)
 
     def pause_writing(self) -> None:
         self.blocked = True
@@ -183,6 +207,8 @@ class ApiConnection(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Read on, unless a request waits for the response to another one."""
+        if self._half_closed:  # the end would be received again
+            return
         if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
             self._paused = False
             if not self.transport.is_closing():
@@ -202,7 +228,9 @@ class ApiConnection(asyncio.Protocol):
         """Go on after the first exchange has sent its response."""
         self._exchanges.popleft()
         self.server_state.total_requests += 1
-        if not exchange.keep_alive or exchange is self._receiving:
+        if exchange is self._receiving:
+            self._linger()
+        elif not exchange.keep_alive:
             self._close()
         elif self._exchanges:
             self._exchanges[0].begin()
@@ -231,6 +259,9 @@ class ApiConnection(asyncio.Protocol):
         if self.blocked or self._state is HttpState.CLOSING:
             if waited_s > settings.send_timeout_s:
                 self.abort()
+        elif self._state is HttpState.LINGERING:
+            if waited_s > settings.head_timeout_s:
+                self.abort()
         elif self._state in (HttpState.NEW, HttpState.HEAD):
             if waited_s > settings.head_timeout_s:
                 self._refuse(Problem(408, "the request did not arrive in time"))
@@ -244,7 +275,9 @@ class ApiConnection(asyncio.Protocol):
         A request may be on its way: closing at once would lose it.
         """
         self._stopping = True
-        if self._exchanges:
+        if self._state is HttpState.LINGERING:
+            self._close()
+        elif self._exchanges:
             self._exchanges[-1].keep_alive = False
         else:
             self.loop.call_later(QUIET_S, self._close_if_quiet)
@@ -298,7 +331,34 @@ class ApiConnection(asyncio.Protocol):
             return
         if not self._exchanges:
             self.transport.write(_response(problem))
-        self._close()
+            self._last_response = None
+            self._linger()
+        else:
+            self._close()
+
+    def _linger(self) -> None:
+        """
+        Close after the response to a request that has not arrived as a whole.
+
+        To close a socket that has unread bytes resets it, and the client may lose the response. So
+        the rest is read and discarded until the client closes (RFC 9112, 9.6), up to `LINGER_BYTES`
+        and for `head_timeout_s`; a full server closes such a connection earlier.
+        """
+        nothing_sent = self._state is HttpState.NEW
+        if nothing_sent or self._half_closed or self._stopping or self.transport.is_closing():
+            self._close()
+            return
+        self._state = HttpState.LINGERING
+        self._since_s = time.monotonic()
+        self._cancel_all()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.resume_reading()
+
+    def _discard(self, size: int) -> None:
+        self._left_bytes -= size
+        if self._left_bytes < 0:
+            self.abort()
 
     def _close(self) -> None:
         """Close when the client has read what was written."""

@@ -92,6 +92,9 @@ class Exchange:
     def begin(self) -> None:
         """Answer the request, because those before it have been answered."""
 
+    def hang_up(self) -> None:
+        """The client sends no more, but waits for the response."""
+
     def cancel(self) -> None:
         """Send nothing from now on: the connection is closed."""
         self.cancelled = True
@@ -133,8 +136,8 @@ class AsgiExchange(Exchange):
     """
 
     __slots__ = (
-        "_arrived", "_body", "_body_ended", "_chunked", "_complete", "_expects", "_left_bytes",
-        "_scope",
+        "_arrived", "_body", "_body_ended", "_body_taken", "_chunked", "_complete", "_expects",
+        "_hung_up", "_left_bytes", "_scope",
     )  # fmt: skip
 
     def __init__(
@@ -143,7 +146,8 @@ class AsgiExchange(Exchange):
         super().__init__(connection, keep_alive=keep_alive)
         self._scope = _scope(connection, head)
         self._body = bytearray()
-        self._body_ended = False
+        self._body_ended = self._body_taken = False
+        self._hung_up = False
         self._arrived = asyncio.Event()
         """There is something for `receive`."""
         self._expects = any(
@@ -172,6 +176,12 @@ class AsgiExchange(Exchange):
         self._body_ended = True
         self._arrived.set()
 
+    def hang_up(self) -> None:
+        # A response that is sent piece by piece without an end, such as a stream of events, has to
+        # end when its client goes, and a client that goes looks the same at first.
+        self._hung_up = True
+        self._arrived.set()
+
     def cancel(self) -> None:
         super().cancel()
         self._arrived.set()
@@ -181,13 +191,14 @@ class AsgiExchange(Exchange):
         if self._expects and not self.started and not self.cancelled:
             self._expects = False
             self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if not self.cancelled and not self._complete:
+        if not self._is_over:
             self.connection.resume_reading()
             await self._arrived.wait()
             self._arrived.clear()
-        if self.cancelled or self._complete:
+        if self._is_over:
             return {"type": "http.disconnect"}
         body, self._body = bytes(self._body), bytearray()
+        self._body_taken = self._body_ended
         return {"type": "http.request", "body": body, "more_body": not self._body_ended}
 
     async def send(self, message: Message) -> None:
@@ -207,10 +218,15 @@ class AsgiExchange(Exchange):
         if not more:
             self._end()
 
+    @property
+    def _is_over(self) -> bool:
+        """The application receives nothing more."""
+        return self.cancelled or self._complete or (self._hung_up and self._body_taken)
+
     async def _run(self) -> None:
         try:
             await self.connection.app(self._scope, self.receive, self.send)
-            if not self._complete and not self.cancelled:
+            if not self._complete and not self.cancelled and not self._hung_up:
                 raise RuntimeError("the application ended without a whole response")
         except Exception:
             log.exception("%s %s failed", self._scope["method"], self._scope["path"])

@@ -97,7 +97,10 @@ class FastReads:
         resource = _resource(target)
         if resource is None:
             return False
-        host = authorization = accepted = None
+        host: bytes | None = None
+        authorization: str | None = None
+        accepted: bytes | None = None
+        repeated: bytes | str | None
         for name, value in headers:
             if name in self._unusual:
                 return False
