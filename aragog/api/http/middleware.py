@@ -120,11 +120,20 @@ class RequestBody:
         if self._expects or (self._length.isdigit() and int(self._length) > self._most):
             return False
         try:
-            while self.unread:
-                await self._piece()
+            await self.skip()
         except Problem:
             return False
         return True
+
+    async def skip(self) -> None:
+        """
+        Read the rest without keeping it.
+
+        Raises:
+            Problem: 400, the client has gone; 413, it is too large; 408, it is late.
+        """
+        while self.unread:
+            await self._piece()
 
     def release(self) -> None:
         """Give back the memory."""

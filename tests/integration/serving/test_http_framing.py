@@ -152,3 +152,27 @@ def test_an_upgrade_without_a_body_is_answered_as_http(api, protocol):
     ask = HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % protocol)
 
     assert statuses(api.raw(ask * 2 + LAST)) == [200, 200, 200]
+
+
+def stream(length, body=b""):
+    head = "GET /v1/changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+    return f"{head}Content-Length: {length}\r\n\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [(5, 408), (200_000, 413)], ids=["unfinished", "too long"]
+)
+def test_a_stream_does_not_begin_before_its_request_is_complete(store, caplog, length, expected):
+    """It broke when the time for the body was over, with a traceback."""
+    with running(store, head_timeout_s=0.5, max_body_bytes=100_000) as server:
+        reply = server.raw(stream(length, b"1234"))
+
+    assert statuses(reply) == [expected]
+    assert "Traceback" not in caplog.text
+
+
+def test_a_stream_with_a_body_begins_when_it_has_arrived(api):
+    with api.connect() as sock:
+        sock.sendall(stream(5, b"1234"))
+        sock.sendall(b"5")
+        assert sock.recv(1000).startswith(b"HTTP/1.1 200")

@@ -66,7 +66,9 @@ class ChangesApi:
         if self._readers >= self._most_readers:
             raise unavailable("too many readers of the feed at once")
         if "text/event-stream" in request.headers.get("accept", ""):
-            await self._page(query, query.cursor)  # a bad cursor gets an error status
+            # A stream that has begun can report neither a bad cursor nor a body that is late.
+            await request.scope["aragog.body"].skip()
+            await self._page(query, query.cursor)
             return StreamingResponse(
                 self._events(query),
                 headers={"Cache-Control": "no-store"},
