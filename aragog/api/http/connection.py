@@ -1,10 +1,9 @@
 """
 One HTTP/1.1 connection, with the limits that usually a reverse proxy enforces.
 
-uvicorn's server stops connections. `parsing.py` limits the size of heads. This class limits the
+uvicorn's server stops connections, and `parsing.py` limits the size of heads. This class limits the
 time until a head is complete, the number of pipelined requests, and the time during which a client
-may stop reading. Responses come in the order of the requests
-(`exchange.py`).
+may stop reading. Responses come in the order of the requests (`exchange.py`).
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
     IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
@@ -304,8 +303,9 @@ class ApiConnection(asyncio.Protocol):
 
     def _begin_asgi(self) -> None:
         parser = self._parser
-        keep_alive = parser.keeps_alive and not self._stopping
-        head = RequestHead(parser.method, parser.target, parser.version, parser.headers)
+        version = parser.version
+        keep_alive = version != "1.0" and parser.keeps_alive and not self._stopping
+        head = RequestHead(parser.method, parser.target, version, parser.headers)
         exchange = AsgiExchange(self, head, keep_alive=keep_alive)
         self._receiving = exchange
         self._exchanges.append(exchange)

@@ -122,7 +122,8 @@ class RequestParser:
     @property
     def keeps_alive(self) -> bool:
         """The client expects that the connection goes on after the last request."""
-        return self.version != "1.0" and self._parser.should_keep_alive()
+        keeps_alive: bool = self._parser.should_keep_alive()
+        return keeps_alive
 
     def feed(self, data: bytes) -> None:
         """
@@ -197,7 +198,9 @@ class RequestParser:
         if self._repeats:
             self._repeats = False
             return
-        refusal = self._head_refusal()
+        refusal, self._upgrades = None, self._parser.should_upgrade()
+        if self._upgrades or self.size.most_bytes > self._most_bytes:
+            refusal = self._head_refusal()
         self.size.end()
         refusal = refusal or self._events.on_head()
         if refusal is not None:
@@ -218,7 +221,6 @@ class RequestParser:
             sizes = (_field_bytes(name, value) for name, value in self.headers)
             if len(self.target) + sum(sizes) > self._most_bytes:
                 return self._too_long_head()
-        self._upgrades = self._parser.should_upgrade()
         if not self._upgrades:
             return None
         if self.method == b"CONNECT":
