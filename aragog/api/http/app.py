@@ -15,6 +15,7 @@ from aragog.api.http.calls import StoreCalls
 from aragog.api.http.compression import Compressed
 from aragog.api.http.fast_reads import FastReads
 from aragog.api.http.middleware import Guarded
+from aragog.api.http.negotiation import prefers_html
 from aragog.api.http.observed import Observer
 from aragog.api.http.read_batches import ReadBatches
 from aragog.api.http.routes.changes import ChangesApi
@@ -133,7 +134,7 @@ class Api:
         lookup = Lookup(self._calls, services, self._tokens)
 
         async def front(request: Request) -> Response:
-            html = "text/html" in request.headers.get("accept", "")
+            html = prefers_html(request.headers.getlist("accept"))
             return await (lookup.get(request) if html else status.index(request))
 
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}

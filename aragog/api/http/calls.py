@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aragog.api.hedging import HedgedResult, ReadStore, unhedged
-from aragog.api.http.compression import plain_tag
+from aragog.api.http.preconditions import has_tag
 from aragog.api.http.read_batches import body_tag
 from aragog.api.operation import Pool
 from aragog.api.steps import Run
@@ -162,13 +162,6 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     """A response with the value as JSON."""
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
-
-
-def has_tag(request: Request, tag: str) -> bool:
-    """Whether the client has this version already (RFC 9110, 13.1.2)."""
-    header = request.headers.get("if-none-match", "")
-    tags = [plain_tag(text.strip().removeprefix("W/")) for text in header.split(",")]
-    return tag in tags or "*" in tags
 
 
 def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:

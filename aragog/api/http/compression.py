@@ -64,7 +64,7 @@ class Compressed:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        coding = coding_for(Headers(scope=scope).get("accept-encoding", ""))
+        coding = coding_for(",".join(Headers(scope=scope).getlist("accept-encoding")))
         if coding is None or scope["method"] == "HEAD":
             await self._app(scope, receive, send)
             return

@@ -1,13 +1,12 @@
 """
 One HTTP/1.1 connection, with the limits that usually a reverse proxy enforces.
 
-httptools parses. uvicorn's server accepts connections, and stops them. This class limits the size
-of a request's head, the time until it is complete, the number of pipelined requests, and the time
-during which a client may stop reading. Responses come in the order of the requests
-(`exchange.py`).
+uvicorn's server stops connections, and `parsing.py` limits the size of heads. This class limits the
+time until a head is complete, the number of pipelined requests, and the time during which a client
+may stop reading. Responses come in the order of the requests (`exchange.py`).
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
-    IDLE ─┘                                      └─ or an error ─▶ CLOSING
+    IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from starlette.types import ASGIApp
 
 from aragog.api.clients import Clients
-from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, HeadSize, RequestHead
+from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
 from aragog.api.http.fast_reads import FastReads
+from aragog.api.http.parsing import Refused, RequestParser
 from aragog.api.listener import QUIET_S
 from aragog.api.memory import MemoryLimit, UnreadBytes
 from aragog.api.problems import MEDIA_TYPE, Problem
@@ -34,6 +33,8 @@ from aragog.settings import ServingSettings
 
 MOST_PIPELINED = 32
 """How many requests of one connection may wait for the previous response."""
+LINGER_BYTES = 64 * 1024 * 1024
+"""How much of a refused request is read and discarded after the response to it."""
 
 
 class HttpState(Enum):
@@ -47,6 +48,8 @@ class HttpState(Enum):
     """It waits for the rest of a head."""
     BUSY = auto()
     """It waits for the response to a request, or for the body of one."""
+    LINGERING = auto()
+    """It discards the rest of a request until the client has read the response to it."""
     CLOSING = auto()
     """It waits until the client has read what was written."""
 
@@ -69,10 +72,6 @@ class HttpService:
     settings: ServingSettings
     clients: Clients
     unsent: MemoryLimit
-
-
-class _Refused(Exception):
-    """Raised in a callback to stop the parser."""
 
 
 class ApiConnection(asyncio.Protocol):
@@ -101,9 +100,7 @@ class ApiConnection(asyncio.Protocol):
         self.readable_again.set()
         self.addresses: tuple[Any, Any, str] = (None, None, "http")
         """The addresses of client and server, and the scheme."""
-        self._parser = HttpRequestParser(self)
-        # Requests behind the last one are ignored, not an error in place of its response.
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._parser = RequestParser(self, service.settings.max_header_bytes)
         self._state = HttpState.NEW
         self._since_s = time.monotonic()
         """When the state began, or the client stopped to read."""
@@ -111,15 +108,14 @@ class ApiConnection(asyncio.Protocol):
         """Requests without a response, the first of which is being answered."""
         self._receiving: AsgiExchange | None = None
         """The request whose body has not arrived as a whole; the last one."""
-        self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._head = HeadSize()
-        self._refusal: Problem | None = None
-        """Why the parser was stopped."""
         self._last_response: Problem | None = None
         """Sent after the responses to the requests before it; then the connection is closed."""
         self._paused = False
         self._stopping = False
+        self._half_closed = False
+        """The client sends no more, and waits for its responses."""
+        self._left_bytes = LINGER_BYTES
+        """How much it may still discard."""
         self._unread = UnreadBytes(service.unsent)
 
     # What asyncio calls
@@ -142,20 +138,33 @@ class ApiConnection(asyncio.Protocol):
         self.readable_again.set()
 
     def data_received(self, data: bytes) -> None:
-        if self._state is HttpState.CLOSING:
+        if self._state in (HttpState.CLOSING, HttpState.LINGERING):
+            self._discard(len(data))
             return
-        self._head.received(len(data))
+        if self._state is HttpState.NEW:
+            self._state = HttpState.HEAD
         try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade:
-            # An upgrade that is not supported is answered as HTTP/1.1 (RFC 9110, 7.8).
-            if self._exchanges:
-                self._exchanges[-1].keep_alive = False
-        except HttpParserError:
-            self._refuse(self._refusal or Problem(400, "this is not an HTTP/1.1 request"))
+            self._parser.feed(data)
+        except Refused as refused:
+            self._refuse(refused.problem)
             return
-        if self._head.most_bytes:
-            self._wait_for_head()
+        if self._parser.size.most_bytes and self._state is HttpState.IDLE:
+            self._since_s = time.monotonic()
+            self._state = HttpState.HEAD
+
+    def eof_received(self) -> bool:
+        """Complete the requests of a client that sends no more; False: close now."""
+        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        if self._state is HttpState.LINGERING or self.addresses[2] == "https":
+            return False
+        self._half_closed = True
+        if self._receiving is not None:
+            self._refuse(Problem(400, "the body ends early"))
+        for exchange in self._exchanges:
+            exchange.hang_up()
+        if self._exchanges and self._last_response is None:
+            self._exchanges[-1].keep_alive = False
+        return bool(self._exchanges)
 
     def pause_writing(self) -> None:
         self.blocked = True
@@ -170,32 +179,20 @@ class ApiConnection(asyncio.Protocol):
 
     # What the parser calls
 
-    def on_message_begin(self) -> None:
-        self._head.begin()
-        self._url, self._headers = b"", []
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.append((name.lower(), value))
-
-    def on_headers_complete(self) -> None:
-        self._refusal = self._head_refusal()
-        self._head.end()
-        if self._refusal is not None:
-            raise _Refused
+    def on_head(self) -> Problem | None:
+        if len(self._exchanges) > MOST_PIPELINED:
+            return Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
         self._state = HttpState.BUSY
         if self._exchanges or not self._read_fast():
             self._begin_asgi()
+        return None
 
     def on_body(self, body: bytes) -> None:
         if self._receiving is not None:
             self._receiving.add_body(body)
 
-    def on_message_complete(self) -> None:
+    def on_end(self) -> None:
         exchange, self._receiving = self._receiving, None
-        self._head.arriving = True
         if exchange is not None:
             exchange.end_body()
 
@@ -209,6 +206,8 @@ class ApiConnection(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Read on, unless a request waits for the response to another one."""
+        if self._half_closed:  # the end would be received again
+            return
         if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
             self._paused = False
             if not self.transport.is_closing():
@@ -228,7 +227,9 @@ class ApiConnection(asyncio.Protocol):
         """Go on after the first exchange has sent its response."""
         self._exchanges.popleft()
         self.server_state.total_requests += 1
-        if not exchange.keep_alive or exchange is self._receiving:
+        if exchange is self._receiving:
+            self._linger()
+        elif not exchange.keep_alive:
             self._close()
         elif self._exchanges:
             self._exchanges[0].begin()
@@ -236,7 +237,7 @@ class ApiConnection(asyncio.Protocol):
             self._refuse(self._last_response)
         else:
             self._since_s = time.monotonic()
-            self._state = HttpState.HEAD if self._head.most_bytes else HttpState.IDLE
+            self._state = HttpState.HEAD if self._parser.size.most_bytes else HttpState.IDLE
         self.resume_reading()
 
     # What the server calls
@@ -257,6 +258,9 @@ class ApiConnection(asyncio.Protocol):
         if self.blocked or self._state is HttpState.CLOSING:
             if waited_s > settings.send_timeout_s:
                 self.abort()
+        elif self._state is HttpState.LINGERING:
+            if waited_s > settings.head_timeout_s:
+                self.abort()
         elif self._state in (HttpState.NEW, HttpState.HEAD):
             if waited_s > settings.head_timeout_s:
                 self._refuse(Problem(408, "the request did not arrive in time"))
@@ -270,7 +274,9 @@ class ApiConnection(asyncio.Protocol):
         A request may be on its way: closing at once would lose it.
         """
         self._stopping = True
-        if self._exchanges:
+        if self._state is HttpState.LINGERING:
+            self._close()
+        elif self._exchanges:
             self._exchanges[-1].keep_alive = False
         else:
             self.loop.call_later(QUIET_S, self._close_if_quiet)
@@ -279,50 +285,27 @@ class ApiConnection(asyncio.Protocol):
         if self._state in (HttpState.NEW, HttpState.IDLE):
             self._close()
 
-    def _wait_for_head(self) -> None:
-        """Wait for the rest of a head, unless it is too long already."""
-        most = self.service.settings.max_header_bytes
-        if self._head.least_bytes > most:
-            self._refuse(_too_long(most))
-        elif self._state in (HttpState.NEW, HttpState.IDLE):
-            if self._state is HttpState.IDLE:
-                self._since_s = time.monotonic()
-            self._state = HttpState.HEAD
-
-    def _head_refusal(self) -> Problem | None:
-        """Why the request whose head is complete is not accepted."""
-        most = self.service.settings.max_header_bytes
-        if self._head.most_bytes > most:
-            sizes = (len(name) + len(value) + 4 for name, value in self._headers)
-            if len(self._url) + sum(sizes) > most:
-                return _too_long(most)
-        if len(self._exchanges) > MOST_PIPELINED:
-            return Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
-        if self._parser.get_method() == b"CONNECT":
-            return Problem(501, "this server is not a proxy")
-        return None
-
     def _read_fast(self) -> bool:
         """Respond to a plain read of a record without ASGI; False: it is none, or has to wait."""
         parser = self._parser
-        if self.blocked or parser.get_method() != b"GET":
+        if self.blocked or parser.method != b"GET":
             return False
-        if parser.get_http_version() != "1.1" or not parser.should_keep_alive():
+        if parser.version != "1.1" or not parser.keeps_alive:
             return False
         exchange = FastExchange(self, keep_alive=not self._stopping)
         # The answer may come at once, so the exchange is in place before.
         self._exchanges.append(exchange)
         common = self.server_state.default_headers
-        if self.service.fast_reads.take(self._url, self._headers, common, exchange.answer):
+        if self.service.fast_reads.take(parser.target, parser.headers, common, exchange.answer):
             return True
         self._exchanges.pop()
         return False
 
     def _begin_asgi(self) -> None:
         parser = self._parser
-        version = parser.get_http_version()
-        keep_alive = version != "1.0" and parser.should_keep_alive() and not self._stopping
-        head = RequestHead(parser.get_method(), self._url, version, self._headers)
+        version = parser.version
+        keep_alive = version != "1.0" and parser.keeps_alive and not self._stopping
+        head = RequestHead(parser.method, parser.target, version, parser.headers)
         exchange = AsgiExchange(self, head, keep_alive=keep_alive)
         self._receiving = exchange
         self._exchanges.append(exchange)
@@ -348,7 +331,34 @@ class ApiConnection(asyncio.Protocol):
             return
         if not self._exchanges:
             self.transport.write(_response(problem))
-        self._close()
+            self._last_response = None
+            self._linger()
+        else:
+            self._close()
+
+    def _linger(self) -> None:
+        """
+        Close after the response to a request that has not arrived as a whole.
+
+        To close a socket that has unread bytes resets it, and the client may lose the response. So
+        the rest is read and discarded until the client closes (RFC 9112, 9.6), up to `LINGER_BYTES`
+        and for `head_timeout_s`; a full server closes such a connection earlier.
+        """
+        nothing_sent = self._state is HttpState.NEW
+        if nothing_sent or self._half_closed or self._stopping or self.transport.is_closing():
+            self._close()
+            return
+        self._state = HttpState.LINGERING
+        self._since_s = time.monotonic()
+        self._cancel_all()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.resume_reading()
+
+    def _discard(self, size: int) -> None:
+        self._left_bytes -= size
+        if self._left_bytes < 0:
+            self.abort()
 
     def _close(self) -> None:
         """Close when the client has read what was written."""
@@ -367,10 +377,6 @@ class ApiConnection(asyncio.Protocol):
 def _address(name: Any) -> tuple[str, int] | None:
     """Host and port of a socket's name."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
-
-
-def _too_long(most: int) -> Problem:
-    return Problem(431, f"the request's head is longer than {most} bytes")
 
 
 def _response(problem: Problem) -> bytes:

@@ -42,41 +42,6 @@ class RequestHead(NamedTuple):
     """Names in lower case."""
 
 
-class HeadSize:
-    """
-    How long the head of a request is that has not arrived as a whole.
-
-    The parser does not say where in a chunk a head begins, so there are two bounds. They are
-    cheaper than adding up the headers, which is done only where they do not decide.
-
-    Attributes:
-        arriving: what is received next belongs to a head, or begins one.
-        least_bytes: the chunks after the one in which it began.
-        most_bytes: the same with that one; 0 when no head has begun.
-    """
-
-    __slots__ = ("_chunk_bytes", "arriving", "least_bytes", "most_bytes")
-
-    def __init__(self) -> None:
-        self.arriving = True
-        self.least_bytes = self.most_bytes = self._chunk_bytes = 0
-
-    def received(self, chunk_bytes: int) -> None:
-        """Count a chunk, before it is parsed."""
-        self._chunk_bytes = chunk_bytes
-        if self.arriving:
-            self.least_bytes += chunk_bytes
-            self.most_bytes += chunk_bytes
-
-    def begin(self) -> None:
-        """A head begins in the last chunk."""
-        self.arriving, self.least_bytes, self.most_bytes = True, 0, self._chunk_bytes
-
-    def end(self) -> None:
-        """The head is complete; the body follows."""
-        self.arriving, self.least_bytes, self.most_bytes = False, 0, 0
-
-
 class ExchangeConnection(Protocol):
     """The connection of an exchange."""
 
@@ -127,6 +92,9 @@ class Exchange:
     def begin(self) -> None:
         """Answer the request, because those before it have been answered."""
 
+    def hang_up(self) -> None:
+        """The client sends no more, but waits for the response."""
+
     def cancel(self) -> None:
         """Send nothing from now on: the connection is closed."""
         self.cancelled = True
@@ -168,8 +136,8 @@ class AsgiExchange(Exchange):
     """
 
     __slots__ = (
-        "_arrived", "_body", "_body_ended", "_chunked", "_complete", "_expects", "_left_bytes",
-        "_scope",
+        "_arrived", "_body", "_body_ended", "_body_taken", "_chunked", "_complete", "_expects",
+        "_hung_up", "_left_bytes", "_scope",
     )  # fmt: skip
 
     def __init__(
@@ -178,7 +146,8 @@ class AsgiExchange(Exchange):
         super().__init__(connection, keep_alive=keep_alive)
         self._scope = _scope(connection, head)
         self._body = bytearray()
-        self._body_ended = False
+        self._body_ended = self._body_taken = False
+        self._hung_up = False
         self._arrived = asyncio.Event()
         """There is something for `receive`."""
         self._expects = any(
@@ -207,6 +176,12 @@ class AsgiExchange(Exchange):
         self._body_ended = True
         self._arrived.set()
 
+    def hang_up(self) -> None:
+        # A response that is sent piece by piece without an end, such as a stream of events, has to
+        # end when its client goes, and a client that goes looks the same at first.
+        self._hung_up = True
+        self._arrived.set()
+
     def cancel(self) -> None:
         super().cancel()
         self._arrived.set()
@@ -216,13 +191,14 @@ class AsgiExchange(Exchange):
         if self._expects and not self.started and not self.cancelled:
             self._expects = False
             self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if not self.cancelled and not self._complete:
+        if not self._is_over:
             self.connection.resume_reading()
             await self._arrived.wait()
             self._arrived.clear()
-        if self.cancelled or self._complete:
+        if self._is_over:
             return {"type": "http.disconnect"}
         body, self._body = bytes(self._body), bytearray()
+        self._body_taken = self._body_ended
         return {"type": "http.request", "body": body, "more_body": not self._body_ended}
 
     async def send(self, message: Message) -> None:
@@ -242,10 +218,15 @@ class AsgiExchange(Exchange):
         if not more:
             self._end()
 
+    @property
+    def _is_over(self) -> bool:
+        """The application receives nothing more."""
+        return self.cancelled or self._complete or (self._hung_up and self._body_taken)
+
     async def _run(self) -> None:
         try:
             await self.connection.app(self._scope, self.receive, self.send)
-            if not self._complete and not self.cancelled:
+            if not self._complete and not self.cancelled and not self._hung_up:
                 raise RuntimeError("the application ended without a whole response")
         except Exception:
             log.exception("%s %s failed", self._scope["method"], self._scope["path"])

@@ -97,18 +97,23 @@ class FastReads:
         resource = _resource(target)
         if resource is None:
             return False
-        host = authorization = coding = None
+        host: bytes | None = None
+        authorization: str | None = None
+        accepted: bytes | None = None
+        repeated: bytes | str | None
         for name, value in headers:
             if name in self._unusual:
                 return False
             if name == b"host":
-                if host is not None:
-                    return False
-                host = value
+                host, repeated = value, host
             elif name == b"authorization":
-                authorization = value.decode("latin-1")
+                authorization, repeated = value.decode("latin-1"), authorization
             elif name == b"accept-encoding":
-                coding = _coding(value)
+                accepted, repeated = value, accepted
+            else:
+                continue
+            if repeated is not None:
+                return False
         if host is None or not is_allowed_host(host.decode("latin-1"), self._hosts):
             return False
         try:
@@ -117,6 +122,7 @@ class FastReads:
             token, refusal = None, problem
         done = self._done(target, token, default_headers, send)
         if refusal is None:
+            coding = None if accepted is None else _coding(accepted)
             self._batches.submit(*resource, coding, done)
         else:
             done(refusal, 0)

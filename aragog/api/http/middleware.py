@@ -1,9 +1,10 @@
 """
 The API's outermost middleware: checks every request and turns errors into responses.
 
-It checks the Host header. It limits the size and the arrival time of bodies, and the memory that
-all of them take together. It sends large responses in pieces, each when the client has read enough
-of those before. It reports errors as problem details and records request metrics.
+It checks the Host header, and that there is one token. It limits the size and the arrival time of
+bodies, and the memory that all of them take together. It sends large responses in pieces, each when
+the client has read enough of those before. It reports errors as problem details and records request
+metrics.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Guarded:
         exchange = _Exchange(scope, body, send, self._observer)
         self._observer.in_flight += 1
         try:
-            self._check_host(scope)
+            self._check_head(scope)
             body.check_length()
             await self._app(scope, body.receive, exchange.send)
         except Exception as error:  # noqa: BLE001 - the last line of defense: no request without answer
@@ -49,12 +50,15 @@ class Guarded:
             self._observer.in_flight -= 1
             exchange.report()
 
-    def _check_host(self, scope: Scope) -> None:
-        result = [value for name, value in scope["headers"] if name == b"host"]
-        if len(result) > 1 or (not result and scope["http_version"] != "1.0"):
+    def _check_head(self, scope: Scope) -> None:
+        hosts = _values(scope, b"host")
+        if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
             raise Problem(400, "exactly one Host header is required")
-        if result and not is_allowed_host(result[0].decode("latin-1"), self._hosts):
+        if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
             raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
+        # A proxy that checks another one of them than this server would be deceived.
+        if len(_values(scope, b"authorization")) > 1:
+            raise Problem(400, "at most one Authorization header is allowed")
 
 
 class RequestBody:
@@ -116,11 +120,20 @@ class RequestBody:
         if self._expects or (self._length.isdigit() and int(self._length) > self._most):
             return False
         try:
-            while self.unread:
-                await self._piece()
+            await self.skip()
         except Problem:
             return False
         return True
+
+    async def skip(self) -> None:
+        """
+        Read the rest without keeping it.
+
+        Raises:
+            Problem: 400, the client has gone; 413, it is too large; 408, it is late.
+        """
+        while self.unread:
+            await self._piece()
 
     def release(self) -> None:
         """Give back the memory."""
@@ -201,6 +214,11 @@ class _Exchange:
             target,
             scope.get("aragog.token"),
         )
+
+
+def _values(scope: Scope, wanted: bytes) -> list[bytes]:
+    """The values of all headers of this name."""
+    return [value for name, value in scope["headers"] if name == wanted]
 
 
 async def _nothing() -> Message:

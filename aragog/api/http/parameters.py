@@ -9,7 +9,6 @@ import orjson
 from starlette.requests import Request
 
 from aragog.api.problems import Problem
-from aragog.api.writing import ANY_VERSION
 from aragog.errors import BadInput
 from aragog.urlstore.field_formats import parse
 
@@ -114,17 +113,3 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     if not isinstance(value, dict):
         raise BadInput("the body must be a JSON object")
     return value
-
-
-def expected_version(request: Request) -> str | None:
-    """The version in If-Match, "" for `If-None-Match: *`, None if neither is sent."""
-    if request.headers.get("if-none-match", "").strip() == "*":
-        return ""
-    tag = request.headers.get("if-match", "").strip()
-    if not tag:
-        return None
-    if tag == ANY_VERSION:
-        return tag
-    if not (tag.startswith('"') and tag.endswith('"') and len(tag) > 2):
-        raise BadInput("If-Match: must be one ETag as this server sent it")
-    return tag.strip('"').partition(".")[0]

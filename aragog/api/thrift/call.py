@@ -212,6 +212,9 @@ class ParkedCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
+    def __contains__(self, connection: Connection) -> bool:
+        return connection in self._calls
+
     def park(self, call: Call, wait: Wait) -> None:
         """Let a call wait without a thread, until its time is over or its client leaves."""
         loop = asyncio.get_running_loop()

@@ -59,6 +59,9 @@ class ConnectionOwner(Protocol):
     def take(self, connection: Connection, frame: bytes) -> None:
         """Handle a frame; `connection.answer` is called once, at once or later."""
 
+    def waits(self, connection: Connection) -> bool:
+        """Its call waits for something that is not there yet."""
+
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
         """The reply to a large frame that there is no memory for; b"" if it is not a call."""
 
@@ -87,10 +90,12 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         authorization: the header of its token; None: it sent none.
+        half_closed: the client sends no more, and is there for the replies, or has gone.
     """
 
     def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
         self.authorization: str | None = None
+        self.half_closed = False
         self._server = server
         self._trusted = trusted
         self._transport: Any = None
@@ -152,6 +157,16 @@ class Connection(asyncio.Protocol):
         if not self._count_buffer():
             self._refuse()
 
+    def eof_received(self) -> bool:
+        """Complete the calls of a client that sends no more; False: close now."""
+        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        secure = self._transport.get_extra_info("sslcontext") is not None
+        # A client that goes looks the same, and would keep its place among those that wait.
+        if secure or self._server.waits(self):
+            return False
+        self.half_closed = self._state in _HOLDS_DATA
+        return self.half_closed
+
     def answer(self, data: bytes, counted_bytes: int = 0) -> None:
         """
         Send the reply to the current frame, and begin the next one.
@@ -170,6 +185,8 @@ class Connection(asyncio.Protocol):
             self._unread.written(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
         if self._state is ThriftState.QUEUED:
             self._queue()
+        elif self.half_closed and self._state is ThriftState.IDLE:
+            self._close()
 
     def pause_writing(self) -> None:
         """The client does not read its reply: it gets no other before it has."""
@@ -216,6 +233,9 @@ class Connection(asyncio.Protocol):
             self._server.take(self, frame)
             return
         if self.gone:
+            return
+        if self.half_closed:
+            self._close()
             return
         if self._buffer and self._state is not ThriftState.RECEIVING:
             self._since_s = time.monotonic()

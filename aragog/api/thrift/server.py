@@ -156,6 +156,9 @@ class ThriftServer:
         if call is not None:
             self._release(call)
 
+    def waits(self, connection: Connection) -> bool:
+        return connection in self._parked
+
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
         try:
             head = wire.read_head(begin)
@@ -254,6 +257,9 @@ class ThriftServer:
             if call.steps is not None:
                 call.steps.close()
             self._release(call)
+        elif call.connection.half_closed:
+            call.connection.abort()
+            self._park(call, wait)
         elif self._draining:
             self._submit(call)
         else:

@@ -135,6 +135,24 @@ def test_tokens_are_checked_the_same(closed, scheme):
     assert fast.headers == ordinary.headers
 
 
+@pytest.mark.parametrize("tokens", [(READER, WRITER), (WRITER, READER), (READER, READER)])
+def test_two_tokens_are_none(closed, tokens):
+    """The shortcut took the last, and the ordinary way the first."""
+    both_lines = "\r\nAuthorization: ".join(f"Bearer {token}" for token in tokens)
+    for reply in both(closed, f"/v1/urls?url={A}&include=", Authorization=both_lines):
+        assert reply.status == 400
+        assert "Authorization" in reply.json["detail"]
+
+
+@pytest.mark.parametrize("codings", [("br", "gzip"), ("gzip", "br"), ("gzip;q=0", "br")])
+def test_codings_in_two_lines_are_one_list(api, codings):
+    lines = "\r\nAccept-Encoding: ".join(codings)
+    fast, ordinary = both(api, f"/v1/urls?url={LONG}&include=", Accept_Encoding=lines)
+
+    assert fast.headers == ordinary.headers
+    assert fast.headers.get("content-encoding") == ("gzip" if "gzip" in codings else None)
+
+
 def test_pipelined_reads_are_answered_in_order(api):
     requested = [A, "http://no.example/", "nonsense", LONG, A]
     lines = [

@@ -103,12 +103,6 @@ def test_a_body_that_is_too_long_is_413_with_a_problem(api):
     assert response.headers["connection"] == "close"
 
 
-def test_an_upgrade_that_is_not_offered_is_answered_as_http(api):
-    for protocol in ("websocket", "h2c"):
-        response = api.ask("GET", "/healthz", Connection="Upgrade", Upgrade=protocol)
-        assert response.status == 200
-
-
 def test_pipelined_requests_nobody_reads_cost_little_memory(api):
     ask = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     before = resident_bytes()

@@ -93,9 +93,12 @@ def test_a_client_that_has_the_record_is_answered_304(api):
     first = api.get(f"/v1/urls?url={A}")
     again = api.get(f"/v1/urls?url={A}", If_None_Match=first.headers["etag"])
     other = api.get(f"/v1/urls?url={A}", If_None_Match='"other"')
+    lines = f'"other"\r\nIf-None-Match: {first.headers["etag"]}'
+    second_line = api.get(f"/v1/urls?url={A}", If_None_Match=lines)
 
     assert (again.status, again.body) == (304, b"")
     assert other.status == 200
+    assert second_line.status == 304, "lines of one header are one list (RFC 9110, 5.3)"
 
 
 @pytest.mark.parametrize(

@@ -110,3 +110,26 @@ def test_a_page_of_a_named_origin_may_use_the_api_and_no_other(api):
     assert read.headers["access-control-allow-origin"] == APP
     assert (failed.status, failed.headers["access-control-allow-origin"]) == (400, APP)
     assert orjson.loads(failed.body)["status"] == 400
+
+
+@pytest.mark.parametrize(
+    ("accept", "html"),
+    [
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", True),
+        ("text/html;q=0.1", True),
+        ("application/json, Text/HTML", True),
+        ("application/json\r\nAccept: text/html", True),
+        ("text/html;q=0, application/json", False),
+        ("text/html;level=1; q=0.000", False),
+        ("application/json, text/html;q=0.5", False),
+        ("text/html;q=x", False),
+        ("text/html;q=nan", False),
+        ("text/htmlx", False),
+        ("*/*", False),
+        ("", False),
+    ],
+)
+def test_the_front_page_is_what_the_client_prefers(api, accept, html):
+    kind = api.get("/", Accept=accept).headers["content-type"]
+
+    assert kind.startswith("text/html" if html else "application/json")

@@ -121,6 +121,37 @@ def test_a_write_for_another_version_changes_nothing(api, a_stand):
     assert api.get(AT).json["fields"] == {"team.a": "2"}
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"If_Match": '"nope", {tag}'},
+        {"If_Match": '"nope"\r\nIf-Match: {tag}'},
+        {"If_Match": '{tag}\r\nIf-Match: "nope"'},
+        {"If_Match": "{tag}, *"},
+        {"If_Match": "W/{tag}"},
+        {"If_Match": '"'},
+        {"If_Match": ""},
+        {"If_Match": "{tag}", "If_None_Match": "*"},
+        {"If_None_Match": "{tag}"},
+        {"If_None_Match": "*, {tag}"},
+        {"If_None_Match": "*\r\nIf-None-Match: {tag}"},
+        {"If_None_Match": ""},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_precondition_that_cannot_be_checked_is_an_error(api, method, headers):
+    """Some were compared as one odd version, and others were ignored: the write happened."""
+    api.ask("PUT", AT, {"fields": {"team.a": "1"}})
+    tag = api.get(AT).headers["etag"]
+    sent = {name: value.replace("{tag}", tag) for name, value in headers.items()}
+    response = api.ask(method, AT, {"fields": {"team.a": "2"}}, **sent)
+
+    assert response.status == 400
+    assert "Match" in response.json["detail"]
+    assert api.get(AT).json["fields"] == {"team.a": "1"}
+
+
 def test_a_write_for_any_version_needs_a_record(api, a_stand):
     document = {"fields": {"team.a": "1"}}
     refused = [api.ask(m, AT, document, If_Match="*").status for m in ("PUT", "PATCH")]

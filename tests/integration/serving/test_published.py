@@ -50,6 +50,8 @@ def test_directory_page_and_addresses_are_sent_to_everybody(settings):
         bot_page = api.get("/bot.html", Host="bot.test")
         addresses = api.get("/addresses.json", Host="bot.test")
         again = api.get(PATH, Host="bot.test", If_None_Match=directory.headers["etag"])
+        lines = f'"other"\r\nIf-None-Match: {directory.headers["etag"]}'
+        second_line = api.get(PATH, Host="bot.test", If_None_Match=lines)
         head = api.ask("HEAD", PATH, Host="bot.test")
         others = api.get("/v1/urls?url=http://a.test/", Host="bot.test")
 
@@ -63,6 +65,7 @@ def test_directory_page_and_addresses_are_sent_to_everybody(settings):
     assert b"<title>examplebot</title>" in bot_page.body
     assert addresses.json["prefixes"] == [{"ipv4Prefix": "203.0.113.0/28"}]
     assert (again.status, again.body) == (304, b"")
+    assert second_line.status == 304
     assert (head.status, head.body) == (200, b"")
     assert others.status == 401
 

@@ -74,7 +74,9 @@ class ChangesApi:
             if "text/event-stream" not in request.headers.get("accept", ""):
                 page = await self._operations.run(changes, query, request)
                 return json_response(to_json(page, self._calls.store.formats))
-            await self._page(query, query.cursor)  # a bad cursor gets an error status
+            # A stream that has begun can report neither a bad cursor nor a body that is late.
+            await request.scope["aragog.body"].skip()
+            await self._page(query, query.cursor)
             if request.method == "HEAD":  # a stream would not end, and the connection is kept
                 return Response(None, headers=_HEADERS, media_type=_EVENTS)
             return _Stream(self._events(query), reading.pop_all())

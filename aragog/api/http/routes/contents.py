@@ -8,7 +8,7 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aragog.api.http.calls import has_tag
+from aragog.api.http.preconditions import has_tag
 from aragog.api.problems import Problem
 from aragog.api.values import ContentPart
 

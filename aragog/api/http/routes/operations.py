@@ -14,7 +14,8 @@ from starlette.responses import Response
 from aragog.api.call_spans import call_span
 from aragog.api.http.batch_get import read_urls
 from aragog.api.http.calls import StoreCalls, json_response, tagged
-from aragog.api.http.parameters import Query, expected_version, json_object, refuse_cross_site
+from aragog.api.http.parameters import Query, json_object, refuse_cross_site
+from aragog.api.http.preconditions import expected_version
 from aragog.api.http.routes.contents import content_response
 from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
 from aragog.api.memory import GrowingBytes, MemoryLimit

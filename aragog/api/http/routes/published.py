@@ -7,6 +7,7 @@ import hashlib
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.api.http.preconditions import has_tag
 from aragog.api.problems import Problem
 from aragog.identity.published_files import Publication
 
@@ -30,8 +31,7 @@ class PublishedRoutes:
             raise Problem(404, "it is not published")
         headers = dict(file.headers)
         headers["ETag"] = f'"{hashlib.sha256(file.body).hexdigest()[:16]}"'
-        known = request.headers.get("if-none-match", "")
-        if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in known.split(",")):
+        if has_tag(request, headers["ETag"]):
             kept = ("ETag", "Cache-Control")
             return Response(None, 304, {name: headers[name] for name in kept})
         return Response(file.body, headers=headers)
