@@ -252,14 +252,17 @@ class ThriftServer:
             self._log.write(what, target, outcome, took_s * 1000, call.token)
 
     def _park(self, call: Call, wait: Wait) -> None:
-        """Let a call wait; if its client has left, end it; if the server stops, continue it now."""
+        """
+        Let a call wait; if its client has left, end it; if the server stops, continue it now.
+
+        A client that sends no more may have left, and would keep its place among those that wait.
+        """
+        if call.connection.half_closed:
+            call.connection.abort()
         if call.answered or call.connection.gone:
             if call.steps is not None:
                 call.steps.close()
             self._release(call)
-        elif call.connection.half_closed:
-            call.connection.abort()
-            self._park(call, wait)
         elif self._draining:
             self._submit(call)
         else:

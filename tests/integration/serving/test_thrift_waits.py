@@ -1,5 +1,6 @@
 """Calls that wait: `dequeue` with `wait_ms` on a real Redis, and `fetch`; both without a thread."""
 
+import socket
 import struct
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +19,7 @@ from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
 
 LONG_MS = 60_000
+PING = b"\x00\x00\x00\x11\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"
 
 
 @pytest.fixture
@@ -236,3 +238,40 @@ def test_a_drain_answers_fetches_that_wait(store, apache):
         wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
         server.drain()
         assert future.result(60).fetching is True
+
+
+class Gated(Fetching):
+    """A fetch that waits only after a gate has opened."""
+
+    def __init__(self):
+        super().__init__()
+        self.entered, self.gate = threading.Event(), threading.Event()
+
+    def steps(self, request):
+        self.entered.set()
+        assert self.gate.wait(60)
+        yield from super().steps(request)
+
+
+@pytest.mark.parametrize("waits_already", [True, False])
+def test_a_wait_ends_when_its_client_sends_no_more(store, apache, waits_already):
+    from thrift.transport.TSocket import TSocket
+
+    fetching = Gated()
+    with running(store, fetching=fetching) as server:
+        transport = TSocket("127.0.0.1", server.port)
+        with apache.client(server.port, "Fetcher", transport) as client:
+            options = apache.types.FetchOptions(max_wait_ms=LONG_MS)
+            client.send_fetch("http://a.example/", options)
+            assert fetching.entered.wait(60)
+            if waits_already:
+                fetching.gate.set()
+                wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
+            transport.handle.shutdown(socket.SHUT_WR)
+            with server.connect() as other:  # the end has arrived when another call is answered
+                other.sendall(PING)
+                assert other.recv(1000)
+            fetching.gate.set()
+            wait_until(lambda: fetching.ended == 1, otherwise="the wait ends")
+            wait_until(lambda: server.server.connections == 0, otherwise="the connection ends")
+        assert server.server.waiting_calls == 0
