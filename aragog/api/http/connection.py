@@ -25,7 +25,7 @@ from starlette.types import ASGIApp
 from aragog.api.clients import Clients
 from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
 from aragog.api.http.fast_reads import FastReads
-from aragog.api.http.parsing import Refused, RequestParser
+from aragog.api.http.parsing import BadRequest, RequestParser
 from aragog.api.listener import QUIET_S
 from aragog.api.memory import MemoryLimit, UnreadBytes
 from aragog.api.problems import MEDIA_TYPE, Problem
@@ -145,7 +145,7 @@ class ApiConnection(asyncio.Protocol):
             self._state = HttpState.HEAD
         try:
             self._parser.feed(data)
-        except Refused as refused:
+        except BadRequest as refused:
             self._refuse(refused.problem)
             return
         if self._parser.size.most_bytes and self._state is HttpState.IDLE:

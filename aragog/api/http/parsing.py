@@ -16,7 +16,7 @@ from aragog.api.problems import Problem
 _FRAMING = (b"content-length", b"transfer-encoding")
 
 
-class Refused(Exception):
+class BadRequest(Exception):
     """The bytes are not accepted, and nothing that follows can be read; `problem` says why."""
 
     def __init__(self, problem: Problem) -> None:
@@ -130,17 +130,17 @@ class RequestParser:
         Parse a chunk.
 
         Raises:
-            Refused: it is no HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
+            BadRequest: it is no HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
         """
         self.size.received(len(data))
         try:
             self._parse(data)
         except HttpParserError as error:
             problem = self._refusal or Problem(400, "this is not an HTTP/1.1 request")
-            raise Refused(problem) from error
+            raise BadRequest(problem) from error
         if self.size.least_bytes > self._most_bytes:
             what = self._too_long_head() if self.size.arriving else self._too_long_trailers()
-            raise Refused(what)
+            raise BadRequest(what)
 
     def _parse(self, data: bytes) -> None:
         while True:

@@ -6,7 +6,7 @@ import ssl
 import pytest
 import trustme
 
-from aragog.api.http import connection
+from aragog.api.http.connection import LINGER_BYTES
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
@@ -72,28 +72,28 @@ def test_what_is_behind_a_refused_request_is_no_request(store):
     assert reply.count(b"HTTP/1.1 ") == 1
 
 
-def test_no_more_than_a_bounded_amount_is_discarded(store, monkeypatch):
-    monkeypatch.setattr(connection, "LINGER_BYTES", 1_000_000)
+def test_no_more_than_a_bounded_amount_is_discarded(store):
     with running(store, max_body_bytes=100_000) as api, api.connect() as sock:
         sock.sendall(LONG)
         read_all(sock)
         with pytest.raises(ConnectionError):
-            sock.sendall(BODY * 20)
+            sock.sendall(bytes(2 * LINGER_BYTES))
 
 
 def test_a_client_that_stays_is_disconnected(store):
     with running(store, max_body_bytes=100_000, head_timeout_s=0.2) as api, api.connect() as sock:
         sock.sendall(LONG)
-        read_all(sock)
+        assert read_all(sock).startswith(b"HTTP/1.1 413")
         wait_until(lambda: not api.server.server_state.connections)
 
 
 def test_a_client_that_stays_keeps_nobody_out(store):
     with running(store, max_body_bytes=100_000, max_connections=3) as api:
-        socks = [api.connect() for _ in range(6)]
-        for sock in socks:
-            sock.sendall(LONG)
-            assert sock.recv(1000).startswith(b"HTTP/1.1 413")
+        socks = []
+        for _ in range(6):
+            socks.append(api.connect())
+            socks[-1].sendall(LONG)
+            assert socks[-1].recv(1000).startswith(b"HTTP/1.1 413")
         assert api.get("/healthz").status == 200
         for sock in socks:
             sock.close()

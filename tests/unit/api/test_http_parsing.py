@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.api.http.parsing import Refused, RequestParser
+from aragog.api.http.parsing import BadRequest, RequestParser
 from tests.support.examples import examples
 
 MOST = 1000
@@ -39,7 +39,7 @@ def parsed(data, cuts=()):
     try:
         for begin, end in pairwise(edges):
             events.parser.feed(data[begin:end])
-    except Refused as refused:
+    except BadRequest as refused:
         status = refused.problem.status
     for request in events.requests:
         request[2] = [pair for pair in request[2] if pair[0] not in (b"connection", b"upgrade")]
