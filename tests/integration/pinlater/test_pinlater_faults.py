@@ -407,8 +407,10 @@ def test_a_job_whose_follow_up_was_lost_with_the_servers_tail_runs_again(own_red
     shard = RedisShard(client)
     shard.enqueue("q", [NewJob(b"first")])
     [job] = shard.claim("q", ClaimRequest(limit=1, timeout_ms=600_000, worker="w")).claims
-    file = appended(own_redis)
+    # The server may still be writing its first file, and go on in another one after that.
+    wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
     shard.enqueue("next", [NewJob(b"x" * 1500)])
+    file = appended(own_redis)
     own_redis.kill()
     with file.open("r+b") as tail:
         tail.truncate(file.stat().st_size - 1500)
