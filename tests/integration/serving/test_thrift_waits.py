@@ -260,9 +260,12 @@ def test_a_wait_ends_when_its_client_sends_no_more(store, apache, waits_already)
     fetching = Gated()
     with running(store, fetching=fetching) as server:
         transport = TSocket("127.0.0.1", server.port)
-        with apache.client(server.port, "Fetcher", transport) as client:
+        with (
+            ThreadPoolExecutor() as pool,
+            apache.client(server.port, "Fetcher", transport) as client,
+        ):
             options = apache.types.FetchOptions(max_wait_ms=LONG_MS)
-            client.send_fetch("http://a.example/", options)
+            answer = pool.submit(client.fetch, "http://a.example/", options)
             assert fetching.entered.wait(60)
             if waits_already:
                 fetching.gate.set()
@@ -274,4 +277,5 @@ def test_a_wait_ends_when_its_client_sends_no_more(store, apache, waits_already)
             fetching.gate.set()
             wait_until(lambda: fetching.ended == 1, otherwise="the wait ends")
             wait_until(lambda: server.server.connections == 0, otherwise="the connection ends")
+            assert answer.exception(60)
         assert server.server.waiting_calls == 0
