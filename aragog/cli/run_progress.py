@@ -77,7 +77,8 @@ class Snapshot:
     def waiting(self) -> str:
         """The URLs in flight, by the cause that they wait for."""
         at_work = self.in_flight - self.causes.total()
-        parts = [f"{count} wait for {cause}" for cause, count in sorted(self.causes.items())]
+        causes = sorted(self.causes.items())
+        parts = [f"{count} wait for {cause}" for cause, count in causes if count]
         return ", ".join([*parts, f"{at_work} in work"] if at_work > 0 else parts)
 
     def outcomes(self) -> str:

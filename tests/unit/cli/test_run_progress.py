@@ -68,7 +68,13 @@ def test_lines_say_what_urls_wait_for():
     """A log showed `1 waiting` for minutes, and the reason was on terminals only."""
     console = Console(file=io.StringIO(), width=200)
 
-    watch(Tracker(3, 2, 0), console, lambda: True, lambda: Counter({RETRY: 1}), line_every_s=0)
+    watch(
+        Tracker(3, 2, 0),
+        console,
+        lambda: True,
+        lambda: Counter({RETRY: 1, SLOT: 0}),
+        line_every_s=0,
+    )
 
     first, *_, last = console.file.getvalue().splitlines()
     assert " 3 waiting (1 wait for a retry, 2 in work), 0 stored" in first
