@@ -188,7 +188,7 @@ def ratio(
     bare: Callable[[], object],
     rounds: int = 3,
 ) -> float:
-    """Both, several times in turn; prints the middle ones, and returns the CPU of ours in us."""
+    """Run both in turn, print the medians, and return the CPU of the first in us."""
     times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": []}
     for _ in range(rounds):
         times["bare"].append(Row(name, per, units).run(bare))

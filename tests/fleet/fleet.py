@@ -168,7 +168,7 @@ class Fleet:
             return False
 
     def wall_clocks(self) -> Iterator[tuple[str, float]]:
-        """How far the clock of each worker machine is ahead of ours, in seconds."""
+        """How many seconds the clock of each worker machine is ahead of this process's clock."""
         for host in self.layout.workers:
             here_s = time.time()
             there_s = float(self.cluster.run.run(host, *PYTHON, "-c", "import time; print(time.time())"))  # fmt: skip

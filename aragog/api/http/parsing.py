@@ -50,8 +50,8 @@ class HeadSize:
 
     Attributes:
         arriving: what is received next belongs to a head, or begins one.
-        least_bytes: the chunks after the one in which it began; in a body, the chunks that had
-            nothing of it: trailers, or the extensions of a chunk's size.
+        least_bytes: the chunks after the one in which it began. In a body, the chunks since the
+            last one with a piece of it: they have only trailers, or extensions of a chunk's size.
         most_bytes: the same with the chunk in which it began; 0 when no head has begun.
     """
 

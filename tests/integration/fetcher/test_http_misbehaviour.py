@@ -153,7 +153,7 @@ def test_what_is_no_page_is_unreadable(origin, fetcher, path):
 
 
 def test_more_than_the_length_is_cut_there(origin, fetcher, version):
-    """HTTP/2 calls that malformed (RFC 9113 section 8.1.1): nothing of it is used."""
+    """To HTTP/2 such a response is malformed (RFC 9113, 8.1.1), and none of it is used."""
     outcome = fetcher.fetch(origin.url("/lies-short"))
 
     if version == "1.1":
