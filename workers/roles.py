@@ -79,14 +79,14 @@ ROBOTS_SHARE = 4
 LEAST_FETCHES = 8
 
 
-# A thread has a connection to each SQLite file that it reads: two descriptors, the file and its log.
+# A thread has a connection to each SQLite file that it reads: two descriptors (file and log).
 FILES_OF_SHARD = 2
 # Sockets of a thread to Redis, and to the store where that is a server.
 SOCKETS_OF_THREAD = 4
 
 
 def files_of_thread(store: StoreSettings) -> int:
-    """How many descriptors a thread of a worker takes at most, beside the requests that it sends."""
+    """How many descriptors a thread of a worker takes at most, beside its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
 
