@@ -31,6 +31,14 @@ def chromium_or_skip() -> str:
     return path
 
 
+def installed_or_skip(command: str) -> str:
+    """The path of this browser; see `chromium_or_skip`."""
+    path = shutil.which(command)
+    if path is None:
+        skip_without(CHROMIUM)
+    return path
+
+
 @contextmanager
 def chromium_page(command: str) -> Iterator[Page]:
     """A page of 1280 by 800 px; requests to other machines fail."""
