@@ -31,12 +31,9 @@ def chromium_or_skip() -> str:
     return path
 
 
-def installed_or_skip(command: str) -> str:
-    """The path of this browser; see `chromium_or_skip`."""
-    path = shutil.which(command)
-    if path is None:
-        skip_without(CHROMIUM)
-    return path
+def installed_or_any() -> list[str]:
+    """The browsers of this machine; one empty name if there is none, for `chromium_or_skip`."""
+    return [command for command in COMMANDS if shutil.which(command)] or [""]
 
 
 @contextmanager

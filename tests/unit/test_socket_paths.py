@@ -41,7 +41,6 @@ def test_tmpdir_is_used_where_it_is_short_enough(monkeypatch):
         assert socket_paths.short_folder(40) == Path(folder)
 
 
-def test_without_a_short_folder_the_error_names_tmpdir(long_tmpdir, monkeypatch):
-    monkeypatch.setattr(socket_paths, "SHARED_FOLDERS", (str(long_tmpdir / "none"),))
+def test_without_a_short_folder_the_error_names_tmpdir(long_tmpdir):
     with pytest.raises(ConfigError, match=f"TMPDIR: {os.environ['TMPDIR']} is too long"):
-        socket_paths.short_folder(40)
+        socket_paths.short_folder(40, shared=[str(long_tmpdir / "none")])
