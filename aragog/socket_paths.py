@@ -28,8 +28,8 @@ def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Pa
     """
     A folder for temporary files in which a socket's path may have `below_bytes` more bytes.
 
-    It is TMPDIR if that is short enough, or else the first of `shared` that can be written. The result is the same
-    in every process with the same environment.
+    It is TMPDIR if that is short enough, or else the first of `shared` that can be written. The
+    result is the same in every process with the same environment.
 
     Raises:
         ConfigError: none of them is short enough and can be written.
