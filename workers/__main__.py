@@ -21,6 +21,7 @@ from celery.bin.base import CLIContext
 from aragog.errors import ConfigError
 from aragog.extras import require
 from aragog.logs import configure
+from aragog.open_files import raise_limit
 from aragog.settings.in_use import process_settings
 from aragog.tracing.tracer import name_service
 from aragog.workers.app import app
@@ -30,6 +31,7 @@ from aragog.workers.roles import BEAT, JOINED, ROLES, joined
 
 def main() -> int:
     """Run until a signal stops it; returns the exit code."""
+    raise_limit()
     name, *options = sys.argv[1:] or [""]
     if name == BEAT:
         from celery.bin.beat import beat  # noqa: PLC0415 - workers do without

@@ -27,6 +27,7 @@ from celery.signals import (
 from aragog.allocator import return_freed
 from aragog.errors import ConfigError, TransientError
 from aragog.logs import format_handlers
+from aragog.open_files import raise_limit
 from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
 from aragog.pipeline.routing import CelerySender, Destination, Queue
@@ -71,6 +72,11 @@ def _check_files(**_: Any) -> None:
         return  # each process checks again when it connects
 
 
+def _allow_open_files(**_: Any) -> None:
+    raise_limit()
+
+
+worker_init.connect(_allow_open_files, weak=False)
 worker_init.connect(_check_files, weak=False)
 # Runs in each child of a prefork pool: a page may kill the child, and the pool then replaces it.
 worker_process_init.connect(make_expendable, weak=False)

@@ -24,11 +24,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from aragog.errors import ConfigError
+from aragog.open_files import threads_within_limit
 from aragog.pinlater import gates
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.routing import Queue
-from aragog.settings import Settings, WorkerSettings
+from aragog.settings import Settings, StoreSettings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
 
 
@@ -78,8 +79,20 @@ ROBOTS_SHARE = 4
 LEAST_FETCHES = 8
 
 
+# A thread has a connection to each SQLite file that it reads: two descriptors (file and log).
+FILES_OF_SHARD = 2
+# Sockets of a thread to Redis, and to the store where that is a server.
+SOCKETS_OF_THREAD = 4
+
+
+def files_of_thread(store: StoreSettings) -> int:
+    """How many descriptors a thread of a worker takes at most, beside its requests."""
+    shards = store.sqlite_shards if store.engine == "sqlite" else 0
+    return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
+
+
 def sized(role: str, settings: Settings) -> Role:
-    """The role on the broker of the settings, with their concurrency."""
+    """The role on the broker of the settings, with the threads that its open files allow."""
     default, workers = ROLES[role], settings.workers
     concurrency, queues = getattr(workers, role) or default.concurrency, default.queues
     with_robots = "fetch"
@@ -89,6 +102,8 @@ def sized(role: str, settings: Settings) -> Role:
         queues = (*queues, "robots") if role == with_robots else queues
     if role == with_robots:
         concurrency += workers.robots
+    if default.pool == "threads":
+        concurrency = threads_within_limit(concurrency, files_of_thread(settings.store))
     return replace(default, queues=queues, concurrency=concurrency)
 
 

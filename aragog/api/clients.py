@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Protocol
 
+from aragog.open_files import clients_within_limit
 from aragog.settings import ServingSettings
 
 _CHECK_S = 1.0
@@ -45,7 +46,7 @@ class Clients:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        self._most = settings.max_connections
+        self._most = clients_within_limit(settings.max_connections)
         self._most_per_address = settings.max_connections_per_address or self._most
         self._check_s = min(_CHECK_S, settings.head_timeout_s, settings.send_timeout_s)
         self._checks: asyncio.Task[None] | None = None

@@ -30,8 +30,14 @@ EXTRA_SHARE = 0.02
 WARM_SHARE = 0.01
 """The smallest such share, which keeps the caches and connections of the standby warm."""
 LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
-DOWN_AFTER_S = 1.0
-"""Without an answer of the primary for this long, every read that is late is hedged."""
+DOWN_AFTER_P99S = 10
+LEAST_DOWN_S, MOST_DOWN_S = 0.05, 0.25
+"""
+Without an answer of the primary for ten times its 99th percentile, within these bounds, every read
+that is late is hedged, whatever the budget is.
+"""
+DEADLINE_SHARE = 0.5
+"""A read that has waited for this share of its deadline is hedged, whatever the budget is."""
 _BURST = 20.0
 _SAMPLES = 10_000
 _LEAST_SAMPLES = 100
@@ -81,6 +87,7 @@ class HedgePolicy:
 
     Attributes:
         delay_s: how long to wait for the primary.
+        down_after_s: after how long without any answer the primary counts as down.
         reads: how many there were.
         hedged: how many of them were late and sent to the standby.
         repeated: how many failed at the primary and were sent to the standby.
@@ -90,6 +97,7 @@ class HedgePolicy:
 
     def __init__(self) -> None:
         self.delay_s = FIRST_DELAY_S
+        self.down_after_s = MOST_DOWN_S
         self.reads = self.hedged = self.repeated = self.mirrored = self.won = 0
         self._latencies = Latencies()
         self._room = 1.0
@@ -101,9 +109,12 @@ class HedgePolicy:
         self._room = min(_BURST, self._room + EXTRA_SHARE)
         self._owed += WARM_SHARE
         if self.reads % 64 == 0 and self._latencies.enough:
-            middle_s, spent_s, last_s = self._latencies.quantiles(0.5, 1 - 0.9 * EXTRA_SHARE, 0.999)
+            middle_s, spent_s, p99_s, last_s = self._latencies.quantiles(
+                0.5, 1 - 0.9 * EXTRA_SHARE, 0.99, 0.999
+            )
             wanted_s = min(last_s, max(spent_s, 4 * middle_s))
             self.delay_s = min(MOST_DELAY_S, max(LEAST_DELAY_S, wanted_s))
+            self.down_after_s = min(MOST_DOWN_S, max(LEAST_DOWN_S, DOWN_AFTER_P99S * p99_s))
 
     def answered(self, latency_s: float) -> None:
         """Count an answer of the primary."""
@@ -161,6 +172,7 @@ class HedgedReads:
         primary: the store that is written to.
         standby: a replica, whose data may be older.
         threads: how many reads of each store run at once.
+        deadline_s: how long callers wait for a read.
         policy: when to use the standby.
     """
 
@@ -170,6 +182,7 @@ class HedgedReads:
         standby: UrlStore,
         *,
         threads: int = 16,
+        deadline_s: float = 1.0,
         policy: HedgePolicy | None = None,
     ) -> None:
         self.policy = policy or HedgePolicy()
@@ -177,7 +190,10 @@ class HedgedReads:
         self._primary = ThreadPoolExecutor(threads, thread_name_prefix="primary")
         self._standby = ThreadPoolExecutor(threads, thread_name_prefix="standby")
         self._lock = threading.Lock()
+        self._deadline_s = deadline_s
         self._answered_s = time.monotonic()
+        self._waiting_since_s: dict[Future[Any], float] = {}
+        """The reads that the primary has not answered, the oldest first, and when they began."""
 
     def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
         """
@@ -188,20 +204,39 @@ class HedgedReads:
         Raises:
             what `call` raises on the primary, if the standby has no answer either.
         """
+        started_s = time.monotonic()
+        first = self._primary.submit(self._timed, call)
         with self._lock:
             self.policy.begun()
             delay_s = self.policy.delay_s
-        first = self._primary.submit(self._timed, call)
-        if wait([first], delay_s).done:
-            return self._after_answer(first, call)
+            self._waiting_since_s[first] = started_s
+        first.add_done_callback(self._ended)
+        while not wait([first], delay_s).done:
+            delay_s = self._until_hedged_s(started_s)
+            if delay_s <= 0:
+                return self._hedged(first, call)
+        return self._after_answer(first, call)
+
+    def _ended(self, first: Future[Any]) -> None:
         with self._lock:
-            down = time.monotonic() - self._answered_s > DOWN_AFTER_S
-            hedged = self.policy.hedge(down=down)
-        if not hedged:
-            return HedgedResult(first.result(), from_standby=False)
+            self._waiting_since_s.pop(first, None)
+
+    def _until_hedged_s(self, started_s: float) -> float:
+        """How long a late read goes on waiting before it is looked at again; 0: it is hedged."""
+        now_s = time.monotonic()
+        latest_s = started_s + DEADLINE_SHARE * self._deadline_s
+        with self._lock:
+            oldest_s = next(iter(self._waiting_since_s.values()), now_s)
+            down_s = max(self._answered_s, oldest_s) + self.policy.down_after_s
+            left_s = min(down_s, latest_s) - now_s
+            return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
+
+    def _hedged(self, first: Future[T], call: Callable[[UrlStore], T]) -> HedgedResult:
+        """The first answer of both stores."""
         second = self._standby.submit(call, self._stores[1])
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
+            first.cancel()  # it may still wait for a thread, behind reads that stand still
             return self._won(second)
         return self._best(first, second)
 

@@ -103,7 +103,7 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
                 "serving.standby_dsn: names a replica of a PostgreSQL store; "
                 "set store.engine to postgres"
             )
-        return HedgedReads(store, url_store_of_replica(settings), threads=serving.threads)
+        return _hedged(store, url_store_of_replica(settings), serving)
     gateways = serving.standby_gateways
     if not gateways:
         return None
@@ -114,7 +114,12 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
         )
     replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
     standby = url_store(dataclasses.replace(settings, store=replica))
-    return HedgedReads(store, standby, threads=settings.serving.threads)
+    return _hedged(store, standby, serving)
+
+
+def _hedged(store: UrlStore, standby: UrlStore, serving: ServingSettings) -> HedgedReads:
+    deadline_s = serving.deadline_ms / 1000
+    return HedgedReads(store, standby, threads=serving.threads, deadline_s=deadline_s)
 
 
 class ThriftServices:

@@ -12,6 +12,7 @@ from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.green_threads import GreenClock, GreenPool
 from aragog.identity.request_signer import request_signer
+from aragog.open_files import sockets_within_limit
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import FetchSettings, Settings
@@ -64,7 +65,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
             signer=signer,
             sharing=pages,
         ),
-        pool=GreenPool(settings.fetch.concurrency),
+        pool=GreenPool(sockets_within_limit(settings.fetch.concurrency)),
         counters=shared.counters,
         clock=clock,
         settings=settings,

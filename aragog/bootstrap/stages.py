@@ -28,6 +28,7 @@ from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.green_threads import GreenClock, GreenPool
 from aragog.identity.request_signer import RequestSigner, request_signer
+from aragog.open_files import sockets_within_limit
 from aragog.pages import extractors
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.followed_urls import FollowedUrls
@@ -203,14 +204,15 @@ class _Fetchers:
 
 def _fetchers(parts: _StageParts) -> _Fetchers:
     fetch = parts.settings.fetch
+    at_once = sockets_within_limit(fetch.concurrency)
     open_fetcher = partial(
         Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock, signer=parts.signer
     )
     pages = open_fetcher(fetch)
     # A host gets one connection for its pages, its sitemaps and its robots.txt.
     return _Fetchers(
-        pool=GreenPool(fetch.concurrency, for_urgent=fetch.concurrency // 8),
-        robots_pool=GreenPool(fetch.concurrency),
+        pool=GreenPool(at_once, for_urgent=at_once // 8),
+        robots_pool=GreenPool(at_once),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
         robots=open_fetcher(for_robots(fetch), sharing=pages),

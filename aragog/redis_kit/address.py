@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aragog.secret import reveal
+from aragog.socket_paths import fits
 
 SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels")
 REDIS_PORT = 6379
@@ -74,6 +75,12 @@ def _host_and_port(text: str) -> tuple[str, int]:
 def is_sentinel(url: str) -> bool:
     """Whether the URL names a master through Sentinels."""
     return reveal(url).startswith(("sentinel://", "sentinels://"))
+
+
+def socket_too_long(url: str) -> bool:
+    """Whether a usable URL names a unix socket whose path is too long for one."""
+    place = urlsplit(plain(url))
+    return place.scheme == "unix" and not fits(unquote(place.path))
 
 
 def is_usable(url: str) -> bool:

@@ -10,10 +10,18 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from aragog.errors import ConfigError
-from aragog.redis_kit.address import is_sentinel, is_usable, parse_sentinel, plain
+from aragog.redis_kit.address import (
+    is_sentinel,
+    is_usable,
+    parse_sentinel,
+    plain,
+    server_name,
+    socket_too_long,
+)
 from aragog.redis_kit.client import ReadyClient, ReadyPool
 from aragog.redis_kit.packer import Packer
 from aragog.secret import without_password
+from aragog.socket_paths import MAX_BYTES
 
 try:
     from redis.driver_info import DriverInfo
@@ -53,10 +61,16 @@ def connect(
         retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:
-        ConfigError: not a Redis URL. The message names the setting and hides the password.
+        ConfigError: not a Redis URL, or the path of its socket is too long. The message names the
+            setting and hides the password.
     """
     if not is_usable(url):
         raise _unusable(url, setting)
+    if socket_too_long(url):
+        raise ConfigError(
+            f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
+            f"{MAX_BYTES} bytes; let the server listen on a shorter one"
+        )
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,
         "retry": _retry(attempts, retry_timeouts=retry_timeouts),

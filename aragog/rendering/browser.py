@@ -15,18 +15,23 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright, async_playwright
 
 from aragog.errors import BrowserUnavailable
 from aragog.settings import RenderingSettings
+from aragog.socket_paths import short_folder
 
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_S = 30.0
 STOP_S = 5.0
 # The others may hold passwords.
-ENVIRONMENT = ("HOME", "LANG", "PATH", "TMPDIR")
+ENVIRONMENT = ("HOME", "LANG", "PATH")
+FOLDER_PREFIX = "aragog-"
+# What Chromium makes in the folder that gets that name and eight letters.
+SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=http://proxy.invalid:9",
@@ -74,8 +79,9 @@ def find_browser(settings: RenderingSettings) -> str:
 class Browser:
     """A running Chromium; `start` one, and `stop` it in the same event loop."""
 
-    def __init__(self, driver: Playwright, chromium: Chromium, pid: int) -> None:
+    def __init__(self, driver: Playwright, chromium: Chromium, pid: int, folder: str) -> None:
         self._driver = driver
+        self._folder = folder
         self.chromium = chromium
         self.pid = pid
         self.pages = 0
@@ -90,15 +96,19 @@ class Browser:
             BrowserUnavailable: it cannot be started; names the reason.
         """
         path = find_browser(settings)
+        folder = _own_folder()
         try:
             async with asyncio.timeout(START_S):
-                return await cls._start(path, settings)
-        except (Error, TimeoutError) as error:
+                return await cls._start(path, settings, folder)
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(error, Error | TimeoutError):
+                raise
             reason = first_line(error) or f"does not start within {START_S:g} s"
             raise BrowserUnavailable("rendering.browser", f"{path}: {reason}") from error
 
     @classmethod
-    async def _start(cls, path: str, settings: RenderingSettings) -> Browser:
+    async def _start(cls, path: str, settings: RenderingSettings, folder: str) -> Browser:
         driver = await async_playwright().start()
         try:
             chromium = await driver.chromium.launch(
@@ -106,7 +116,7 @@ class Browser:
                 args=[*NO_NETWORK, *NOTHING_TO_SEE],
                 chromium_sandbox=settings.sandbox,
                 timeout=0,
-                env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+                env=_environment(folder),
                 # A signal to the worker must not end the page that it finishes.
                 handle_sigint=False, handle_sigterm=False, handle_sighup=False,
             )  # fmt: skip
@@ -120,7 +130,7 @@ class Browser:
             raise
         pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
         _bound_memory(pid, settings.max_memory_bytes)
-        return cls(driver, chromium, pid)
+        return cls(driver, chromium, pid, folder)
 
     async def stop(self) -> None:
         """End the browser and its driver, by force if they do not end by themselves."""
@@ -134,6 +144,25 @@ class Browser:
             for pid in processes:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _environment(folder: str) -> dict[str, str | float | bool]:
+    kept: dict[str, str | float | bool] = {"TMPDIR": folder}
+    for name in ENVIRONMENT:
+        if name in os.environ:
+            kept[name] = os.environ[name]
+    return kept
+
+
+def _own_folder() -> str:
+    """
+    A new folder for the temporary files of one browser.
+
+    Chromium makes a socket in it, and does not start if its path is too long.
+    """
+    name = f"{FOLDER_PREFIX}XXXXXXXX"
+    return mkdtemp(prefix=FOLDER_PREFIX, dir=short_folder(len(name + SOCKET_IN_FOLDER)))
 
 
 def first_line(error: Exception) -> str:

@@ -184,8 +184,16 @@ class ContentSettings:
     """Concurrent puts per process."""
     s3_multipart_bytes: int = 8_388_608
     """Bodies from this size are sent in parts of this size (S3 requires at least 5 MiB)."""
-    s3_checksums: bool = True
-    """Send and check CRCs; disable for older servers that reject them."""
+    s3_checksums: bool | None = None
+    """
+    Send and check CRCs. Empty: on AWS only. Some servers reject them, and some store the frame in
+    which they come as a part of the body; every read is checked by a SHA-256 in any case.
+    """
+
+    @property
+    def sends_checksums(self) -> bool:
+        """`s3_checksums`, or its default for the endpoint."""
+        return not self.s3_endpoint if self.s3_checksums is None else self.s3_checksums
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +33,8 @@ from aragog.settings.servers import (
     TracingSettings,
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
+from aragog.socket_paths import fits, short_folder
 
-# The maximum of unix(7).
-MAX_SOCKET_PATH_BYTES = 107
 _REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket), or TMPDIR"
 
 
@@ -77,7 +75,7 @@ class Settings:
         The unix socket of the private redis-server.
 
         It is in `data_dir`. If that path is too long for a unix socket (107 bytes, unix(7)), it is
-        in a separate folder in the temporary directory.
+        in a separate folder in the temporary directory, or in /tmp if that is too long as well.
         """
         return self._socket("redis", "redis.sock")
 
@@ -106,10 +104,11 @@ class Settings:
         """Where the socket of a private server is."""
         data_dir = self.data_dir.absolute()
         path = data_dir / folder / name
-        if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+        if fits(path):
             return path
         digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"aragog-{os.getuid()}-{digest}" / name
+        short = Path(f"aragog-{os.getuid()}-{digest}") / name
+        return short_folder(len(os.fsencode(short))) / short
 
     def resolved(self) -> Settings:
         """

@@ -27,7 +27,7 @@ import psycopg
 from psycopg import sql
 
 from aragog.errors import ConfigError
-from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
+from aragog.socket_paths import fits
 from aragog.standalone import unprivileged
 from aragog.standalone.processes import PrivateServer, end_within
 
@@ -188,7 +188,7 @@ class PostgresServer(PrivateServer):
         """
         for folder in (self.folder, self.socket_folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if len(str(self.socket_folder / SOCKET_NAME)) > MAX_SOCKET_PATH_BYTES:
+        if not fits(self.socket_folder / SOCKET_NAME):
             raise ConfigError(
                 f"data_dir: too long a path for a unix socket: {self.socket_folder / SOCKET_NAME}"
             )

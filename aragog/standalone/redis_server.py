@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from aragog.errors import ConfigError
-from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
+from aragog.socket_paths import fits
 from aragog.standalone.processes import PrivateServer, end_within
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
@@ -142,7 +142,7 @@ class RedisServer(PrivateServer):
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self.port and len(str(self.socket)) > MAX_SOCKET_PATH_BYTES:
+        if not self.port and not fits(self.socket):
             raise ConfigError(f"data_dir: too long a path for a unix socket: {self.socket}")
         self.process = subprocess.Popen(
             self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, umask=0o077

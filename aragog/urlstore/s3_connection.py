@@ -48,7 +48,7 @@ def s3_client(settings: ContentSettings) -> Any:
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
     """
-    checksums = "when_supported" if settings.s3_checksums else "when_required"
+    checksums = "when_supported" if settings.sends_checksums else "when_required"
     try:
         return boto3.session.Session().client(
             "s3",

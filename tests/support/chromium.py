@@ -31,6 +31,11 @@ def chromium_or_skip() -> str:
     return path
 
 
+def installed_or_any() -> list[str]:
+    """The browsers of this machine; one empty name if there is none, for `chromium_or_skip`."""
+    return [command for command in COMMANDS if shutil.which(command)] or [""]
+
+
 @contextmanager
 def chromium_page(command: str) -> Iterator[Page]:
     """A page of 1280 by 800 px; requests to other machines fail."""

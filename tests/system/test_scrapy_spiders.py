@@ -131,8 +131,10 @@ def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, give
     with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
         first = spiders.start("runspider", str(AUTHORS), "-a", "shelf=left", settings=settings)
         wait_until(lambda: "/page/2/" in paths_of(origin))
+        first.send_signal(signal.SIGSTOP)  # so that it still runs, however long the other one takes
         other = spiders.start("runspider", str(AUTHORS), "-a", "shelf=right", settings=settings)
         assert other.wait(60) == 1
+        first.send_signal(signal.SIGCONT)
         spiders.finish(expected=(0, 1))
 
     assert first.returncode == 0

@@ -8,7 +8,6 @@ are closed.
 from __future__ import annotations
 
 import asyncio
-import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from aragog.api.http.connection import ApiConnection, HttpService
 from aragog.api.listener import BACKLOG, Listener, tls_context
 from aragog.api.tokens import check_exposure
 from aragog.errors import ConfigError
+from aragog.open_files import WANTED, raise_limit
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5
@@ -154,11 +154,7 @@ class ApiServer(uvicorn.Server):
 
 def allow_connections(settings: ServingSettings) -> None:
     """Raise the limit of open files, often 1,024, as far as this process may and needs to."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = OTHER_FILES + 2 * settings.max_connections
-    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    raise_limit(max(WANTED, OTHER_FILES + 2 * settings.max_connections))
 
 
 def run(

@@ -27,6 +27,7 @@ CHECKS: tuple[Check, ...] = (
     data.check_content,
     data.check_crawl_log,
     data.check_disk,
+    configuration.check_open_files,
     data.check_overrides,
     configuration.check_site_rules,
     configuration.check_extractors,

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 
+from aragog import open_files
 from aragog.api.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.bootstrap.stores import replica_tables
@@ -135,6 +136,21 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
             remedy = "; `aragog up` starts it" if system.is_down else ""
             text = f"nothing listens on {text} of this machine{remedy}"
             yield Finding(address.name, ok=not must_run, text=text)
+
+
+def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
+    """Processes may open as many files as the default settings need, or else do less at once."""
+    running = system.running_pid
+    allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
+    if allowed >= open_files.ENOUGH:
+        yield Finding("open files", ok=True, text=f"a process may have {allowed:,}")
+        return
+    text = (
+        f"a process may have {allowed:,} only, so it fetches from fewer hosts and serves fewer "
+        f"clients at once than the settings say: allow {open_files.ENOUGH:,} (`ulimit -Hn`, "
+        "LimitNOFILE of systemd) and start it again"
+    )
+    yield Finding("open files", ok=True, text=text, warning=True)
 
 
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+import secrets
 import shutil
 import sqlite3
 import time
@@ -15,11 +16,12 @@ from pathlib import Path
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import current_files, tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import StoreUnavailable, TransientError
+from aragog.errors import CorruptContent, StoreUnavailable, TransientError
 from aragog.pipeline.crawl_log import log_files
 from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
+from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_WITHIN_S = 5.0
 """How long the check of the store reads SQLite files; those that it does not reach are named."""
@@ -27,8 +29,7 @@ _STEPS = 10_000
 """Instructions of SQLite between two looks at the clock."""
 _REPAIR = "run `aragog store repair` to save its rows into a new file"
 LEAST_FREE_BYTES = 1_000_000_000
-# A key that no URL has: reading it shows that the server answers and accepts the credentials.
-ABSENT_KEY = "0" * 64
+PROBE_BYTES = 1024
 S3_TIMEOUT_S = 5.0
 
 
@@ -154,7 +155,7 @@ def _unreadable(file: Path) -> str | None:
 
 
 def check_content(system: CheckedSystem) -> Iterator[Finding]:
-    """S3 answers a signed request for an object and for a list; the folder can be written."""
+    """S3 stores, reads, lists and deletes an object; the folder can be written."""
     settings = system.settings
     if settings.content.engine == "folder":
         folder = settings.data_dir.absolute() / "content"
@@ -163,12 +164,38 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         text = f"in {folder}" if well else f"{above} cannot be written by this user"
         yield Finding("content", ok=well, text=text)
         return
-    content = open_content(_with_short_timeouts(settings).content, settings.data_dir)
-    content.get(ABSENT_KEY)
-    next(iter(content.keys("00")), None)
     where = settings.content.s3_endpoint or "AWS"
-    text = f"S3 bucket {settings.content.s3_bucket} at {where} answers signed requests"
-    yield Finding("content", ok=True, text=text)
+    text = f"S3 bucket {settings.content.s3_bucket} at {where}"
+    try:
+        _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
+    except CorruptContent:
+        text += (
+            " gives back other bytes than were put: set content.s3_checksums to false; some "
+            "servers store the frame of the checksums, too"
+        )
+        yield Finding("content", ok=False, text=text)
+    else:
+        yield Finding("content", ok=True, text=f"{text} stores, lists and deletes objects")
+
+
+def _probe(content: ContentStore) -> None:
+    """
+    Put an object that no page has, read, list and delete it: each needs a permission of its own.
+
+    Its key is random. One that a killed doctor left is removed by `aragog store repair`.
+
+    Raises:
+        ContentUnavailable: one of the four is refused.
+        CorruptContent: what is read is not what was put.
+    """
+    key, body = secrets.token_hex(32), secrets.token_bytes(PROBE_BYTES)
+    content.put(key, body, {})
+    try:
+        if (stored := content.get(key)) is None or stored[0] != body:
+            raise CorruptContent(key, "is not what was put")
+        next(iter(content.keys(key)), None)
+    finally:
+        content.delete(key)
 
 
 def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:

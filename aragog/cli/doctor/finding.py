@@ -52,7 +52,12 @@ class CheckedSystem:
     def is_down(self) -> bool:
         """True if the standalone system would run its own servers, and does not run."""
         private = self.settings.private_redis or self.settings.private_postgres
-        return private and running_pid(self._run_dir) is None
+        return private and self.running_pid is None
+
+    @property
+    def running_pid(self) -> int | None:
+        """The process of the standalone system that runs in this data folder."""
+        return running_pid(self._run_dir)
 
     def settled(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
         """

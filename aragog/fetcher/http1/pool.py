@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import resource
 import threading
 from collections import deque
 
 from aragog.clock import Clock
 from aragog.fetcher.http1.connection import HttpConnection, Peer
 from aragog.green_threads import GreenEvent
+from aragog.open_files import limit
 
 # Servers close idle connections after 5 s (Apache) to 75 s (nginx), which is noticed when one is
 # taken. The jobs of a domain may be a minute apart.
@@ -18,12 +18,13 @@ IDLE_S = 70.0
 # A domain that takes a request a second frees no connection for others in between: with 250 such
 # hosts and room for 64, every page needs a new one. An idle connection takes 3 KB, with TLS 50.
 MAX_IDLE = 512
+# Idle connections take at most one of eight descriptors that the process may have.
+IDLE_SHARE = 8
 
 
 def max_idle() -> int:
-    """Idle connections of one process: `MAX_IDLE`, or a quarter of the files it may open."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MAX_IDLE if soft == resource.RLIM_INFINITY else min(MAX_IDLE, soft // 4)
+    """Idle connections of one process: `MAX_IDLE`, or an eighth of the files it may open."""
+    return min(MAX_IDLE, limit() // IDLE_SHARE)
 
 
 class ConnectionPool:

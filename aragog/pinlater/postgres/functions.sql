@@ -172,26 +172,42 @@ DECLARE
   now_ms bigint := pinlater.now_ms();
   numbers bigint[] := '{}';
   known boolean[] := '{}';
+  repeated boolean[];
+  i int;
   had bigint;
   d pinlater.stat;
 BEGIN
   PERFORM pinlater.durably();
   d.queue := qid;
+  IF cardinality(array_remove(keys, NULL)) > 0 THEN
+    SELECT array_agg(k.id ORDER BY u.n), array_agg(u.n <> u.first ORDER BY u.n)
+    INTO numbers, repeated
+    FROM (SELECT key, n, min(n) OVER (PARTITION BY key) AS first
+          FROM unnest(keys) WITH ORDINALITY AS x (key, n)) u
+    LEFT JOIN pinlater.held_key k ON k.queue = qid AND k.key = u.key;
+  END IF;
+  -- Jobs that are due at the same time run by their numbers, so these follow the batch.
   FOR i IN 1 .. cardinality(prio) LOOP
-    had := NULL;
-    IF keys[i] IS NOT NULL THEN
-      LOOP
-        SELECT k.id INTO had FROM pinlater.held_key k WHERE k.queue = qid AND k.key = keys[i];
-        EXIT WHEN FOUND;
-        numbers[i] := nextval('pinlater.number');
-        INSERT INTO pinlater.held_key VALUES (qid, keys[i], numbers[i]) ON CONFLICT DO NOTHING;
-        EXIT WHEN FOUND;
-      END LOOP;
-    ELSE
-      numbers[i] := nextval('pinlater.number');
-    END IF;
-    known[i] := had IS NOT NULL;
-    IF had IS NOT NULL THEN numbers[i] := had; END IF;
+    known[i] := numbers[i] IS NOT NULL;
+    CONTINUE WHEN known[i] OR (keys[i] IS NOT NULL AND repeated[i]);
+    numbers[i] := nextval('pinlater.number');
+  END LOOP;
+  -- Keys are inserted in one order by every producer: an insert waits for a transaction that inserts
+  -- the same key, and in several orders they would wait for each other in a circle.
+  FOR i IN
+    SELECT u.n FROM unnest(keys) WITH ORDINALITY AS u (key, n)
+    WHERE u.key IS NOT NULL AND NOT known[u.n] ORDER BY u.key, u.n
+  LOOP
+    LOOP
+      SELECT k.id INTO had FROM pinlater.held_key k WHERE k.queue = qid AND k.key = keys[i];
+      IF FOUND THEN
+        numbers[i] := had;
+        known[i] := true;
+        EXIT;
+      END IF;
+      INSERT INTO pinlater.held_key VALUES (qid, keys[i], numbers[i]) ON CONFLICT DO NOTHING;
+      EXIT WHEN FOUND;
+    END LOOP;
   END LOOP;
 
   WITH new AS MATERIALIZED (
@@ -590,9 +606,12 @@ BEGIN
   SELECT id INTO qid FROM pinlater.queue WHERE name = q_name;
   IF qid IS NULL THEN RETURN 0; END IF;
   d.queue := qid;
-  FOR e IN SELECT * FROM pinlater.ended WHERE queue = qid AND state = 3
-    AND (cardinality(of_ids) = 0 OR id = ANY (of_ids))
-    ORDER BY at, id LIMIT CASE WHEN cardinality(of_ids) = 0 THEN most END FOR UPDATE SKIP LOCKED
+  -- In the order of their keys, as `enqueue` takes them.
+  FOR e IN SELECT s.* FROM (
+      SELECT * FROM pinlater.ended WHERE queue = qid AND state = 3
+      AND (cardinality(of_ids) = 0 OR id = ANY (of_ids))
+      ORDER BY at, id LIMIT CASE WHEN cardinality(of_ids) = 0 THEN most END FOR UPDATE SKIP LOCKED
+    ) s JOIN pinlater.job k ON k.id = s.id ORDER BY k.unique_key, s.at, s.id
   LOOP
     SELECT * INTO j FROM pinlater.job WHERE id = e.id;
     IF j.unique_key IS NOT NULL THEN

@@ -32,6 +32,8 @@ from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 from aragog.pinlater.transport import connections
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.pinlater.transport.qos import QoS, is_job_tag
+from aragog.pinlater.transport.replies import reply_kept_ms
+from aragog.pinlater.transport.revocations import Revocations, revoked_by
 from aragog.redis_kit.address import is_sentinel
 from aragog.redis_kit.errors import redis_errors
 
@@ -86,6 +88,7 @@ class Channel(connections.OneClient):
         self._postponed_at_s: float | None = None
         """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
+        self._revocations = Revocations(self.global_keyprefix)
         self.before_delete = symbol_by_name(self.before_delete)
         # The first server has just answered a PING, unless it may be gone.
         self.cluster.channel_opened(first_answered=not self._may_lack_first)
@@ -139,6 +142,7 @@ class Channel(connections.OneClient):
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if not envelope.is_job(message):
             super()._put(queue, message, **kwargs)
+            self._expire_replies(queue)
             return
         priority, now = self._get_message_priority(message), datetime.now(UTC)
         batch = kwargs.get("_publish_batch")
@@ -156,12 +160,23 @@ class Channel(connections.OneClient):
             publish_receipts.note(self.cluster.enqueue(queue, [job])[0])
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
+        if ids := revoked_by(exchange, message):
+            # Before the broadcast: a worker that starts now reads them, and one that runs is told.
+            with self.conn_or_acquire() as client:
+                self._revocations.add(client, ids)
         try:
             super()._put_fanout(exchange, message, routing_key, **kwargs)
         except self.connection_errors as error:
             if not routing_key.startswith(HEARTBEATS):
                 raise
             raise HeartbeatNotSent(str(error) or type(error).__name__) from error
+
+    def _expire_replies(self, queue: str) -> None:
+        """Let replies expire whose caller has died: only callers know when theirs do."""
+        kept_ms = reply_kept_ms(queue)
+        if kept_ms is not None and queue not in self._expires:
+            with self.conn_or_acquire() as client:
+                client.pexpire(self._q_for_pri(queue, 0), kept_ms)
 
     def create_publish_batch(self, max_size: int) -> JobBatch:
         return JobBatch(self, max_size)
@@ -230,6 +245,7 @@ class Channel(connections.OneClient):
         payload = self._open(shard, queue, job)
         if payload is None:
             return
+        self._note_revocation(payload)
         tag = self.refusing = payload["properties"]["delivery_tag"]
         try:
             self.connection._deliver(payload, queue)
@@ -245,6 +261,12 @@ class Channel(connections.OneClient):
             self.refusing = ""
         if queue in self._unacknowledged:
             self.claims.ack(tag)
+
+    def _note_revocation(self, payload: dict[str, Any]) -> None:
+        """Tell Celery of a revoked task, in case this process started after its revocation."""
+        task_id = payload.get("headers", {}).get("id")
+        if task_id in self._revocations and "celery.worker.state" in sys.modules:
+            sys.modules["celery.worker.state"].revoked.add(task_id)
 
     def _open(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
         """Return the message of a claimed job; a malformed job is FAILED with the reason."""
@@ -267,6 +289,9 @@ class Channel(connections.OneClient):
         self.consumer.consume(self.job_queues)
         if not self.consumer.queues:
             return 0
+        if self._revocations.are_due:
+            with self.conn_or_acquire() as client:
+                self._revocations.read(client)
         room, taken = self.qos.room(at_most=MAX_BATCH), 0
         if room and not self._postpones(room):
             taken = self.consumer.take(min(room, at_most))

@@ -1,8 +1,10 @@
 """What only PostgreSQL does as a server of jobs: crashes, failovers, full disks, poolers."""
 
+import random
 import secrets
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import kombu.exceptions
 import psycopg
@@ -10,7 +12,7 @@ import pytest
 
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.models import ClaimRequest, JobState, NewJob
 from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard
 from tests.support.celery_worker import Worker
@@ -26,6 +28,44 @@ pytestmark = [pytest.mark.redis, pytest.mark.postgres]
 
 APP = "tests.support.pinlater_app"
 ANY = ClaimRequest(limit=100, timeout_ms=600_000, worker="w")
+
+
+def deadlocks(dsn):
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        admin.execute("SELECT pg_stat_clear_snapshot()")
+        query = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        return admin.execute(query).fetchone()[0]
+
+
+def test_producers_of_the_same_unique_keys_in_other_orders_do_not_lock_each_other_out(
+    postgres_dsn,
+):
+    keys = [f"key-{number}" for number in range(400)]
+    orders = [keys, keys[::-1], random.Random(1).sample(keys, len(keys))]
+    start = threading.Barrier(len(orders))
+
+    def produce(order):
+        shard = PostgresShard(postgres_dsn, timeout_s=60)
+        for round_number in range(8):
+            start.wait(60)
+            shard.enqueue("q", [NewJob(b"", unique_key=f"{round_number} {key}") for key in order])
+
+    with ThreadPoolExecutor(len(orders)) as threads:
+        for future in [threads.submit(produce, order) for order in orders]:
+            future.result(120)
+
+    assert PostgresShard(postgres_dsn, timeout_s=60).sizes("q").pending == 8 * len(keys)
+    assert deadlocks(postgres_dsn) == 0
+
+
+def test_jobs_of_one_batch_keep_its_order_whatever_their_keys(postgres_dsn):
+    shard = PostgresShard(postgres_dsn, timeout_s=60)
+    names = ["c", "a", "d", "b"]
+    shard.enqueue("q", [NewJob(name.encode(), unique_key=name) for name in names])
+
+    assert [job.body for job in shard.jobs("q", JobState.PENDING, limit=9)] == [
+        name.encode() for name in names
+    ]
 
 
 @pytest.mark.parametrize("jobs_in", ["postgres"], indirect=True)

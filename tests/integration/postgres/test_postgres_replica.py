@@ -1,10 +1,14 @@
 """A replica: reads with its lag respected, the failover to it, and doctor's word on it as primary."""
 
 import dataclasses
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
+from aragog.api.http.services import Services
 from aragog.bootstrap.api import hedged_reads
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.secret import SecretUrl
@@ -12,6 +16,8 @@ from aragog.settings import ServingSettings, Settings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.postgres import PostgresTables
+from tests.support import api_server
+from tests.support.job_places import freeze, thaw
 from tests.support.postgres_server import store_settings
 from tests.support.postgres_variants import primary_and_replica
 from tests.support.waiting import wait_until
@@ -62,6 +68,47 @@ def test_reads_go_to_a_replica_that_keeps_up_and_not_to_one_that_does_not(pair, 
     hedged.close()
     standby.close()
     written.close()
+
+
+def test_no_read_fails_while_the_primary_stands_still(pair, tmp_path):
+    # 10 of 29 reads over HTTP ended with DeadlineExceeded.
+    primary, replica = pair
+    store = store_settings(primary.dsn)
+    tables = PostgresTables(store)
+    tables.create()
+    written = UrlStore(tables, MemoryContent(), store)
+    written.put(URL, {"title": b"one"})
+    settings = Settings(
+        data_dir=tmp_path, store=store, serving=ServingSettings(standby_dsn=SecretUrl(replica.dsn))
+    )
+    hedged = hedged_reads(settings, written)
+    standby = PostgresTables(dataclasses.replace(store, dsn=SecretUrl(replica.dsn)))
+    wait_until(lambda: _has_rows(standby))
+    answers = Counter()
+    over = threading.Event()
+
+    def client(api):
+        while not over.is_set():
+            reply = api.get_fast(f"/v1/urls?url={URL}&fields=title&include=")
+            answers[reply.status, reply.json.get("from_standby", False)] += 1
+
+    with api_server.running(written, Services(read=hedged.read)) as api:
+        with ThreadPoolExecutor(10) as clients:
+            reading = [clients.submit(client, api) for _ in range(10)]
+            wait_until(lambda: answers[200, False] > 500)
+            freeze(primary)
+            try:
+                wait_until(lambda: answers[200, True] > 300)
+            finally:
+                over.set()
+                thaw(primary)
+        for each in reading:
+            each.result()
+    hedged.close()
+    standby.close()
+    written.close()
+
+    assert {status for status, _ in answers} == {200}, answers
 
 
 def _from_standby(hedged):

@@ -33,6 +33,12 @@ def test_a_unix_socket_and_a_tcp_port_answer(redis_url, folder):
                 assert client.ping()
 
 
+def test_a_socket_whose_path_is_too_long_is_named(tmp_path):
+    path = f"{tmp_path}/{'x' * 108}/redis.sock"
+    with pytest.raises(ConfigError, match=r"redis\.url: .* too long a path for a unix socket"):
+        connect(f"unix://{path}")
+
+
 def test_a_tls_server_answers_a_client_that_trusts_its_authority_only(folder):
     with tls_redis(folder) as (url, ca):
         with connect(f"{url}?ssl_ca_certs={ca}") as trusting:

@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from aragog.errors import BrowserUnavailable, LimiterUnavailable
+from aragog.rendering.browser import FOLDER_PREFIX
 from aragog.rendering.models import NotRendered, PlainPage, Rendered, Resource
 from aragog.rendering.renderer import Renderer
 from aragog.settings import RenderingSettings
-from tests.support.chromium import chromium_or_skip
+from tests.support.chromium import chromium_or_skip, installed_or_any
 from tests.support.documented import blocks
 from tests.support.missing_parts import NAMESPACES, ROOT, skip_without, unless
 from tests.support.waiting import wait_until
@@ -90,6 +92,28 @@ def test_a_browser_is_started_with_the_first_page_and_replaced_after_so_many(ren
     assert drivers[2] not in ([], drivers[0])
     rendering.close()
     assert browsers() == []
+
+
+@pytest.mark.parametrize("command", installed_or_any())
+def test_each_installed_browser_starts_where_tmpdir_is_too_long_for_a_socket(
+    renderer, command, tmp_path, monkeypatch
+):
+    deep = tmp_path / ("x" * 120)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    rendering = renderer(browser=command or chromium_or_skip(), pages_per_browser=1)
+
+    assert isinstance(rendering.render(GOOD, nothing), Rendered)
+
+
+def test_a_browser_leaves_no_folder_behind(renderer, monkeypatch, tmp_path):
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        renderer(pages_per_browser=1).render(GOOD, nothing)
+
+        assert list(Path(folder).glob(f"{FOLDER_PREFIX}*")) == []
 
 
 @pytest.mark.parametrize("part", [DRIVER, CHROMIUM])

@@ -6,7 +6,14 @@ import threading
 
 import pytest
 
-from aragog.api.hedging import FIRST_DELAY_S, HedgedReads, HedgePolicy, Latencies
+from aragog.api.hedging import (
+    FIRST_DELAY_S,
+    LEAST_DOWN_S,
+    MOST_DOWN_S,
+    HedgedReads,
+    HedgePolicy,
+    Latencies,
+)
 from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl, StoreUnavailable
 from aragog.zen.tables.memory import MemoryTables
@@ -116,8 +123,8 @@ def a_store(**fields):
     return store
 
 
-def reading(primary, standby):
-    return HedgedReads(primary, standby, threads=4)
+def reading(primary, standby, **options):
+    return HedgedReads(primary, standby, **{"threads": 4, **options})
 
 
 def test_a_read_that_stands_still_is_answered_by_the_standby(gate):
@@ -144,7 +151,8 @@ def test_a_read_in_time_is_answered_by_the_primary_alone():
 
 def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate):
     primary, standby = Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby"))
-    hedged = reading(primary, standby)
+    hedged = reading(primary, standby, deadline_s=240)
+    hedged.policy.down_after_s = 120
     answers = []
     reads = [
         threading.Thread(target=lambda: answers.append(hedged.read(lambda store: store.get(URL))))
@@ -160,6 +168,54 @@ def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate
     assert sorted(answer.from_standby for answer in answers) == [False, False, True]
     assert standby.reads == 1
     hedged.close()
+
+
+@pytest.mark.parametrize(
+    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["it is silent", "deadline"]
+)
+def test_no_read_waits_for_a_primary_that_answers_nothing(gate, down_after_s, deadline_s):
+    # 10 of 29 reads ended with DeadlineExceeded: over the budget they waited for a second.
+    clients, each = 10, 5
+    hedged = reading(
+        Gated(a_store(shop=b"primary"), gate), a_store(shop=b"standby"), deadline_s=deadline_s
+    )
+    hedged.policy.down_after_s = down_after_s
+    answers = []
+
+    def client():
+        answers.extend(hedged.read(lambda store: store.get(URL)) for _ in range(each))
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert len(answers) == clients * each
+    assert all(answer.from_standby for answer in answers)
+    hedged.close()
+
+
+def test_a_primary_that_nobody_asked_for_a_while_is_not_down(gate):
+    primary = Gated(a_store(shop=b"primary"), gate)
+    hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
+    hedged.policy.down_after_s = 120
+    hedged._answered_s -= 600
+    hedged.policy.hedge()  # the budget is spent
+    opened = threading.Thread(target=lambda: (wait_until(lambda: primary.reads), gate.set()))
+    opened.start()
+
+    assert not hedged.read(lambda store: store.get(URL)).from_standby
+
+    opened.join(60)
+    hedged.close()
+
+
+def test_a_primary_is_down_after_ten_times_its_99th_percentile():
+    policy, _ = simulated(healthy)
+    assert policy.down_after_s == LEAST_DOWN_S
+    policy, _ = simulated(lambda rng: 20 * healthy(rng))
+    assert policy.down_after_s == MOST_DOWN_S
 
 
 @pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is unavailable")])

@@ -93,7 +93,7 @@ def test_a_process_that_may_open_few_files_keeps_few_connections():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
     try:
-        assert max_idle() == 256
+        assert max_idle() == 128
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

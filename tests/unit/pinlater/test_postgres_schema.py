@@ -6,7 +6,7 @@ from importlib import resources
 from aragog.pinlater import postgres
 from aragog.pinlater.postgres.schema import CODE, FUNCTIONS, LAYOUT, UPGRADES
 
-DIGESTS = {2: "1025c325280e1a77", 3: "d4995aa887625870"}
+DIGESTS = {2: "1025c325280e1a77", 3: "d4995aa887625870", 4: "d39e7cd3ee3019ef"}
 """Of the functions by version; a release keeps its entry."""
 
 

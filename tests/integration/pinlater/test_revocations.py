@@ -1,0 +1,91 @@
+"""Revoked tasks that wait on the server, and replies whose callers have died."""
+
+import pytest
+
+from aragog.pinlater.transport.replies import CONTROL_KEPT_MS, reply_kept_ms
+from aragog.pinlater.transport.revocations import MOST, Revocations, revoked_by
+from tests.support.celery_worker import Worker
+from tests.support.job_places import on_both
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.postgres]
+
+APP = "tests.support.pinlater_app"
+THREE_HOURS_MS = 3 * 3_600_000
+THREADS = ("-P", "threads", "-c2")
+
+
+def finished(place, tmp_path, count):
+    """Lets three hours pass, and runs a new worker until `count` jobs have ended."""
+    place.pass_ms(THREE_HOURS_MS)
+    with Worker(APP, tmp_path / "later.log", env=place.with_conf(), args=THREADS):
+        wait_until(lambda: place.shard.sizes("celery").succeeded == count)
+
+
+@on_both
+def test_a_task_that_was_revoked_does_not_run_after_a_restart_of_its_worker(own_place, tmp_path):
+    with Worker(APP, tmp_path / "first.log", env=own_place.with_conf(), args=THREADS):
+        revoked = own_place.app.send_task("say", ("revoked",), countdown=3 * 3600)
+        own_place.app.send_task("say", ("kept",), countdown=3 * 3600)
+        assert own_place.app.control.revoke(revoked.id, reply=True, timeout=120, limit=1)
+
+    finished(own_place, tmp_path, count=2)
+    assert own_place.notes() == ["kept"]
+
+
+def test_a_task_that_was_revoked_while_no_worker_ran_does_not_run(own_place, tmp_path):
+    tasks = [own_place.app.send_task("say", (name,), countdown=3 * 3600) for name in "abc"]
+    own_place.app.control.revoke([task.id for task in tasks[:2]])
+
+    finished(own_place, tmp_path, count=3)
+    assert own_place.notes() == ["c"]
+
+
+def test_the_server_keeps_a_bounded_number_of_revocations(redis_client):
+    revocations = Revocations("a:")
+    for first in range(0, MOST + 2000, 1000):
+        revocations.add(redis_client, [f"task-{n}" for n in range(first, first + 1000)])
+    assert redis_client.zcard("a:pl1:revoked") == MOST
+    assert redis_client.pttl("a:pl1:revoked") > 0
+
+
+def test_a_reply_whose_caller_has_died_expires(own_place, tmp_path):
+    with Worker(APP, tmp_path / "log", env=own_place.with_conf(), args=THREADS):
+        with own_place.app.connection() as connection:
+            # A caller that ends before it reads: its reply is pushed all the same.
+            box = own_place.app.control.mailbox(connection)
+            box._publish("ping", {}, reply_ticket="0f", channel=connection.default_channel)
+            key = f"{box.oid}.{box.reply_exchange.name}"
+        wait_until(lambda: own_place.client.exists(key))
+        assert 0 < own_place.client.pttl(key) <= CONTROL_KEPT_MS
+
+
+@pytest.mark.parametrize(
+    ("queue", "is_kept"),
+    [
+        ("celery", None),
+        ("reply.celery.pidbox.of-mine", None),
+        ("0a.reply.celery.pidbox", 3_600_000),
+        ("0af1c2d3-0000-4000-8000-123456789abc", 7 * 86_400_000),
+    ],
+)
+def test_only_lists_of_replies_expire(queue, is_kept):
+    assert reply_kept_ms(queue) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("exchange", "body", "ids"),
+    [
+        ("celery.pidbox", '{"method": "revoke", "arguments": {"task_id": "a"}}', ["a"]),
+        ("celery.pidbox", '{"method": "revoke", "arguments": {"task_id": ["a", "b"]}}', ["a", "b"]),
+        ("celery.pidbox", '{"method": "ping", "arguments": {}}', []),
+        (
+            "celery.pidbox",
+            '{"method": "revoke", "arguments": {"task_id": "a"}, "destination": ["w@h"]}',
+            [],
+        ),
+        ("celeryev", '{"method": "revoke", "arguments": {"task_id": "a"}}', []),
+    ],
+)
+def test_a_broadcast_that_revokes_names_its_tasks(exchange, body, ids):
+    assert revoked_by(exchange, {"content-type": "application/json", "body": body}) == ids
