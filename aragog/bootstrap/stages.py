@@ -47,6 +47,7 @@ from aragog.politeness.shared_clock import ServerTime
 from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
 from aragog.stages.access import Access
+from aragog.stages.access_rules import AccessRules
 from aragog.stages.canonicalize import CanonicalizeStage
 from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import Enqueuer
@@ -56,7 +57,6 @@ from aragog.stages.page_analysis import named_agent, text_fields
 from aragog.stages.page_limits import RunMarks
 from aragog.stages.page_resources import PageResources
 from aragog.stages.pipeline import Pipeline
-from aragog.stages.polite_gate import GateRules
 from aragog.stages.reextract import ReextractStage
 from aragog.stages.refresh import RefreshStage
 from aragog.stages.release import ReleaseStage
@@ -157,14 +157,14 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
     """What every request of this process asks before it is sent."""
     overrides = overrides_of(settings)
     return Access(
-        rules=GateRules(
+        rules=AccessRules(
             limiter=limiter(settings, overrides, clock),
             robots=robots_cache(settings, clock),
             overrides=overrides,
             takedowns=store.takedowns,
+            ssrf_filter=SsrfFilter(settings.fetch),
             settings=settings,
         ),
-        ssrf_filter=SsrfFilter(settings.fetch),
         line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
     )
 
@@ -204,7 +204,7 @@ class _Fetchers:
 def _fetchers(parts: _StageParts) -> _Fetchers:
     fetch = parts.settings.fetch
     open_fetcher = partial(
-        Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock, signer=parts.signer
+        Fetcher, ssrf_filter=parts.access.rules.ssrf_filter, clock=parts.clock, signer=parts.signer
     )
     pages = open_fetcher(fetch)
     # A host gets one connection for its pages, its sitemaps and its robots.txt.
@@ -227,7 +227,7 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         counters=parts.counters,
         clock=parts.clock,
         settings=parts.settings,
-        refusals=rules.refusals,
+        forbidden=rules.forbidden,
         traces=parts.traces,
     )
 
@@ -281,7 +281,7 @@ def _release_stage(
 def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRenderer) -> RenderStage:
     fetcher = Fetcher(
         for_resources(parts.settings),
-        parts.access.ssrf_filter,
+        parts.access.rules.ssrf_filter,
         clock=parts.clock,
         signer=parts.signer,
     )
@@ -347,7 +347,7 @@ def _webhook_stage(parts: _StageParts) -> WebhookStage:
     return WebhookStage(
         store=parts.store,
         sender=parts.sender,
-        ssrf_filter=parts.access.ssrf_filter,
+        ssrf_filter=parts.access.rules.ssrf_filter,
         clock=parts.clock,
         settings=parts.settings,
         traces=parts.traces,

@@ -25,7 +25,7 @@ from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
-from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.fetcher.outcome import Fetched, Outcome, RefusalCause
 from aragog.formatting import plain
 from aragog.identity.request_signer import request_signer
 from aragog.pages import document, extraction, links
@@ -129,7 +129,7 @@ class _RobotsGate(_Spaced):
 
     def admit(self, url: str, given: str) -> Admission:
         why = self.refusal(url) or self.refusal(given)
-        return Go() if why is None else Deny(why)
+        return Go() if why is None else Deny(why, RefusalCause.ROBOTS)
 
     def _rules_of(self, of: str) -> RobotsRules:
         if of not in self._rules:

@@ -7,7 +7,8 @@ class has:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
-    Redirected    stopped at a redirect whose target must wait for robots.txt or for a later slot
+    Deferred      nothing was sent: it waits for a slot, for robots.txt or for a Visit-time
+    Redirected    the origin redirected, and the request to the target waits like one of Deferred
     Refused       robots.txt disallows the URL, or the gate denies a redirect target
     Blocked       the SSRF filter or an operator's block denies the address, port or name
     Withheld      401, 402, 403, 451: the page exists, and the origin does not give it to us
@@ -56,6 +57,7 @@ class OutcomeKind(StrEnum):
 
     FETCHED = "Fetched"
     NOT_MODIFIED = "NotModified"
+    DEFERRED = "Deferred"
     REDIRECTED = "Redirected"
     REFUSED = "Refused"
     BLOCKED = "Blocked"
@@ -74,6 +76,38 @@ class OutcomeKind(StrEnum):
     UNREADABLE = "Unreadable"
     RESERVED = "Reserved"
     """The page does not allow itself to be used for what the crawl is for; it is not kept."""
+
+
+class DeferralCause(StrEnum):
+    """What a request waits for that was not sent."""
+
+    SLOT = "slot"
+    """A slot of its domain; the next one is far."""
+    RULES = "rules"
+    """The robots.txt of its origin, which is not known yet."""
+    VISIT_TIME = "visit time"
+    """The Visit-time of its origin's robots.txt."""
+    DEADLINE = "deadline"
+    """Nothing: the time of the caller was over before it could be sent."""
+
+
+class RefusalCause(StrEnum):
+    """Who or what forbids a request."""
+
+    ROBOTS = "robots"
+    """A rule of robots.txt."""
+    PURPOSE = "purpose"
+    """A statement of the site does not allow a purpose of the crawl."""
+    TAKEN_DOWN = "taken down"
+    """The URL or its site was taken down."""
+    BLOCKED_HOST = "blocked host"
+    """An operator blocked the host."""
+    NO_CONTACT = "no contact"
+    """`fetch.user_agent` has no contact, and the host is not on loopback."""
+    URL = "url"
+    """The text of the URL: its scheme, credentials, port, host name or address."""
+    ADDRESS = "address"
+    """An address that its host resolves to."""
 
 
 class UnreachableKind(StrEnum):
@@ -251,16 +285,28 @@ class NotModified(FetchRecord):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Redirected(FetchRecord):
-    """Stopped before `target`, which must be requested later; `hops` leads to it."""
+class Deferred(FetchRecord):
+    """
+    The next request, to `final_url`, was not sent, and may be sent later.
+
+    Nothing was sent to the origin at all, unless it is `Redirected`.
+    """
+
+    outcome: OutcomeKind = OutcomeKind.DEFERRED
+    cause: DeferralCause
+    retry_at_ms: int | None = None
+    """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirected(Deferred):
+    """The origin redirected; the request to `target` was not sent. `hops` leads to it."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
     given: str | None = None
     """The absolute target as the origin spelled it."""
-    retry_at_ms: int | None = None
-    """The slot reserved for the target; None when it waits for something else."""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,8 +314,7 @@ class Refused(Failure):
     """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
 
     outcome: OutcomeKind = OutcomeKind.REFUSED
-    taken_down: bool = False
-    """The target of a redirect was taken down."""
+    cause: RefusalCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +322,7 @@ class Blocked(Failure):
     """The SSRF filter denies the URL or its address, or an operator blocked its host."""
 
     outcome: OutcomeKind = OutcomeKind.BLOCKED
+    cause: RefusalCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +380,6 @@ class Unreadable(Failure):
 
 
 Outcome = (
-    Fetched | NotModified | Redirected | Refused | Blocked
+    Fetched | NotModified | Deferred | Redirected | Refused | Blocked
     | Withheld | Gone | Busy | Unreachable | TooLarge | Unreadable
 )  # fmt: skip

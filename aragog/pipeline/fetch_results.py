@@ -23,6 +23,7 @@ from aragog.fetcher.outcome import (
     Hop,
     Outcome,
     OutcomeKind,
+    RefusalCause,
     Refused,
 )
 from aragog.pipeline.messages import FetchResult, UrlJob
@@ -68,7 +69,7 @@ def result_of(
         ),
         token=token if kept else None,
         body_hash=kept.sha256 if kept else None,
-        taken_down=isinstance(outcome, Refused) and outcome.taken_down,
+        taken_down=isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN,
     )
 
 

@@ -10,6 +10,7 @@ from aragog.fetcher.outcome import (
     Busy,
     Fetched,
     Gone,
+    RefusalCause,
     Refused,
     TooLarge,
     Unreachable,
@@ -57,8 +58,14 @@ def test_an_error_or_a_redirect_is_a_response(outcome, status):
 @pytest.mark.parametrize(
     ("outcome", "error"),
     [
-        (Refused(url=URL, reason="robots.txt"), scrapy_errors.IgnoreRequest),
-        (Blocked(url=URL, reason="private"), scrapy_errors.IgnoreRequest),
+        (
+            Refused(url=URL, cause=RefusalCause.ROBOTS, reason="robots.txt"),
+            scrapy_errors.IgnoreRequest,
+        ),
+        (
+            Blocked(url=URL, cause=RefusalCause.ADDRESS, reason="private"),
+            scrapy_errors.IgnoreRequest,
+        ),
         (TooLarge(url=URL, status=200, reason="1 TB"), scrapy_errors.DownloadCancelledError),
         *[
             (Unreachable(url=URL, kind=kind, reason="x"), error)

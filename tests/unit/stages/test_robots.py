@@ -6,9 +6,11 @@ import pytest
 
 from aragog.fetcher.outcome import (
     Blocked,
+    DeferralCause,
     Fetched,
     NotModified,
     Redirected,
+    RefusalCause,
     Refused,
     TooLarge,
     Unreachable,
@@ -18,6 +20,7 @@ from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.politeness.robots_records import RulesState, Validators
 from aragog.settings import PreferencesSettings
+from aragog.stages.access_rules import Forbidden
 from aragog.stages.robots import ASK_AGAIN_MS, SLOT_WITHIN_MS, UNAVAILABLE, RobotsStage, status_of
 from tests.support.stores import NOW_MS
 
@@ -29,7 +32,7 @@ JOB = UrlJob(url=ORIGIN + "/x", priority=2)
 def stage(ports):
     return RobotsStage(
         ports.robots, ports.limiter, ports.web, ports.pool,
-        ports.counters, ports.clock, ports.settings, ports.refusals,
+        ports.counters, ports.clock, ports.settings, ports.forbidden,
     )  # fmt: skip
 
 
@@ -150,13 +153,14 @@ def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(
 @pytest.mark.parametrize(
     ("outcome", "status"),
     [
-        (Blocked(url="", reason="private"), UNAVAILABLE),
+        (Blocked(url="", cause=RefusalCause.ADDRESS, reason="private"), UNAVAILABLE),
         (Unreachable(url="", kind=UnreachableKind.REDIRECT, reason="six hops"), UNAVAILABLE),
         (Unreachable(url="", kind=UnreachableKind.DNS, reason="no such host"), None),
         (Unreachable(url="", kind=UnreachableKind.STATUS, reason="500", status=500), 500),
         (TooLarge(url="", reason="headers", status=200), None),
-        (Redirected(url="", target="", status=301), None),
-        (Refused(url="", reason="politeness.blocked_hosts has b.example", status=301), None),
+        (Redirected(url="", target="", cause=DeferralCause.SLOT, status=301), None),
+        (Refused(url="", cause=RefusalCause.BLOCKED_HOST, reason="b.example", status=301), None),
+        (Blocked(url="", cause=RefusalCause.NO_CONTACT, reason="no contact"), None),
         (Fetched(url="", status=200, body=b"x" * 512_000, truncated=True), 200),
         (Fetched(url="", status=200, body=b"Allow: /", truncated=True), None),
     ],
@@ -168,7 +172,7 @@ def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
 def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):
     ports.robots.know(ORIGIN, state=RulesState.STALE)
     ports.robots.refreshes.claim([ORIGIN])
-    ports.refused[ORIGIN + "/robots.txt"] = "politeness.blocked_hosts has a.example"
+    ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.BLOCKED_HOST, "blocked")
 
     assert stage.run(RobotsBatch((ORIGIN,), claimed=True)) == []
 
