@@ -157,7 +157,7 @@ class AccessRules:
         return None
 
     def _by_robots(self, asked: Asked, cached: CachedRules | None) -> Verdict:
-        if cached is None:  # robots.txt itself
+        if asked.kind is RequestKind.ROBOTS or cached is None:
             return Allowed(None)
         if cached.rules is None:
             return RulesUnknown()

@@ -380,6 +380,25 @@ def test_a_page_waits_for_the_visit_time_of_its_site(stage, ports):
     assert 119 * 60_000 <= waiting.delay_ms <= 120 * 60_000
 
 
+def test_a_redirect_waits_for_the_visit_time_of_its_target(stage, ports):
+    ports.robots.know(B[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
+
+    def redirects(gate):
+        later = gate.admit(B, B)
+        at_ms = later.retry_at_ms
+        return Redirected(
+            url=A, target=B, cause=later.cause, retry_at_ms=at_ms, hops=(Hop(A, 301, B),)
+        )
+
+    ports.web.outcomes[A] = redirects
+
+    (message,) = run(stage, A).values()
+
+    assert message.destination is Destination.FETCH
+    assert message.message.jobs[0].target == B
+    assert 119 * 60_000 <= message.delay_ms <= 120 * 60_000
+
+
 def test_a_page_is_fetched_in_the_visit_time_and_at_any_time_if_it_is_not_obeyed(stage, ports):
     ports.robots.know(A[:-1], f"User-agent: *\nVisit-time: {around(-60, 60)}\n")
     run(stage, A)

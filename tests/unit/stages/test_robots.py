@@ -217,3 +217,18 @@ def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
 
     (_, options), *_ = ports.web.requests
     assert (options["etag"], options["last_modified"]) == (None, None)
+
+
+def test_an_origin_that_may_not_be_asked_fails_no_other_and_its_urls_go_on_to_be_denied(
+    stage, ports
+):
+    """Without a contact, one public origin raised for its whole batch, every minute."""
+    other = "http://b.example"
+    jobs = (JOB, UrlJob(url=other + "/y"))
+    ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.NO_CONTACT, "no contact")
+
+    (message,) = stage.run(RobotsBatch((ORIGIN, other), jobs))
+
+    assert ports.web.urls() == [other + "/robots.txt"]
+    assert ports.robots.statuses == {other: 200}
+    assert (message.destination, message.message.jobs) == (Destination.FETCH, jobs)
