@@ -23,9 +23,10 @@ from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
-from aragog.fetcher.outcome import Fetched, Outcome, RefusalCause
+from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.formatting import plain
 from aragog.identity.request_signer import request_signer
 from aragog.pages import document, extraction, links

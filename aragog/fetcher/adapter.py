@@ -19,6 +19,7 @@ import requests
 from requests.adapters import BaseAdapter
 
 from aragog.clock import Clock, SystemClock
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import NoPermit, TargetBlocked, TransportError
 from aragog.fetcher.http1.body import Bounds
@@ -34,7 +35,7 @@ from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.response import HttpResponse, faults_as_requests_errors
 from aragog.fetcher.http1.tls import HTTP2, SessionKey, TlsSessions, tls_context
 from aragog.fetcher.http2_hosts import Http2Hosts
-from aragog.fetcher.outcome import RefusalCause, UnreachableKind
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
 from aragog.fetcher.user_agent import has_contact, missing_contact

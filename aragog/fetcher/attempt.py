@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.cookies import Cookies
 from aragog.fetcher.faults import (
@@ -31,7 +32,6 @@ from aragog.fetcher.outcome import (
     NotModified,
     Outcome,
     Redirected,
-    RefusalCause,
     Refused,
     TooLarge,
     Unreachable,

@@ -7,8 +7,9 @@ them into the exceptions of requests.
 
 from __future__ import annotations
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Later
-from aragog.fetcher.outcome import RefusalCause, UnreachableKind
+from aragog.fetcher.outcome import UnreachableKind
 
 
 class Fault(Exception):

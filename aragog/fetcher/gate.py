@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from aragog.fetcher.outcome import DeferralCause, RefusalCause
+from aragog.fetcher.causes import DeferralCause, RefusalCause
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,17 @@ Times are milliseconds; `…_at_ms` since the epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
+from aragog.known_fields import known, unknown
+
 Headers = tuple[tuple[str, str], ...]
+MOST_NAME_CHARS = 40
+"""Of an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +82,21 @@ class OutcomeKind(StrEnum):
     RESERVED = "Reserved"
     """The page does not allow itself to be used for what the crawl is for; it is not kept."""
 
+    @classmethod
+    def read(cls, name: str) -> OutcomeKind:
+        """
+        The outcome with that name; one that equals no member if a newer version knows it.
 
-class DeferralCause(StrEnum):
-    """What a request waits for that was not sent."""
-
-    SLOT = "slot"
-    """A slot of its domain; the next one is far."""
-    RULES = "rules"
-    """The robots.txt of its origin, which is not known yet."""
-    VISIT_TIME = "visit time"
-    """The Visit-time of its origin's robots.txt."""
-    DEADLINE = "deadline"
-    """Nothing: the time of the caller was over before it could be sent."""
-
-
-class RefusalCause(StrEnum):
-    """Who or what forbids a request."""
-
-    ROBOTS = "robots"
-    """A rule of robots.txt."""
-    PURPOSE = "purpose"
-    """A statement of the site does not allow a purpose of the crawl."""
-    TAKEN_DOWN = "taken down"
-    """The URL or its site was taken down."""
-    BLOCKED_HOST = "blocked host"
-    """An operator blocked the host."""
-    NO_CONTACT = "no contact"
-    """`fetch.user_agent` has no contact, and the host is not on loopback."""
-    URL = "url"
-    """The text of the URL: its scheme, credentials, port, host name or address."""
-    ADDRESS = "address"
-    """An address that its host resolves to."""
+        Raises:
+            ValueError: it is no name.
+        """
+        if name in cls.__members__.values():
+            return cls(name)
+        if not str(name).isidentifier() or len(name) > MOST_NAME_CHARS:
+            raise ValueError(f"not the name of an outcome: {str(name)[:100]!r}")
+        kind = str.__new__(cls, name)
+        kind._name_ = kind._value_ = name
+        return kind
 
 
 class UnreachableKind(StrEnum):
@@ -189,6 +178,8 @@ class FetchRecord:
     """The same of its headers and elements; None: no page was read."""
     rendering: str | None = None
     """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
+    _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """Fields that a newer version wrote. orjson leaves out a field with such a name."""
 
     def header(self, name: str) -> str | None:
         """Return the first header of that name, ignoring case; None if there is none."""
@@ -205,24 +196,39 @@ class FetchRecord:
             changes: the fields that have other values in the record.
         """
         values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
-        return FetchRecord(**(values | changes))
+        return FetchRecord(**(values | changes), _unknown=outcome._unknown)
+
+    @property
+    def unknown(self) -> Mapping[str, Any]:
+        """Fields that a newer version wrote, which are kept wherever the record goes."""
+        return self._unknown
+
+    def plain(self) -> dict[str, Any]:
+        """The record as JSON, for `read`, with what a newer version wrote."""
+        own = {name: getattr(self, name) for name in RECORD_FIELDS}
+        return {**self._unknown, **own}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
-        """The record of its JSON; raises KeyError, TypeError or ValueError if it is none."""
+        """
+        The record of its JSON; raises KeyError, TypeError or ValueError if it is none.
+
+        Fields and an outcome that only a newer version knows are kept as they are.
+        """
         values = {
-            **raw,
-            "outcome": OutcomeKind(raw["outcome"]),
+            **known(FetchRecord, raw),
+            "outcome": OutcomeKind.read(raw["outcome"]),
             "headers": _pairs(raw.get("headers")),
             "hops": tuple(
-                Hop(**{**hop, "headers": _pairs(hop.get("headers"))})
+                Hop(**{**known(Hop, hop), "headers": _pairs(hop.get("headers"))})
                 for hop in raw.get("hops") or ()
             ),
+            "_unknown": unknown(FetchRecord, raw),
         }
         return FetchRecord(**values)
 
 
-RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord))
+RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord) if part.name != "_unknown")
 
 
 class SingleValue(NamedTuple):
@@ -239,7 +245,7 @@ def _single_values() -> dict[str, SingleValue]:
     for name, hint in get_type_hints(FetchRecord).items():
         parts = get_args(hint) or (hint,)
         kind = str if parts[0] is OutcomeKind else parts[0]
-        if kind in (str, int, float, bool):
+        if name in RECORD_FIELDS and kind in (str, int, float, bool):
             result[name] = SingleValue(kind, NoneType in parts)
     return result
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.outcome import (
     RECORD_FIELDS,
     Fetched,
@@ -23,7 +24,6 @@ from aragog.fetcher.outcome import (
     Hop,
     Outcome,
     OutcomeKind,
-    RefusalCause,
     Refused,
 )
 from aragog.pipeline.messages import FetchResult, UrlJob

@@ -11,6 +11,7 @@ times use the server's clock, times in arguments and results the caller's.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ from aragog.politeness.robots_records import (
     HEAD,
     MAX_VALIDATORS_BYTES,
     MISSING,
+    UNREADABLE_RECORD,
     CachedRules,
     RobotsRecord,
     RobotsResult,
@@ -41,6 +43,8 @@ from aragog.redis_kit.leases import field
 from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
+
+log = logging.getLogger(__name__)
 
 # A record takes about 0.5 KB.
 MAX_ORIGINS = 50_000
@@ -139,9 +143,7 @@ class RobotsCache:
         for origin, reply in zip(origins, replies, strict=True):
             cached = None
             if reply is not None:
-                record = unpack_head(reply)
-                rules = self._parse(record, reply)
-                cached = (record, rules) if self._is_for_this_crawl(record, rules) else None
+                cached = self._read(reply)
             cached_rules[origin] = self._judged(cached, ahead_ms)
         return cached_rules
 
@@ -184,14 +186,28 @@ class RobotsCache:
         for origin, reply, cached in zip(origins, replies, remembered, strict=True):
             if reply is None:
                 continue
-            record = unpack_head(reply)
-            current = cached[1] if cached and cached[0].version == record.version else None
-            rules = current if current is not None else self._parse(record, reply)
-            if not self._is_for_this_crawl(record, rules):
-                continue
-            self._memory.keep(origin, record, rules, looked_s)
-            rules_of[origin] = record, rules
+            found = self._read(reply, cached)
+            if found is not None:
+                self._memory.keep(origin, *found, looked_s)
+                rules_of[origin] = found
         return rules_of
+
+    def _read(
+        self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
+    ) -> tuple[RobotsRecord, RobotsRules] | None:
+        """
+        The rules of a record; None: they are of no use here, and robots.txt is fetched again.
+
+        So it is with rules of another crawl, and of a version that writes them in another form.
+        """
+        try:
+            record = unpack_head(reply)
+            is_current = remembered is not None and remembered[0].version == record.version
+            rules = remembered[1] if remembered and is_current else self._parse(record, reply)
+        except UNREADABLE_RECORD as error:
+            log.debug("rules of another version are fetched again: %s", error)
+            return None
+        return (record, rules) if self._is_for_this_crawl(record, rules) else None
 
     def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
         """False for rules of another User-Agent, or without the tdmrep.json that is asked for."""

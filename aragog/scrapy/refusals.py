@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from aragog.fetcher.outcome import Blocked, Outcome, RefusalCause, Refused
+from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.outcome import Blocked, Outcome, Refused
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.settings import FetchSettings
 

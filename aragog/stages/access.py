@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, assert_never
 
-from aragog.fetcher.outcome import OutcomeKind, RefusalCause
+from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages.preferences import packed
 from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.politeness.limiter import Limiter

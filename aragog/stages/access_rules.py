@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from aragog.fetcher.outcome import RefusalCause, UnreachableKind
+from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.ssrf import AddressPolicy
 from aragog.fetcher.user_agent import why_anonymous
 from aragog.pipeline.ports import TakedownLookup

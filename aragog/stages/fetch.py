@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.outcome import (
     Busy,
-    DeferralCause,
     Deferred,
     Fetched,
     Outcome,

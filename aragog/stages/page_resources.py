@@ -17,8 +17,9 @@ from typing import Protocol
 
 from aragog.clock import Clock
 from aragog.errors import InvalidUrl
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Gate, Later
-from aragog.fetcher.outcome import DeferralCause, Fetched, Outcome
+from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.site_rules import other_spelling
 from aragog.politeness.limiter import Limiter

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, Self, assert_never
 
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Admission, Deny, Go, Later
-from aragog.fetcher.outcome import DeferralCause
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.stages.access_rules import (

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.errors import AragogError
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -23,7 +24,6 @@ from aragog.fetcher.outcome import (
     Hop,
     NotModified,
     Outcome,
-    RefusalCause,
     Refused,
     Unreachable,
     UnreachableKind,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -20,7 +21,6 @@ from aragog.fetcher.outcome import (
     Fetched,
     Outcome,
     OutcomeKind,
-    RefusalCause,
     Refused,
     TooLarge,
     Unreachable,

@@ -20,10 +20,10 @@ from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.errors import LimiterUnavailable, TransientError
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
-    DeferralCause,
     Deferred,
     Fetched,
     NotModified,

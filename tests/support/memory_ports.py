@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.clock import ManualClock
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
-from aragog.fetcher.outcome import Fetched, Outcome, RefusalCause
+from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.green_threads import GreenPool
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import SpoolState

@@ -1,7 +1,8 @@
 """The requests of a traced fetch, one span each."""
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Deny, Go, OpenGate
-from aragog.fetcher.outcome import Fetched, Hop, OutcomeKind, RefusalCause, Refused
+from aragog.fetcher.outcome import Fetched, Hop, OutcomeKind, Refused
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.traced_requests import exchange
 from aragog.pipeline.url_traces import UrlTraces

@@ -5,12 +5,12 @@ from scrapy import Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
     Fetched,
     Gone,
-    RefusalCause,
     Refused,
     TooLarge,
     Unreachable,

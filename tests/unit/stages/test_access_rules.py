@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
 from aragog.fetcher.gate import Deny, Go, Later
-from aragog.fetcher.outcome import DeferralCause, RefusalCause
 from aragog.politeness.robots_records import RulesState
 from aragog.politeness.slots import Slot
 from aragog.settings import FetchSettings, PreferencesSettings

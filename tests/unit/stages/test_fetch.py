@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Go
 from aragog.fetcher.outcome import (
     Busy,
-    DeferralCause,
     Deferred,
     Gone,
     Hop,

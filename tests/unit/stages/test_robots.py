@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
 from aragog.fetcher.outcome import (
     Blocked,
-    DeferralCause,
     Fetched,
     NotModified,
     Redirected,
-    RefusalCause,
     Refused,
     TooLarge,
     Unreachable,
