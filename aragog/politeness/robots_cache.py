@@ -97,6 +97,8 @@ class RobotsCache:
         self._shared = SharedClock(self._clock, self._server_ms)
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
+        self._useless: set[str] = set()
+        """Origins with a record that this process cannot use; no error keeps it."""
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """The rules of each origin; one round trip, none for those checked within the last 5 s."""
@@ -187,7 +189,9 @@ class RobotsCache:
             if reply is None:
                 continue
             found = self._read(reply, cached)
-            if found is not None:
+            if found is None:
+                self._useless.add(origin)
+            else:
                 self._memory.keep(origin, *found, looked_s)
                 rules_of[origin] = found
         return rules_of
@@ -219,7 +223,7 @@ class RobotsCache:
         if rules is not None:
             return rules
         packed = unpack_rules(reply)
-        if packed and 200 <= record.status < 300:
+        if 200 <= record.status < 300:
             return RobotsRules.unpack(packed)
         rules = rules_for_status(record.status if record.status > 0 else None)
         return rules.with_tdm(RobotsRules.unpack(packed).tdm) if packed else rules
@@ -255,6 +259,7 @@ class RobotsCache:
             pipe.execute()
         for result in results:
             self._memory.drop(result.origin)
+            self._useless.discard(result.origin)
 
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
         """The keys and arguments of robots_put.lua."""
@@ -264,6 +269,7 @@ class RobotsCache:
         held_s = settings.robots_error_s if error else settings.robots_fresh_s
         life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
+        keeps_older = not error or origin not in self._useless
         packed = b""
         if status is not None and 200 <= status < 300:
             packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
@@ -277,7 +283,7 @@ class RobotsCache:
             "packed": pack_record(status, packed, fetched_at_ms, result.validators, result.failure),
             "is_error": int(error),
             "ttl_ms": int(life_s * 1000),
-            "min_fetched_at_ms": fetched_at_ms - usable_ms,
+            "min_fetched_at_ms": fetched_at_ms - (usable_ms if keeps_older else -usable_ms),
             "due_at_ms": fetched_at_ms + held_s * 1000,
             "origin": origin,
             "claim": field(origin),
