@@ -69,6 +69,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
         clock=clock,
         settings=settings,
         forbidden=rules.forbidden,
+        line=access.line,
     )
 
     def close() -> None:

@@ -228,6 +228,7 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         clock=parts.clock,
         settings=parts.settings,
         forbidden=rules.forbidden,
+        line=parts.access.line,
         traces=parts.traces,
     )
 

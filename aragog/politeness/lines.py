@@ -5,6 +5,9 @@ The limiter reserves slots for the next second or two only. Everything else wait
 instant, so a changed rate applies to all of it, and an urgent request passes the others. A line is
 one Redis list for each priority, and it is looked at when its domain has a slot to give.
 
+URLs that wait until the robots.txt of an origin can be fetched have a line of that origin: they
+need no slot to leave it.
+
 An entry that was taken is leased: it returns to its line if the process that took it dies before it
 settles. Every call raises `BrokerUnavailable` when Redis does not answer.
 """
@@ -31,12 +34,17 @@ TAKEN_LEASE_MS = 60_000
 MOST_AT_ONCE = 1_000
 
 
+def is_of_rules(key: str) -> bool:
+    """Whether a line is that of an origin whose robots.txt its URLs wait for."""
+    return "://" in key
+
+
 @dataclass(frozen=True, slots=True)
 class LineEntry:
     """A request that waits in the line of its domain."""
 
     key: str
-    """The key of the domain, from `Limiter.key_for`."""
+    """The key of the domain, from `Limiter.key_for`; or an origin, see `is_of_rules`."""
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
@@ -90,6 +98,11 @@ class Lines:
             for key, count in zip(keys, server.waiting(keys), strict=True):
                 found[key] += count
         return found
+
+    def look(self, keys: Sequence[str], after_ms: int) -> None:
+        """Have the lines of `keys` looked at after this time at the latest, wherever they are."""
+        for server in self.servers if keys else ():
+            server.look(keys, after_ms)
 
     def longest(self, count: int) -> dict[str, int]:
         """Return the `count` longest lines, and how many requests wait in each."""
@@ -202,6 +215,13 @@ class LineServer:
             looks = dict.fromkeys(keys, 0)
             if looks:
                 self._redis.zadd(self._due, looks, xx=True)
+
+    def look(self, keys: Iterable[str], after_ms: int) -> None:
+        """Have lines looked at after this time at the latest, also if they are put up meanwhile."""
+        with _errors():
+            load_script("aragog.politeness", "line_look", prelude="line_prelude").run(
+                self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
+            )
 
     def waiting(self, keys: Sequence[str]) -> list[int]:
         """Return the length of each line."""

@@ -145,7 +145,7 @@ class _Run:
             self._note(denial.job, Answered(denial.outcome))
             result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
             if isinstance(denial.verdict, RulesUnreachable):
-                self._fail(denial.job, result, self._until(denial.verdict.retry_at_ms))
+                self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._done(result)
         return self.stage.rendering.usable(selected.validators), vetted.allowed
@@ -222,6 +222,16 @@ class _Run:
         else:
             self.counts[counters.RETRIED] += 1
             self.wait_for([following])
+
+    def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
+        """Another attempt once robots.txt could be fetched, or when it is asked for again."""
+        until_ms = self._until(verdict.retry_at_ms)
+        following = self.stage.rescheduling.next_attempt(job, until_ms)
+        if following is None:
+            self._done(result)
+        else:
+            self.counts[counters.RETRIED] += 1
+            self.in_line.append(InLine(following[0], origin(job.next_url), None, following[1]))
 
     def _done(self, result: FetchResult) -> None:
         self.counts[_COUNTED_AS.get(result.fetch.outcome, counters.FAILED)] += 1

@@ -6,6 +6,9 @@ slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS
 `fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
 urgent URL does not wait for the others.
 
+URLs that wait for the robots.txt of an origin leave their line when it has come, or is asked for
+again, and get their slots in `fetch`.
+
 Safe to run twice and in many processes: looks and entries are leased. A process that dies between
 sending a URL and settling its lease has it fetched once more, unless it is stored by then.
 """
@@ -24,7 +27,7 @@ from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.pipeline.routing import Sender
 from aragog.pipeline.url_traces import OFF, UrlTraces
 from aragog.politeness.limiter import Limiter
-from aragog.politeness.lines import Lines, LineServer, TakenEntry
+from aragog.politeness.lines import Lines, LineServer, TakenEntry, is_of_rules
 from aragog.politeness.overrides import Override, Overrides
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
@@ -40,6 +43,8 @@ TRY_AGAIN_S = 1.0
 MOST_LINES = 200
 # A line is looked at again after this at the earliest; the slots of this time are given together.
 LOOK_AGAIN_MS = 500
+# So many URLs leave the line of an origin's robots.txt with one look.
+MOST_FOR_RULES = 1_000
 # The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
 # at; this is for a change that no process has seen, and for the end of quiet hours.
 STOPPED_LOOK_MS = 60_000
@@ -108,7 +113,7 @@ class ReleaseStage:
         before, self._known = self._known, table
         for server in self.lines.servers:
             if before is None:
-                server.look_now(list(server.domains()))
+                server.look_now([key for key in server.domains() if not is_of_rules(key)])
             else:
                 names = _changed(before, table)
                 server.look_now([key for key in server.domains() if longest_match(key, names)])
@@ -128,6 +133,8 @@ class _Look:
 
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
+        if is_of_rules(key):
+            return min(waiting, MOST_FOR_RULES)
         if limiter.closed(key):
             return 0
         fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
@@ -136,9 +143,11 @@ class _Look:
     def run(self) -> None:
         token, taken = self.server.take({k: count for k, count in self.wanted.items() if count})
         jobs = [(entry, self._job(entry)) for entry in taken]
-        asked = [(entry, job) for entry, job in jobs if job is not None]
+        known = [(entry, job) for entry, job in jobs if job is not None]
+        asked = [(entry, job) for entry, job in known if not is_of_rules(entry.key)]
         replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
-        near: list[Delayed] = []
+        free = [job for entry, job in known if is_of_rules(entry.key)]
+        near: list[Delayed] = [(self.stage.traces.out_of_line(job), 0) for job in free]
         back: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
         for (entry, job), reply in zip(asked, replies, strict=True):
@@ -186,7 +195,7 @@ class _Look:
         """How long to wait before looking at each line again (ms)."""
         looks: dict[str, int] = {}
         for key in self.due:
-            if not self.wanted[key]:
+            if not self.wanted[key] and not is_of_rules(key):
                 looks[key] = STOPPED_LOOK_MS
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms

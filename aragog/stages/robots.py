@@ -83,6 +83,13 @@ class RobotsFetcher(Protocol):
         """The outcome; blocks for one fetch deadline at most."""
 
 
+class RulesLine(Protocol):
+    """Holds the URLs that wait for rules (`aragog.stages.waiting_line.WaitingLine`)."""
+
+    def rules_came(self, origins: Sequence[str]) -> None:
+        """Release the URLs that wait for the robots.txt of these origins."""
+
+
 @dataclass(frozen=True, slots=True)
 class RobotsStage:
     """Brings the rules of origins into the robots cache."""
@@ -95,6 +102,7 @@ class RobotsStage:
     clock: Clock
     settings: Settings
     forbidden: ForbiddenUrls
+    line: RulesLine
     traces: UrlTraces = OFF
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
@@ -238,7 +246,14 @@ class _RobotsRun:
                 results.append(_result(origin_url, outcome)._replace(tdm=tdm))
         if results:
             self.robots.put_many(results)
+            self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _release(self, origins: Iterable[str]) -> None:
+        """Release the URLs that failed because the rules of these origins could not be fetched."""
+        came = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
+        if came:
+            self.stage.line.rules_came(came)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
         """Add the fetch to the span of each traced URL that waits for these rules."""

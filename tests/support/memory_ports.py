@@ -196,9 +196,13 @@ class MemoryLine:
 
     def __init__(self) -> None:
         self.waiting: list[InLine] = []
+        self.released: list[str] = []
 
     def park(self, waiting: Sequence[InLine]) -> None:
         self.waiting += waiting
+
+    def rules_came(self, origins: Sequence[str]) -> None:
+        self.released += origins
 
 
 class MemoryRefreshes:

@@ -161,10 +161,11 @@ def test_an_unreachable_robots_txt_is_an_attempt_that_waits_for_its_retry(stage,
     retry_at_ms = NOW_MS + 7_200_000
     ports.robots.know("http://a.example", text, unreachable=True, retry_at_ms=retry_at_ms)
 
-    message = run(stage, A)[Destination.FETCH]
+    assert run(stage, A) == {}
 
-    assert [job.attempt for job in message.message.jobs] == [1]
-    assert 7_200_000 <= message.delay_ms < 7_201_000
+    (waiting,) = ports.line.waiting
+    assert (waiting.key, waiting.job.attempt) == ("http://a.example", 1)
+    assert 7_200_000 <= waiting.wait_ms < 7_201_000
 
 
 def test_stale_rules_are_used_and_refreshed(stage, ports):

@@ -60,7 +60,7 @@ class Pipeline:
             ),
             Destination.ROBOTS: RobotsStage(
                 ports.robots, ports.limiter, ports.web, ports.pool, ports.counters, ports.clock,
-                ports.settings, ports.forbidden, traces=traces,
+                ports.settings, ports.forbidden, ports.line, traces=traces,
             ),
             Destination.RENDER: RenderStage(
                 ports.spool, Browser(), lambda _: Resource(URL, 200), ports.store.takedowns,

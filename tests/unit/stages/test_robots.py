@@ -31,7 +31,7 @@ JOB = UrlJob(url=ORIGIN + "/x", priority=2)
 def stage(ports):
     return RobotsStage(
         ports.robots, ports.limiter, ports.web, ports.pool,
-        ports.counters, ports.clock, ports.settings, ports.forbidden,
+        ports.counters, ports.clock, ports.settings, ports.forbidden, ports.line,
     )  # fmt: skip
 
 
