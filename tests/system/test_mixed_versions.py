@@ -37,9 +37,17 @@ def earlier(tmp_path_factory):
     return earlier_version.installed(tmp_path_factory.mktemp("earlier"))
 
 
+asked = set()
+"""Hosts that were asked for robots.txt; the first one fails once."""
+
+
 def served(request, _wire):
     """A site of pages that name the next ones, with every kind of outcome among them."""
     host, path = request.host.partition(":")[0], request.path
+    if path == "/robots.txt" and host not in asked:
+        asked.add(host)
+        if host == HOSTS[0]:
+            return answer(500)
     if path == "/robots.txt":
         rules = b"User-agent: *\nDisallow: /closed\nContent-Usage: train-ai=n\nCrawl-delay: 0.05\n"
         return answer(200, rules, headers=(("Content-Type", "text/plain"), ("ETag", '"1"')))
@@ -77,6 +85,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     """An old worker that could not read a new field stopped the crawl at 333 of 1,200 pages."""
     todays, theirs = WAYS[way]
     workers = []
+    asked.clear()
     urls = [url for host in HOSTS for url in given(host)]
     # Links to pages of a number beyond are those of its last pages.
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
@@ -85,6 +94,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
             "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
             "ARAGOG_POLITENESS__QPS": "200",
+            "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "5",
         }
         for name, queues in (("today", todays), ("earlier", theirs)):
             args = ["-P", "threads", "-c", "4", "--without-gossip", "--without-mingle"]
