@@ -113,6 +113,10 @@ class Lines:
         """Return how many requests wait in all lines."""
         return sum(server.total() for server in self.servers)
 
+    def waiting_for_rules(self) -> int:
+        """Return how many of all requests wait for a robots.txt, and for no slot."""
+        return sum(server.total(of_rules=True) for server in self.servers)
+
     def contents(self, key: str, most: int) -> list[bytes]:
         """Return the payloads of the first `most` requests in the line of `key`, in order."""
         found: list[bytes] = []
@@ -235,10 +239,14 @@ class LineServer:
             found: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
         return [(key.decode(), int(score)) for key, score in found]
 
-    def total(self) -> int:
-        """Return how many requests wait; reads every line's length."""
+    def total(self, *, of_rules: bool = False) -> int:
+        """Return how many requests wait, or those for a robots.txt; reads every line's length."""
         with _errors():
-            return sum(int(score) for _, score in self._redis.zscan_iter(self._waiting, count=1000))
+            return sum(
+                int(score)
+                for key, score in self._redis.zscan_iter(self._waiting, count=1000)
+                if not of_rules or is_of_rules(key.decode())
+            )
 
     def contents(self, key: str, most: int) -> list[bytes]:
         """Return the payloads of the first `most` requests in a line."""

@@ -29,7 +29,9 @@ def asked(stand):
 
 def test_urls_that_met_a_failure_of_robots_txt_are_released_when_the_rules_come(stand):
     """190 of 1,200 waited ten minutes, though other pages of their host were stored."""
-    assert (stand.limiter_lines.waiting([ORIGIN]), asked(stand)) == ({ORIGIN: len(URLS)}, set())
+    lines = stand.limiter_lines
+    assert (lines.total(), lines.waiting_for_rules()) == (len(URLS), len(URLS))
+    assert (lines.waiting([ORIGIN]), asked(stand)) == ({ORIGIN: len(URLS)}, set())
     stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\nDisallow: /7\n")
 
     refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
