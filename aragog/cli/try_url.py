@@ -27,6 +27,7 @@ from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
 from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.fetcher.user_agent import check_user_agent
 from aragog.formatting import plain
 from aragog.identity.request_signer import request_signer
 from aragog.pages import document, extraction, links
@@ -88,7 +89,14 @@ and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D e
 
 
 def _fetched(url: str, settings: Settings) -> Outcome:
-    """The outcome of the URL; raises ClickException if robots.txt forbids it."""
+    """
+    The outcome of the URL.
+
+    Raises:
+        ClickException: robots.txt forbids it.
+        ConfigError: the User-Agent has no contact.
+    """
+    check_user_agent(settings.fetch, url)
     signer = request_signer(settings.identity)
     with (
         Fetcher(settings.fetch, signer=signer) as fetcher,

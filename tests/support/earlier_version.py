@@ -8,6 +8,7 @@ the versions of its own lock; a clone without that commit has none.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Self
@@ -26,6 +27,8 @@ def compatible_commit() -> str:
 def installed(folder: Path) -> Path:
     """The bin folder of a clean environment with that version; without it the test is skipped."""
     commit = compatible_commit()
+    if not shutil.which("git"):
+        skip_without(EARLIER, "git is not installed")
     found = subprocess.run(
         ["git", "cat-file", "-e", f"{commit}^{{commit}}"],
         cwd=wheels.ROOT, capture_output=True, check=False,

@@ -5,10 +5,11 @@ from scrapy import Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
-from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.causes import DeferralCause, RefusalCause
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
+    Deferred,
     Fetched,
     Gone,
     Refused,
@@ -66,6 +67,7 @@ def test_an_error_or_a_redirect_is_a_response(outcome, status):
             Blocked(url=URL, cause=RefusalCause.ADDRESS, reason="private"),
             scrapy_errors.IgnoreRequest,
         ),
+        (Deferred(url=URL, cause=DeferralCause.SLOT), scrapy_errors.DownloadTimeoutError),
         (TooLarge(url=URL, status=200, reason="1 TB"), scrapy_errors.DownloadCancelledError),
         *[
             (Unreachable(url=URL, kind=kind, reason="x"), error)
