@@ -43,6 +43,7 @@ from aragog.pipeline.takedown import SiteBlocks
 from aragog.pipeline.url_traces import UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
+from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.shared_clock import ServerTime
 from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
@@ -176,7 +177,14 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         sender=parts.sender,
         enqueuer=parts.enqueuer,
         fetch=_fetch_stage(parts, fetchers),
-        release=_release_stage(parts.settings, limits, parts.access.rules.overrides, parts.sender),
+        release=_release_stage(
+            parts.settings,
+            limits,
+            parts.access.rules.overrides,
+            parts.access.rules.robots,
+            parts.sender,
+            parts.clock,
+        ),
         robots=robots,
         render=_render_stage(parts, robots, renderer),
         canonicalize=_canonicalize_stage(parts),
@@ -261,11 +269,18 @@ def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
     """Connect what releases URLs from the lines, without the other stages. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
-    return _release_stage(settings, limiter(settings, overrides), overrides, sender)
+    clock = GreenClock()
+    robots = robots_cache(settings, clock)
+    return _release_stage(settings, limiter(settings, overrides), overrides, robots, sender, clock)
 
 
 def _release_stage(
-    settings: Settings, limits: Limiter, overrides: Overrides, sender: Sender
+    settings: Settings,
+    limits: Limiter,
+    overrides: Overrides,
+    robots: RobotsCache,
+    sender: Sender,
+    clock: Clock,
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
     return ReleaseStage(
@@ -273,6 +288,8 @@ def _release_stage(
         limiter=limits,
         overrides=overrides,
         sender=sender,
+        robots=robots,
+        clock=clock,
         settings=settings,
         is_open=is_open,
         traces=UrlTraces(tracer_of(settings)),

@@ -123,6 +123,8 @@ class _Run:
         """Jobs, and how long they wait from the start of this run (ms on our stopwatch)."""
         self.in_line: list[InLine] = []
         """Jobs that wait for a slot of their domain."""
+        self.for_rules: list[InLine] = []
+        """Jobs that wait for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -148,7 +150,12 @@ class _Run:
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._done(result)
+        # At once: rules that come before they are in line release nothing.
+        self.stage.access.line.park(self._left(self.for_rules))
         return self.stage.rendering.usable(selected.validators), vetted.allowed
+
+    def _left(self, waiting: Iterable[InLine]) -> list[InLine]:
+        return [one._replace(job=self.spans.left(one.job)) for one in waiting]
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
         """Send the jobs again after their delays."""
@@ -231,7 +238,7 @@ class _Run:
             self._done(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.in_line.append(InLine(following[0], origin(job.next_url), None, following[1]))
+            self.for_rules.append(InLine(following[0], origin(job.next_url), None, following[1]))
 
     def _done(self, result: FetchResult) -> None:
         self.counts[_COUNTED_AS.get(result.fetch.outcome, counters.FAILED)] += 1
@@ -259,10 +266,9 @@ class _Run:
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
-        self.stage.access.line.park(
-            [waiting._replace(job=self.spans.left(waiting.job)) for waiting in self.in_line]
-        )
-        self.counts[counters.RESCHEDULED] += len(self.later) + len(self.in_line)
+        self.stage.access.line.park(self._left(self.in_line))
+        waiting = len(self.later) + len(self.in_line) + len(self.for_rules)
+        self.counts[counters.RESCHEDULED] += waiting
         if self.spans or log.isEnabledFor(logging.INFO):
             self._log()
         self.stage.counters.add(self.counts)
@@ -285,7 +291,7 @@ class _Run:
             self._tell(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
         for job in self.robots_first:
             self._tell(job, "robots first")
-        for waiting in self.in_line:
+        for waiting in (*self.in_line, *self.for_rules):
             self._tell(waiting.job, "in line", wait_ms=waiting.wait_ms)
 
     def _tell(self, job: UrlJob, event: str, **facts: str | float | None) -> None:

@@ -1,5 +1,6 @@
 """URLs that met a failure of robots.txt wait for the rules, and not for a time."""
 
+import orjson
 import pytest
 
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
@@ -65,3 +66,28 @@ def test_rules_that_fail_again_release_nothing_before_their_time(stand):
     stand.pipeline.release.run()
 
     assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
+
+
+def test_a_line_that_is_looked_at_too_early_takes_no_attempt(stand):
+    """A process that starts looks at every line."""
+    for server in stand.limiter_lines.servers:
+        server.look_now(server.domains())
+
+    assert stand.pipeline.release.run() == 0
+    assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
+    jobs = [orjson.loads(job) for job in stand.limiter_lines.contents(ORIGIN, 100)]
+    assert {job["attempt"] for job in jobs} == {1}
+
+
+def test_urls_whose_robots_txt_fails_at_each_attempt_have_an_outcome_in_the_end(crawl_stand):
+    handlers = {"//site.test/robots.txt": answer(500), "*": page(b"hello")}
+    stand = crawl_stand(handlers, qps=200, robots_error_s=1)
+    attempts = stand.pipeline.fetch.rescheduling.settings.max_attempts
+    batch = FetchBatch(tuple(UrlJob(url=url) for url in URLS))
+
+    answers = stand.run([OutgoingMessage(Destination.FETCH, batch)], limit_s=90)
+
+    assert {one.fetch.outcome for one in answers} == {"Unreachable"}
+    assert {one.job.url for one in answers} == set(URLS)
+    assert {one.fetch.attempts for one in answers} == {attempts}
+    assert len(stand.origin.seen) <= 2 * attempts + 2
