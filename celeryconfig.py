@@ -36,6 +36,9 @@ broker_native_delayed_delivery_queue_type = _of_broker.get(
 )
 worker_detect_quorum_queues = _of_broker.get("worker_detect_quorum_queues", True)
 
+# While old and new workers run, an old one leaves the jobs of new tasks to the others.
+pinlater_unknown_task_delay_s = 20.0
+
 beat_scheduler = "aragog.workers.steady_scheduler:SteadyScheduler"
 
 imports = (

@@ -11,7 +11,8 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
     │   ├── Unsupported             this server does not have what the call needs
-    │   └── InvalidMessage          a task message that this version cannot read
+    │   └── InvalidMessage          a task message that nobody can read
+    │       └── NewerMessage        a newer version of aragog can read it
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
@@ -121,6 +122,10 @@ class InvalidMessage(BadInput):
     MESSAGE = "{where}: {reason}"
     where: str
     reason: str
+
+
+class NewerMessage(InvalidMessage):
+    """A newer version of aragog wrote the message; a worker of that version can run it."""
 
 
 @dataclass(eq=False, repr=False)

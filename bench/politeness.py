@@ -44,7 +44,7 @@ from rich.table import Table
 
 from aragog.bootstrap.stages import connect
 from aragog.fetcher.gate import Gate
-from aragog.fetcher.outcome import Gone, Outcome, Redirected
+from aragog.fetcher.outcome import Deferred, Gone, Outcome
 from aragog.pinlater import job_codec
 from aragog.pinlater.brokers import celery_settings, of_socket
 from aragog.pinlater.envelope import arguments
@@ -94,7 +94,7 @@ class Origins:
         now_ms = self._clock.now_ms()
         if later is not None:
             at_ms = later.retry_at_ms
-            return Redirected(url=url, target=url, retry_at_ms=at_ms, fetched_at_ms=now_ms)
+            return Deferred(url=url, cause=later.cause, retry_at_ms=at_ms, fetched_at_ms=now_ms)
         now_s = time.monotonic()
         self.asked[self._limiter.key_for(url)].append(now_s)
         if "/urgent/" in url:

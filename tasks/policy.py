@@ -9,10 +9,10 @@ from functools import wraps
 from typing import Any, NoReturn, cast
 
 from celery import shared_task
-from celery.exceptions import Reject
+from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
 
-from aragog.errors import InvalidMessage, TransientError
+from aragog.errors import InvalidMessage, NewerMessage, TransientError
 from aragog.instruments import STAGE_SECONDS, timed
 from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
@@ -24,6 +24,8 @@ from aragog.pipeline.url_traces import delivery
 # message stays in the broker in the meantime, so nothing is lost.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
+# How long a message waits that this version cannot read: a worker has 1 ms of work with each.
+GIVE_BACK_S = 20.0
 
 
 def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
@@ -36,7 +38,8 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
     Any other exception is a defect in aragog. On pinlater, the job runs again according to its
     queue's retry policy and finally becomes a FAILED job with the reason. On other brokers, the
     default policy limits the attempts, and the message ends in the dead-letter queue. A message
-    that cannot be read (`InvalidMessage`) fails for good at its first attempt.
+    that nobody can read (`InvalidMessage`) fails for good at its first attempt. One that only a
+    newer version can read (`NewerMessage`) waits for a worker of it, and that is no attempt.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
@@ -56,6 +59,8 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
             except TransientError as error:
                 OUTAGES.failed(name, error)
                 retry_after_outage(task, error)
+            except NewerMessage as error:
+                give_back(task, error)
             except InvalidMessage:
                 raise
             except Exception as error:
@@ -76,6 +81,28 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
         )(run)
 
     return cast("Callable[[Callable[..., Any]], Any]", decorator)
+
+
+def give_back(task: Any, error: NewerMessage) -> NoReturn:
+    """
+    Give a message back that only a newer version can read; another worker may get it next time.
+
+    A broker other than pinlater gives a requeued message back at once, so it is sent again there,
+    unchanged and with a delay.
+    """
+    wait_s = random.uniform(0.5, 1.5) * GIVE_BACK_S
+    if is_job(task.request):
+        raise RunLater(str(error), wait_s, counts=False) from error
+    request = task.request
+    again = task.signature_from_request(
+        request, request.args, request.kwargs, countdown=wait_s, retries=request.retries
+    )
+    try:
+        again.apply_async()
+    # Any error of the transport: the message must not be lost.
+    except Exception as problem:  # noqa: BLE001
+        raise RunLater(f"{error}; it could not be sent again: {problem}", counts=False) from error
+    raise Ignore(str(error)) from error
 
 
 def is_job(request: Any) -> bool:

@@ -307,3 +307,55 @@ def test_a_docstring_describes_parameters_that_exist():
                 leftovers += [f"{source.name}: {node.name}: {name}" for name in sorted(names)]
 
     assert leftovers == []
+
+
+# The text of another program is all that tells its errors apart.
+FOREIGN_TEXTS = {"http1/tls.py", "encodings/detection.py", "hbase/table.py"}
+# The evidence of an alias is kept as text.
+STORED_TEXTS = {"dashboard/explanation.py"}
+
+
+def test_no_code_decides_by_the_words_of_a_reason():
+    """A reason is for people; what a program must tell apart has a type."""
+    wrong = []
+    for path in modules_of(ROOT / "aragog"):
+        if any(str(path).endswith(name) for name in FOREIGN_TEXTS | STORED_TEXTS):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if _reads_prose(node):
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}")
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reads"),
+    [
+        ("reason == TAKEN_DOWN", True),
+        ("outcome.reason in (NO_RULES, NO_SLOT)", True),
+        ("' resolves to ' not in outcome.reason", True),
+        ("outcome.reason.startswith('robots')", True),
+        ("reason is None", False),
+        ("outcome.cause in (A, B)", False),
+    ],
+)
+def test_a_comparison_of_a_reason_is_found(code, reads):
+    assert _reads_prose(ast.parse(code, mode="eval").body) is reads
+
+
+def _reads_prose(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        texts = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+        sides = (node.left, *node.comparators)
+        return any(isinstance(op, texts) for op in node.ops) and any(map(_is_reason, sides))
+    called = node.func if isinstance(node, ast.Call) else None
+    return (
+        isinstance(called, ast.Attribute)
+        and called.attr in ("startswith", "endswith", "find", "index", "partition", "split")
+        and _is_reason(called.value)
+    )
+
+
+def _is_reason(node: ast.AST) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+    return name in ("reason", "why")

@@ -17,7 +17,7 @@ from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import FetchSettings, Settings
 from aragog.stages.access import Access
-from aragog.stages.polite_gate import GateRules
+from aragog.stages.access_rules import AccessRules
 from aragog.stages.robots import RobotsStage
 from aragog.stages.single_fetch import SingleFetch
 from aragog.stages.waiting_line import WaitingLine
@@ -41,26 +41,26 @@ def single_fetches(settings: Settings) -> SingleFetches:
     take_up_site_rules(settings)
     shared, clock, overrides = SharedState.of(settings), GreenClock(), overrides_of(settings)
     limits = limiter(settings, overrides, clock)
-    rules = GateRules(
+    rules = AccessRules(
         limiter=limits,
         robots=robots_cache(settings, clock),
         overrides=overrides,
         takedowns=shared.blocks,
+        ssrf_filter=SsrfFilter(settings.fetch),
         settings=settings,
     )
     access = Access(
         rules=rules,
-        ssrf_filter=SsrfFilter(settings.fetch),
         line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
     )
     signer = request_signer(settings.identity, clock)
-    pages = Fetcher(_single(settings.fetch), access.ssrf_filter, clock=clock, signer=signer)
+    pages = Fetcher(_single(settings.fetch), rules.ssrf_filter, clock=clock, signer=signer)
     robots = RobotsStage(
         robots=rules.robots,
         limiter=limits,
         fetcher=Fetcher(
             for_robots(settings.fetch),
-            access.ssrf_filter,
+            rules.ssrf_filter,
             clock=clock,
             signer=signer,
             sharing=pages,
@@ -69,7 +69,8 @@ def single_fetches(settings: Settings) -> SingleFetches:
         counters=shared.counters,
         clock=clock,
         settings=settings,
-        refusals=rules.refusals,
+        forbidden=rules.forbidden,
+        line=access.line,
     )
 
     def close() -> None:

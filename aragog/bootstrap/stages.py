@@ -44,10 +44,12 @@ from aragog.pipeline.takedown import SiteBlocks
 from aragog.pipeline.url_traces import UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
+from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.shared_clock import ServerTime
 from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
 from aragog.stages.access import Access
+from aragog.stages.access_rules import AccessRules
 from aragog.stages.canonicalize import CanonicalizeStage
 from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import Enqueuer
@@ -57,7 +59,6 @@ from aragog.stages.page_analysis import named_agent, text_fields
 from aragog.stages.page_limits import RunMarks
 from aragog.stages.page_resources import PageResources
 from aragog.stages.pipeline import Pipeline
-from aragog.stages.polite_gate import GateRules
 from aragog.stages.reextract import ReextractStage
 from aragog.stages.refresh import RefreshStage
 from aragog.stages.release import ReleaseStage
@@ -158,14 +159,14 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
     """What every request of this process asks before it is sent."""
     overrides = overrides_of(settings)
     return Access(
-        rules=GateRules(
+        rules=AccessRules(
             limiter=limiter(settings, overrides, clock),
             robots=robots_cache(settings, clock),
             overrides=overrides,
             takedowns=store.takedowns,
+            ssrf_filter=SsrfFilter(settings.fetch),
             settings=settings,
         ),
-        ssrf_filter=SsrfFilter(settings.fetch),
         line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
     )
 
@@ -177,7 +178,14 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         sender=parts.sender,
         enqueuer=parts.enqueuer,
         fetch=_fetch_stage(parts, fetchers),
-        release=_release_stage(parts.settings, limits, parts.access.rules.overrides, parts.sender),
+        release=_release_stage(
+            parts.settings,
+            limits,
+            parts.access.rules.overrides,
+            parts.access.rules.robots,
+            parts.sender,
+            parts.clock,
+        ),
         robots=robots,
         render=_render_stage(parts, robots, renderer),
         canonicalize=_canonicalize_stage(parts),
@@ -206,7 +214,7 @@ def _fetchers(parts: _StageParts) -> _Fetchers:
     fetch = parts.settings.fetch
     at_once = sockets_within_limit(fetch.concurrency)
     open_fetcher = partial(
-        Fetcher, ssrf_filter=parts.access.ssrf_filter, clock=parts.clock, signer=parts.signer
+        Fetcher, ssrf_filter=parts.access.rules.ssrf_filter, clock=parts.clock, signer=parts.signer
     )
     pages = open_fetcher(fetch)
     # A host gets one connection for its pages, its sitemaps and its robots.txt.
@@ -229,7 +237,8 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         counters=parts.counters,
         clock=parts.clock,
         settings=parts.settings,
-        refusals=rules.refusals,
+        forbidden=rules.forbidden,
+        line=parts.access.line,
         traces=parts.traces,
     )
 
@@ -262,11 +271,18 @@ def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
     """Connect what releases URLs from the lines, without the other stages. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
-    return _release_stage(settings, limiter(settings, overrides), overrides, sender)
+    clock = GreenClock()
+    robots = robots_cache(settings, clock)
+    return _release_stage(settings, limiter(settings, overrides), overrides, robots, sender, clock)
 
 
 def _release_stage(
-    settings: Settings, limits: Limiter, overrides: Overrides, sender: Sender
+    settings: Settings,
+    limits: Limiter,
+    overrides: Overrides,
+    robots: RobotsCache,
+    sender: Sender,
+    clock: Clock,
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
     return ReleaseStage(
@@ -274,6 +290,8 @@ def _release_stage(
         limiter=limits,
         overrides=overrides,
         sender=sender,
+        robots=robots,
+        clock=clock,
         settings=settings,
         is_open=is_open,
         traces=UrlTraces(tracer_of(settings)),
@@ -283,7 +301,7 @@ def _release_stage(
 def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRenderer) -> RenderStage:
     fetcher = Fetcher(
         for_resources(parts.settings),
-        parts.access.ssrf_filter,
+        parts.access.rules.ssrf_filter,
         clock=parts.clock,
         signer=parts.signer,
     )
@@ -349,7 +367,7 @@ def _webhook_stage(parts: _StageParts) -> WebhookStage:
     return WebhookStage(
         store=parts.store,
         sender=parts.sender,
-        ssrf_filter=parts.access.ssrf_filter,
+        ssrf_filter=parts.access.rules.ssrf_filter,
         clock=parts.clock,
         settings=parts.settings,
         traces=parts.traces,

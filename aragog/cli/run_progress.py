@@ -189,13 +189,15 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
     URLs that wait for a slot, a retry, robots.txt or a worker; empty without an answer.
 
-    Those that wait for a slot are of all calls, the others of the call with this request id.
+    Those in lines, for a slot or for a robots.txt that failed, are of all calls, the others of the
+    call with this request id.
 
     Where more than `SAMPLED_MESSAGES` wait in a queue, its numbers are projected from them.
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):
-        causes[SLOT] = lines.total()
+        causes[ROBOTS] = lines.waiting_for_rules()
+        causes[SLOT] = max(0, lines.total() - causes[ROBOTS])
         for queue in (Queue.FETCH, Queue.ROBOTS):
             pending = admin.status(queue).sizes.pending
             jobs = admin.jobs(queue, JobState.PENDING, limit=SAMPLED_MESSAGES)

@@ -11,6 +11,8 @@ import dataclasses
 import re
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,11 +24,14 @@ from rich.text import Text
 
 from aragog.cli.run_tracker import NotStored
 from aragog.durations import span
+from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.formatting import plain
+from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line, printable
+from aragog.urls.domain import host
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 
@@ -89,7 +94,7 @@ def setting_of(problem: NotStored, settings: Settings) -> str:
         for section, key in _NAME.findall(problem.reason)
         if hasattr(getattr(settings, section, None), key)
     ]
-    if problem.outcome == OutcomeKind.BLOCKED:
+    if problem.outcome == OutcomeKind.BLOCKED and not named:
         named += _of_blocked(problem, settings)
     elif not named and problem.outcome in _OF_OUTCOME:
         named.append(_OF_OUTCOME[OutcomeKind(problem.outcome)])
@@ -98,11 +103,8 @@ def setting_of(problem: NotStored, settings: Settings) -> str:
 
 def _of_blocked(problem: NotStored, settings: Settings) -> list[str]:
     """The settings without which the SSRF filter, or an operator, blocks a URL."""
-    overrides = settings.politeness.overrides_file
-    if overrides is not None and str(overrides) in problem.reason:
+    if _is_overridden(problem.url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
-    if "fetch.user_agent" in problem.reason or "politeness." in problem.reason:
-        return []
     parts = urlsplit(problem.url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
     other_port = port not in settings.fetch.allowed_ports
@@ -113,6 +115,16 @@ def _of_blocked(problem: NotStored, settings: Settings) -> list[str]:
     if is_local and _may_be_allowed(with_port, problem.url):
         named.append("fetch.allowed_networks")
     return named
+
+
+def _is_overridden(url: str, overrides_file: Path | None) -> bool:
+    """Whether the overrides file blocks the host of a URL."""
+    if overrides_file is None:
+        return False
+    with suppress(ConfigError):  # it has changed since the run
+        override = Overrides(overrides_file).find(host(url))
+        return override is not None and override.blocked
+    return False
 
 
 def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:

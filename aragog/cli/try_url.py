@@ -23,9 +23,11 @@ from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
 from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.fetcher.user_agent import check_user_agent
 from aragog.formatting import plain
 from aragog.identity.request_signer import request_signer
 from aragog.pages import document, extraction, links
@@ -87,7 +89,14 @@ and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D e
 
 
 def _fetched(url: str, settings: Settings) -> Outcome:
-    """The outcome of the URL; raises ClickException if robots.txt forbids it."""
+    """
+    The outcome of the URL.
+
+    Raises:
+        ClickException: robots.txt forbids it.
+        ConfigError: the User-Agent has no contact.
+    """
+    check_user_agent(settings.fetch, url)
     signer = request_signer(settings.identity)
     with (
         Fetcher(settings.fetch, signer=signer) as fetcher,
@@ -129,7 +138,7 @@ class _RobotsGate(_Spaced):
 
     def admit(self, url: str, given: str) -> Admission:
         why = self.refusal(url) or self.refusal(given)
-        return Go() if why is None else Deny(why)
+        return Go() if why is None else Deny(why, RefusalCause.ROBOTS)
 
     def _rules_of(self, of: str) -> RobotsRules:
         if of not in self._rules:

@@ -19,8 +19,9 @@ import requests
 from requests.adapters import BaseAdapter
 
 from aragog.clock import Clock, SystemClock
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.deadline import Deadline
-from aragog.fetcher.faults import Deferred, TargetBlocked, TransportError
+from aragog.fetcher.faults import NoPermit, TargetBlocked, TransportError
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.connection import (
     MAX_ADDRESSES,
@@ -117,7 +118,7 @@ class PinnedAdapter(BaseAdapter):
         with faults_as_requests_errors(request):
             reason = self._ssrf_filter.vet_url(request.url or "")
             if reason is not None:
-                raise TargetBlocked(reason)
+                raise TargetBlocked(RefusalCause.URL, reason)
             polite = request if isinstance(request, PoliteRequest) else self._polite(request)
             response = self.exchange(polite).as_response(request, self._bounds)
             if not stream:
@@ -188,7 +189,7 @@ class PinnedAdapter(BaseAdapter):
             sent_s = deadline.now_s()
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
-                raise Deferred(later.retry_at_ms, later.reason)
+                raise NoPermit(later)
             # Nothing between the permit and this may wait, release the GIL, or take long.
             connection.send(message)
             request.release_permit()
@@ -227,7 +228,7 @@ class PinnedAdapter(BaseAdapter):
         started_s = deadline.now_s()
         addresses = vetted_addresses(self._ssrf_filter, target.host, target.port)
         if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
-            raise missing_contact(self._settings)
+            raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
         tls = self._context(http2=peer.http2) if target.scheme == "https" else None
         if self._proxy is not None:
@@ -336,7 +337,7 @@ def vetted_addresses(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequen
         case Vetted(addresses=addresses):
             return addresses
         case Denied(reason=reason):
-            raise TargetBlocked(reason)
+            raise TargetBlocked(RefusalCause.ADDRESS, reason)
         case Unresolved(reason=reason):
             raise TransportError(UnreachableKind.DNS, reason)
         case _:

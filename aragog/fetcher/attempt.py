@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.cookies import Cookies
 from aragog.fetcher.faults import (
-    Deferred,
     Fault,
     LimitExceeded,
+    NoPermit,
     TargetBlocked,
     TransportError,
     UnsupportedContent,
@@ -24,6 +25,7 @@ from aragog.fetcher.outcome import (
     WITHHELD,
     Blocked,
     Busy,
+    Deferred,
     Fetched,
     Gone,
     Hop,
@@ -67,6 +69,7 @@ class FetchAttempt:
         self._spelling = url
         self._given: str | None = None
         self._hops = hops
+        self._hops_before = len(hops)
         self._requested: set[str] = {hop.url for hop in hops}
         self._validators: tuple[str | None, str | None] = (None, None)
         self._validators_url = url
@@ -98,7 +101,7 @@ class FetchAttempt:
         try:
             while True:
                 if reason := self._defaults.ssrf_filter.vet_url(self._spelling):
-                    raise TargetBlocked(reason)
+                    raise TargetBlocked(RefusalCause.URL, reason)
                 response = self._send()
                 location = location_of(response.head)
                 if location is None:
@@ -120,16 +123,9 @@ class FetchAttempt:
         except UnsupportedContent as fault:
             return Unreadable(**self._record(), reason=fault.reason)
         except TargetBlocked as fault:
-            return Blocked(**self._record(), reason=fault.reason)
-        except Deferred as fault:
-            at_ms = fault.retry_at_ms
-            return Redirected(
-                **self._record(),
-                target=self._url,
-                given=self._given,
-                retry_at_ms=at_ms,
-                reason=fault.reason,
-            )
+            return Blocked(**self._record(), cause=fault.cause, reason=fault.reason)
+        except NoPermit as fault:
+            return self._deferred(fault.later)
         finally:
             if self._response is not None:
                 self._response.close()
@@ -214,7 +210,7 @@ class FetchAttempt:
         spelling = self._spelling_of(target, location)
         if reason := self._defaults.ssrf_filter.vet_url(spelling):
             self._url = target
-            raise TargetBlocked(reason)
+            raise TargetBlocked(RefusalCause.URL, reason)
         waiting_since_s = self._deadline.now_s()
         given = as_sent(location, self._spelling)
         admission = self._gate.admit(target, given)
@@ -223,15 +219,30 @@ class FetchAttempt:
             case Go():
                 self._url, self._spelling, self._given = target, spelling, given
                 return None
-            case Deny(reason=reason):
+            case Deny(reason=reason, cause=cause):
                 self._url = target
-                return Refused(**self._record(), reason=reason)
-            case Later(retry_at_ms=at_ms, reason=reason):
-                return Redirected(
-                    **self._record(), target=target, given=given, retry_at_ms=at_ms, reason=reason
-                )
+                return Refused(**self._record(), cause=cause, reason=reason)
+            case Later():
+                return self._redirected(admission, target, given)
             case _:
                 assert_never(admission)
+
+    def _deferred(self, later: Later) -> Deferred:
+        """The outcome of a request that got no permit."""
+        if len(self._hops) > self._hops_before:
+            return self._redirected(later, self._url, self._given)
+        at_ms = later.retry_at_ms
+        return Deferred(**self._record(), cause=later.cause, retry_at_ms=at_ms, reason=later.reason)
+
+    def _redirected(self, later: Later, target: str, given: str | None) -> Redirected:
+        return Redirected(
+            **self._record(),
+            target=target,
+            given=given,
+            cause=later.cause,
+            retry_at_ms=later.retry_at_ms,
+            reason=later.reason,
+        )
 
     def _spelling_of(self, target: str, location: str) -> str:
         """

@@ -7,6 +7,8 @@ them into the exceptions of requests.
 
 from __future__ import annotations
 
+from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
 
 
@@ -35,12 +37,16 @@ class UnsupportedContent(Fault):
 
 
 class TargetBlocked(Fault):
-    """The SSRF filter denied the target."""
+    """The SSRF filter denied the target, or the User-Agent has no contact."""
 
-
-class Deferred(Fault):
-    """The gate deferred the request after the connection was opened."""
-
-    def __init__(self, retry_at_ms: int | None, reason: str) -> None:
+    def __init__(self, cause: RefusalCause, reason: str) -> None:
         super().__init__(reason)
-        self.retry_at_ms = retry_at_ms
+        self.cause = cause
+
+
+class NoPermit(Fault):
+    """The gate gave no permit after the connection was opened."""
+
+    def __init__(self, later: Later) -> None:
+        super().__init__(later.reason)
+        self.later = later

@@ -3,8 +3,8 @@
 
 `Fetcher` uses requests with its own adapter (`adapter.PinnedAdapter`). It follows redirects itself:
 it normalizes each target, checks it with the SSRF filter, asks the gate to admit it and records it
-as a hop. All limits come from `FetchSettings`. It raises only for an invalid URL, a User-Agent
-without contact, and failures of the gate.
+as a hop. All limits come from `FetchSettings`. It raises only for an invalid URL and failures of
+the gate.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ class Fetcher:
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
-            ConfigError: the User-Agent has no contact, and the host is not on loopback.
         """
         attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops))
         attempt.set_validators(etag, last_modified, validators_url)

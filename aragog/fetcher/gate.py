@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
+
 
 @dataclass(frozen=True, slots=True)
 class Go:
@@ -23,15 +25,17 @@ class Deny:
     """The target must not be requested: the fetch ends as Refused."""
 
     reason: str
+    cause: RefusalCause
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The target must be requested later: the fetch ends as Redirected, with the hops so far."""
+    """The target must be requested later: the fetch ends as Redirected or Deferred."""
 
-    retry_at_ms: int | None
-    """The slot reserved for it; None when it waits for something else, such as robots.txt."""
+    cause: DeferralCause
     reason: str
+    retry_at_ms: int | None = None
+    """As in `aragog.fetcher.outcome.Deferred`."""
 
 
 Admission = Go | Deny | Later
@@ -54,7 +58,8 @@ class Gate(Protocol):
         """
         Acquire the permit to send; called on the open connection (TCP and TLS) before sending.
 
-        None: send now. Later: its slot has passed; the fetch ends as Redirected to `url` itself.
+        None: send now. Later: its slot has passed; the fetch ends as Deferred, or as Redirected if
+        a redirect led to `url`.
 
         May wait, like `admit`. Called again when a request is repeated because the server had
         closed the idle connection.

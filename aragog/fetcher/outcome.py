@@ -7,7 +7,8 @@ class has:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
-    Redirected    stopped at a redirect whose target must wait for robots.txt or for a later slot
+    Deferred      nothing was sent: it waits for a slot, for robots.txt or for a Visit-time
+    Redirected    the origin redirected, and the request to the target waits like one of Deferred
     Refused       robots.txt disallows the URL, or the gate denies a redirect target
     Blocked       the SSRF filter or an operator's block denies the address, port or name
     Withheld      401, 402, 403, 451: the page exists, and the origin does not give it to us
@@ -23,12 +24,17 @@ Times are milliseconds; `…_at_ms` since the epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
+from aragog.known_fields import known, unknown
+
 Headers = tuple[tuple[str, str], ...]
+MOST_NAME_CHARS = 40
+"""Of an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,7 @@ class OutcomeKind(StrEnum):
 
     FETCHED = "Fetched"
     NOT_MODIFIED = "NotModified"
+    DEFERRED = "Deferred"
     REDIRECTED = "Redirected"
     REFUSED = "Refused"
     BLOCKED = "Blocked"
@@ -74,6 +81,22 @@ class OutcomeKind(StrEnum):
     UNREADABLE = "Unreadable"
     RESERVED = "Reserved"
     """The page does not allow itself to be used for what the crawl is for; it is not kept."""
+
+    @classmethod
+    def read(cls, name: str) -> OutcomeKind:
+        """
+        The outcome with that name; one that equals no member if a newer version knows it.
+
+        Raises:
+            ValueError: it is no name.
+        """
+        if name in cls.__members__.values():
+            return cls(name)
+        if not str(name).isidentifier() or len(name) > MOST_NAME_CHARS:
+            raise ValueError(f"not the name of an outcome: {str(name)[:100]!r}")
+        kind = str.__new__(cls, name)
+        kind._name_ = kind._value_ = name
+        return kind
 
 
 class UnreachableKind(StrEnum):
@@ -155,6 +178,8 @@ class FetchRecord:
     """The same of its headers and elements; None: no page was read."""
     rendering: str | None = None
     """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
+    _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """Fields that a newer version wrote. orjson leaves out a field with such a name."""
 
     def header(self, name: str) -> str | None:
         """Return the first header of that name, ignoring case; None if there is none."""
@@ -171,24 +196,39 @@ class FetchRecord:
             changes: the fields that have other values in the record.
         """
         values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
-        return FetchRecord(**(values | changes))
+        return FetchRecord(**(values | changes), _unknown=outcome._unknown)
+
+    @property
+    def unknown(self) -> Mapping[str, Any]:
+        """Fields that a newer version wrote, which are kept wherever the record goes."""
+        return self._unknown
+
+    def plain(self) -> dict[str, Any]:
+        """The record as JSON, for `read`, with what a newer version wrote."""
+        own = {name: getattr(self, name) for name in RECORD_FIELDS}
+        return {**self._unknown, **own}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
-        """The record of its JSON; raises KeyError, TypeError or ValueError if it is none."""
+        """
+        The record of its JSON; raises KeyError, TypeError or ValueError if it is none.
+
+        Fields and an outcome that only a newer version knows are kept as they are.
+        """
         values = {
-            **raw,
-            "outcome": OutcomeKind(raw["outcome"]),
+            **known(FetchRecord, raw),
+            "outcome": OutcomeKind.read(raw["outcome"]),
             "headers": _pairs(raw.get("headers")),
             "hops": tuple(
-                Hop(**{**hop, "headers": _pairs(hop.get("headers"))})
+                Hop(**{**known(Hop, hop), "headers": _pairs(hop.get("headers"))})
                 for hop in raw.get("hops") or ()
             ),
+            "_unknown": unknown(FetchRecord, raw),
         }
         return FetchRecord(**values)
 
 
-RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord))
+RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord) if part.name != "_unknown")
 
 
 class SingleValue(NamedTuple):
@@ -205,7 +245,7 @@ def _single_values() -> dict[str, SingleValue]:
     for name, hint in get_type_hints(FetchRecord).items():
         parts = get_args(hint) or (hint,)
         kind = str if parts[0] is OutcomeKind else parts[0]
-        if kind in (str, int, float, bool):
+        if name in RECORD_FIELDS and kind in (str, int, float, bool):
             result[name] = SingleValue(kind, NoneType in parts)
     return result
 
@@ -251,16 +291,28 @@ class NotModified(FetchRecord):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Redirected(FetchRecord):
-    """Stopped before `target`, which must be requested later; `hops` leads to it."""
+class Deferred(FetchRecord):
+    """
+    The next request, to `final_url`, was not sent, and may be sent later.
+
+    Nothing was sent to the origin at all, unless it is `Redirected`.
+    """
+
+    outcome: OutcomeKind = OutcomeKind.DEFERRED
+    cause: DeferralCause
+    retry_at_ms: int | None = None
+    """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirected(Deferred):
+    """The origin redirected; the request to `target` was not sent. `hops` leads to it."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
     given: str | None = None
     """The absolute target as the origin spelled it."""
-    retry_at_ms: int | None = None
-    """The slot reserved for the target; None when it waits for something else."""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,8 +320,7 @@ class Refused(Failure):
     """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
 
     outcome: OutcomeKind = OutcomeKind.REFUSED
-    taken_down: bool = False
-    """The target of a redirect was taken down."""
+    cause: RefusalCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +328,7 @@ class Blocked(Failure):
     """The SSRF filter denies the URL or its address, or an operator blocked its host."""
 
     outcome: OutcomeKind = OutcomeKind.BLOCKED
+    cause: RefusalCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +386,6 @@ class Unreadable(Failure):
 
 
 Outcome = (
-    Fetched | NotModified | Redirected | Refused | Blocked
+    Fetched | NotModified | Deferred | Redirected | Refused | Blocked
     | Withheld | Gone | Busy | Unreachable | TooLarge | Unreadable
 )  # fmt: skip

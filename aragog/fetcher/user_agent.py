@@ -34,13 +34,20 @@ def check_user_agent(settings: FetchSettings, url: str) -> None:
         ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither by its
             text nor by `host_map`.
     """
-    if not has_contact(settings) and not _is_loopback(settings, url):
-        raise missing_contact(settings)
+    if reason := why_anonymous(settings, url):
+        raise ConfigError(reason)
 
 
-def missing_contact(settings: FetchSettings) -> ConfigError:
-    """Return the error for a User-Agent without a contact."""
-    return ConfigError(
+def why_anonymous(settings: FetchSettings, url: str) -> str | None:
+    """Return why `url` gets no request from this User-Agent; None if it may be requested."""
+    if has_contact(settings) or _is_loopback(settings, url):
+        return None
+    return missing_contact(settings)
+
+
+def missing_contact(settings: FetchSettings) -> str:
+    """Return what is wrong with a User-Agent without a contact, and the remedy."""
+    return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "
         'set it to something like "examplebot/1.0 (+https://example.com/bot)"'

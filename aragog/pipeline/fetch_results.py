@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.outcome import (
     RECORD_FIELDS,
     Fetched,
@@ -68,7 +69,7 @@ def result_of(
         ),
         token=token if kept else None,
         body_hash=kept.sha256 if kept else None,
-        taken_down=isinstance(outcome, Refused) and outcome.taken_down,
+        taken_down=isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN,
     )
 
 

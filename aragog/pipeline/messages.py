@@ -11,7 +11,11 @@ stay in the spool: a message names their tokens.
     tasks.canonicalize  ResultBatch   the result of each fetch
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its `VERSION`; one that this code cannot read raises `InvalidMessage`.
+Every batch carries its `VERSION`. One of a newer version raises `NewerMessage`, and its job returns
+to the queue for a worker that can read it; any other that cannot be read is `InvalidMessage`.
+Within a version, fields are only added: readers keep those of a job or a fetch that they do not
+know and hand them on, and ignore others, such as one of a batch. What a URL needs on its way is
+therefore a field of its job.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from aragog.errors import InvalidMessage
-from aragog.fetcher.outcome import FetchRecord, Hop, OutcomeKind
+from aragog.errors import InvalidMessage, NewerMessage
+from aragog.fetcher.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
+from aragog.known_fields import known, unknown
 
 VERSION = 1
 
@@ -67,6 +72,8 @@ class UrlJob:
     """The context of its span `enqueue` (W3C Trace Context); "": it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by the clock of that machine."""
+    unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """Fields that a newer version wrote, which are handed on."""
 
     @property
     def next_url(self) -> str:
@@ -81,25 +88,26 @@ class UrlJob:
 
     def wire(self) -> dict[str, Any]:
         """The job as JSON; fields with their default value are omitted."""
-        return {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
+        own = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
+        return {**self.unknown, **own} if self.unknown else own
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
         """The job of its JSON; InvalidMessage if it is not a job."""
         try:
             fields = dict(wire)
-            fields["hops"] = _hops(fields)
-            job = cls(**fields)
+            hops = _hops(fields)
+            names = fields.keys() & _JOB_TYPES.keys()
+            own = {name: fields.pop(name) for name in names}
+            job = cls(**own, hops=hops, unknown=fields)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
-        job._check(wire)
+        job._check(names)
         return job
 
     def _check(self, names: Iterable[str]) -> None:
         """A value of another type would raise in the middle of a batch, and fail the others."""
         for name in names:
-            if name == "hops":
-                continue
             kinds, least, most = _JOB_TYPES[name]
             value: Any = getattr(self, name)
             bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
@@ -127,7 +135,9 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
 """Type and bounds of each field; a bool is an int."""
 _MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms")
 _JOB_DEFAULTS = {
-    f.name: f.default for f in dataclasses.fields(UrlJob) if f.name not in ("url", "hops")
+    f.name: f.default
+    for f in dataclasses.fields(UrlJob)
+    if f.name not in ("url", "hops", "unknown")
 }
 
 
@@ -196,7 +206,7 @@ class FetchResult:
     def wire(self) -> dict[str, Any]:
         """The result as JSON; values that are the defaults, or follow from the job, are omitted."""
         fetch = self.fetch
-        return {
+        own = {
             "job": self.job.wire(),
             "outcome": fetch.outcome.value,
             "final_url": fetch.final_url,
@@ -204,6 +214,7 @@ class FetchResult:
             **_sparse(self, _RESULT_DEFAULTS),
             **_wire_hops(fetch.hops),
         }
+        return {**fetch.unknown, **own} if fetch.unknown else own
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
@@ -215,10 +226,11 @@ class FetchResult:
             fetch = FetchRecord(
                 url=job.url,
                 attempts=job.attempt + 1,
-                outcome=OutcomeKind(values.pop("outcome")),
+                outcome=OutcomeKind.read(values.pop("outcome")),
                 hops=_hops(values),
                 headers=tuple((k, v) for k, v in values.pop("headers", ())),
-                **values,
+                **known(FetchRecord, values),
+                _unknown=unknown(FetchRecord, values),
             )
             return cls(job=job, fetch=fetch, **own)
         except (KeyError, TypeError, ValueError) as error:
@@ -231,7 +243,7 @@ _RESULT_DEFAULTS = {
 _RECORD_DEFAULTS = {
     f.name: f.default
     for f in dataclasses.fields(FetchRecord)
-    if f.name not in ("url", "attempts", "outcome", "final_url", "hops")
+    if f.name in RECORD_FIELDS and f.name not in ("url", "attempts", "outcome", "final_url", "hops")
 }
 
 
@@ -272,11 +284,24 @@ class PageBatch:
         return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
 
 
+def check_version(wire: Any, kind: str) -> None:
+    """
+    Check that this code can read a message.
+
+    Raises:
+        NewerMessage: its version is newer.
+        InvalidMessage: it has none, or an older one.
+    """
+    version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
+    if version != VERSION:
+        error = NewerMessage if isinstance(version, int) and version > VERSION else InvalidMessage
+        raise error(kind, f"version {version!r} is not {VERSION}")
+
+
 @contextmanager
 def reading(wire: Any, kind: str) -> Iterator[None]:
     """Raise InvalidMessage if a message has another version, or the block cannot read it."""
-    if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
-        raise InvalidMessage(kind, f"is not of version {VERSION}")
+    check_version(wire, kind)
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
@@ -290,9 +315,7 @@ def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
 
 def _opened(wire: Any, name: str) -> Sequence[Any]:
     """The list `name` of a message whose version this code reads."""
-    if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
-        version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
-        raise InvalidMessage("batch", f"version {version!r} is not {VERSION}")
+    check_version(wire, "batch")
     items = wire.get(name)
     if not isinstance(items, list):
         raise InvalidMessage(f"batch.{name}", "is not a list")
@@ -320,5 +343,5 @@ def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
     """The hops, taken out of a job's or a result's JSON."""
     return tuple(
         Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
-        for url, status, target, headers, latency_ms in fields.pop("hops", ())
+        for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())
     )

@@ -48,7 +48,9 @@ class MetricTotals:
             redis.RedisError: the server does not answer.
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        return {Measurement(*orjson.loads(name)): float(amount) for name, amount in cells.items()}
+        named = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
+        parts = len(Measurement._fields)  # a newer version may have measurements of more
+        return {Measurement(*name): amount for name, amount in named if len(name) == parts}
 
 
 class MetricShipper:

@@ -157,5 +157,6 @@ class OutcomeLog:
 
 def _unpacked(value: bytes) -> LastOutcomes:
     at_ms, since_ms, last_ms, refusals = _HEAD.unpack_from(value)
-    kinds = tuple(_KINDS[code] for code in value[_HEAD.size :])
+    # A newer version may note outcomes that this one does not know.
+    kinds = tuple(_KINDS[code] for code in value[_HEAD.size :] if code in _KINDS)
     return LastOutcomes(int(at_ms), kinds, int(since_ms), int(last_ms), refusals)

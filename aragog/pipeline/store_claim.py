@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 import orjson
 import redis
 
+from aragog.known_fields import known
 from aragog.redis_kit.errors import redis_errors
 
 
@@ -55,7 +56,7 @@ class StoreClaim:
 
 def _read(value: bytes | None) -> StoreIdentity | None:
     try:
-        return None if value is None else StoreIdentity(**orjson.loads(value))
+        return None if value is None else StoreIdentity(**known(StoreIdentity, orjson.loads(value)))
     except (ValueError, TypeError):
         return None
 

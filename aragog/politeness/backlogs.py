@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aragog.politeness.lines import Lines
+from aragog.politeness.lines import Lines, is_of_rules
 from aragog.politeness.nodes.ring import NodeRing
 from aragog.politeness.rates import Rates
 from aragog.politeness.slots import DomainReport, ceil_ms, slowed_us, unpack_state
@@ -58,7 +58,7 @@ class Backlogs:
         One round trip per server with lines, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
-        reports = self.describe(list(longest)).values()
+        reports = self.describe([key for key in longest if not is_of_rules(key)]).values()
         return sorted(reports, key=lambda report: -report.backlog_ms)
 
     def failing(self, count: int = 20) -> list[DomainReport]:

@@ -5,6 +5,9 @@ The limiter reserves slots for the next second or two only. Everything else wait
 instant, so a changed rate applies to all of it, and an urgent request passes the others. A line is
 one Redis list for each priority, and it is looked at when its domain has a slot to give.
 
+URLs that wait until the robots.txt of an origin can be fetched have a line of that origin: they
+need no slot to leave it.
+
 An entry that was taken is leased: it returns to its line if the process that took it dies before it
 settles. Every call raises `BrokerUnavailable` when Redis does not answer.
 """
@@ -31,12 +34,17 @@ TAKEN_LEASE_MS = 60_000
 MOST_AT_ONCE = 1_000
 
 
+def is_of_rules(key: str) -> bool:
+    """Whether a line is that of an origin whose robots.txt its URLs wait for."""
+    return "://" in key
+
+
 @dataclass(frozen=True, slots=True)
 class LineEntry:
     """A request that waits in the line of its domain."""
 
     key: str
-    """The key of the domain, from `Limiter.key_for`."""
+    """The key of the domain, from `Limiter.key_for`; or an origin, see `is_of_rules`."""
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
@@ -91,6 +99,11 @@ class Lines:
                 found[key] += count
         return found
 
+    def look(self, keys: Sequence[str], after_ms: int) -> None:
+        """Have the lines of `keys` looked at after this time at the latest, wherever they are."""
+        for server in self.servers if keys else ():
+            server.look(keys, after_ms)
+
     def longest(self, count: int) -> dict[str, int]:
         """Return the `count` longest lines, and how many requests wait in each."""
         lines = [line for server in self.servers for line in server.longest(count)]
@@ -99,6 +112,10 @@ class Lines:
     def total(self) -> int:
         """Return how many requests wait in all lines."""
         return sum(server.total() for server in self.servers)
+
+    def waiting_for_rules(self) -> int:
+        """Return how many of all requests wait for a robots.txt, and for no slot."""
+        return sum(server.total(of_rules=True) for server in self.servers)
 
     def contents(self, key: str, most: int) -> list[bytes]:
         """Return the payloads of the first `most` requests in the line of `key`, in order."""
@@ -203,6 +220,13 @@ class LineServer:
             if looks:
                 self._redis.zadd(self._due, looks, xx=True)
 
+    def look(self, keys: Iterable[str], after_ms: int) -> None:
+        """Have lines looked at after this time at the latest, also if they are put up meanwhile."""
+        with _errors():
+            load_script("aragog.politeness", "line_look", prelude="line_prelude").run(
+                self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
+            )
+
     def waiting(self, keys: Sequence[str]) -> list[int]:
         """Return the length of each line."""
         with _errors():
@@ -215,10 +239,14 @@ class LineServer:
             found: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
         return [(key.decode(), int(score)) for key, score in found]
 
-    def total(self) -> int:
-        """Return how many requests wait; reads every line's length."""
+    def total(self, *, of_rules: bool = False) -> int:
+        """Return how many requests wait, or those for a robots.txt; reads every line's length."""
         with _errors():
-            return sum(int(score) for _, score in self._redis.zscan_iter(self._waiting, count=1000))
+            return sum(
+                int(score)
+                for key, score in self._redis.zscan_iter(self._waiting, count=1000)
+                if not of_rules or is_of_rules(key.decode())
+            )
 
     def contents(self, key: str, most: int) -> list[bytes]:
         """Return the payloads of the first `most` requests in a line."""

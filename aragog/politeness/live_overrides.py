@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from aragog.errors import BadInput, BrokerUnavailable
+from aragog.known_fields import known
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000
+KEYS = ("qps", "stopped", "quiet_hours")
+"""What can be set while the system runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,9 @@ class LiveOverrides:
         overrides: dict[str, dict[str, Any]] = {}
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
+            if key not in KEYS:
+                log.warning("a live override of %s is of a newer version: %s", domain, key)
+                continue
             overrides.setdefault(domain, {})[key] = _value(key, value.decode())
         return overrides
 
@@ -135,7 +141,7 @@ class LiveOverrides:
         changes = [
             OverrideChange(
                 at_ms=int(entry.partition(b"-")[0]),
-                **{name.decode(): text.decode() for name, text in texts.items()},
+                **known(OverrideChange, {n.decode(): text.decode() for n, text in texts.items()}),
             )
             for entry, texts in entries
         ]

@@ -11,6 +11,7 @@ times use the server's clock, times in arguments and results the caller's.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ from aragog.politeness.robots_records import (
     HEAD,
     MAX_VALIDATORS_BYTES,
     MISSING,
+    UNREADABLE_RECORD,
     CachedRules,
     RobotsRecord,
     RobotsResult,
@@ -41,6 +43,8 @@ from aragog.redis_kit.leases import field
 from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
+
+log = logging.getLogger(__name__)
 
 # A record takes about 0.5 KB.
 MAX_ORIGINS = 50_000
@@ -93,6 +97,8 @@ class RobotsCache:
         self._shared = SharedClock(self._clock, self._server_ms)
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
+        self._useless: set[str] = set()
+        """Origins with a record that this process cannot use; no error keeps it."""
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """The rules of each origin; one round trip, none for those checked within the last 5 s."""
@@ -139,9 +145,7 @@ class RobotsCache:
         for origin, reply in zip(origins, replies, strict=True):
             cached = None
             if reply is not None:
-                record = unpack_head(reply)
-                rules = self._parse(record, reply)
-                cached = (record, rules) if self._is_for_this_crawl(record, rules) else None
+                cached = self._read(reply)
             cached_rules[origin] = self._judged(cached, ahead_ms)
         return cached_rules
 
@@ -184,14 +188,30 @@ class RobotsCache:
         for origin, reply, cached in zip(origins, replies, remembered, strict=True):
             if reply is None:
                 continue
-            record = unpack_head(reply)
-            current = cached[1] if cached and cached[0].version == record.version else None
-            rules = current if current is not None else self._parse(record, reply)
-            if not self._is_for_this_crawl(record, rules):
-                continue
-            self._memory.keep(origin, record, rules, looked_s)
-            rules_of[origin] = record, rules
+            found = self._read(reply, cached)
+            if found is None:
+                self._useless.add(origin)
+            else:
+                self._memory.keep(origin, *found, looked_s)
+                rules_of[origin] = found
         return rules_of
+
+    def _read(
+        self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
+    ) -> tuple[RobotsRecord, RobotsRules] | None:
+        """
+        The rules of a record; None: they are of no use here, and robots.txt is fetched again.
+
+        So it is with rules of another crawl, and of a version that writes them in another form.
+        """
+        try:
+            record = unpack_head(reply)
+            is_current = remembered is not None and remembered[0].version == record.version
+            rules = remembered[1] if remembered and is_current else self._parse(record, reply)
+        except UNREADABLE_RECORD as error:
+            log.debug("rules of another version are fetched again: %s", error)
+            return None
+        return (record, rules) if self._is_for_this_crawl(record, rules) else None
 
     def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
         """False for rules of another User-Agent, or without the tdmrep.json that is asked for."""
@@ -203,7 +223,7 @@ class RobotsCache:
         if rules is not None:
             return rules
         packed = unpack_rules(reply)
-        if packed and 200 <= record.status < 300:
+        if 200 <= record.status < 300:
             return RobotsRules.unpack(packed)
         rules = rules_for_status(record.status if record.status > 0 else None)
         return rules.with_tdm(RobotsRules.unpack(packed).tdm) if packed else rules
@@ -239,6 +259,7 @@ class RobotsCache:
             pipe.execute()
         for result in results:
             self._memory.drop(result.origin)
+            self._useless.discard(result.origin)
 
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
         """The keys and arguments of robots_put.lua."""
@@ -248,6 +269,7 @@ class RobotsCache:
         held_s = settings.robots_error_s if error else settings.robots_fresh_s
         life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
+        keeps_older = not error or origin not in self._useless
         packed = b""
         if status is not None and 200 <= status < 300:
             packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
@@ -261,7 +283,7 @@ class RobotsCache:
             "packed": pack_record(status, packed, fetched_at_ms, result.validators, result.failure),
             "is_error": int(error),
             "ttl_ms": int(life_s * 1000),
-            "min_fetched_at_ms": fetched_at_ms - usable_ms,
+            "min_fetched_at_ms": fetched_at_ms - (usable_ms if keeps_older else -usable_ms),
             "due_at_ms": fetched_at_ms + held_s * 1000,
             "origin": origin,
             "claim": field(origin),

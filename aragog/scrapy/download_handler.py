@@ -21,7 +21,7 @@ from scrapy.http import Response
 
 from aragog.clock import SystemClock
 from aragog.errors import InvalidUrl, TransientError
-from aragog.fetcher.outcome import Outcome
+from aragog.fetcher.outcome import Deferred, Outcome
 from aragog.politeness.slots import Slot
 from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
@@ -30,7 +30,7 @@ from aragog.scrapy.responses import response_of
 from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.scrapy.unsupported import why_unsupported
 from aragog.secret import reveal
-from aragog.stages.single_fetch import SingleRequest, is_late
+from aragog.stages.single_fetch import SingleRequest
 
 log = logging.getLogger(__name__)
 UNLIMITED = 64
@@ -105,7 +105,8 @@ class PoliteDownloadHandler:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
         except TransientError as error:
             raise self._postponed(request, str(error)) from error
-        if is_late(outcome) and not self._is_running() and self._runs_again(request, None):
+        is_late = isinstance(outcome, Deferred)
+        if is_late and not self._is_running() and self._runs_again(request, None):
             raise IgnoreRequest("it returned to the queue, because the process ends")
         return outcome
 

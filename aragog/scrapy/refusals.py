@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.outcome import Blocked, Outcome, Refused
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.settings import FetchSettings
@@ -28,17 +29,14 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
     """The setting of networks, where it would help; other reasons name theirs themselves."""
-    if "fetch." in outcome.reason:
+    if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
-    is_named = SsrfFilter(settings).vet_url(outcome.url) is not None
-    if not is_named and " resolves to " not in outcome.reason:
-        return ""  # an operator blocked the host
     port = urlsplit(outcome.url).port
-    open_to_all = dataclasses.replace(
-        settings,
-        allowed_networks=_EVERYTHING,
-        allowed_ports=(*settings.allowed_ports, *([port] if port else [])),
-    )
+    ports = (*settings.allowed_ports, *([port] if port else []))
+    any_port = dataclasses.replace(settings, allowed_ports=ports)
+    if outcome.cause is RefusalCause.URL and SsrfFilter(any_port).vet_url(outcome.url) is None:
+        return ""  # the reason names the setting of ports
+    open_to_all = dataclasses.replace(any_port, allowed_networks=_EVERYTHING)
     # A URL with a password, or a cloud's metadata service, stays blocked.
     if SsrfFilter(open_to_all).vet_url(outcome.url) is not None:
         return ""

@@ -16,6 +16,7 @@ from scrapy.responsetypes import responsetypes
 
 from aragog.fetcher.outcome import (
     Blocked,
+    Deferred,
     Fetched,
     Outcome,
     Refused,
@@ -49,6 +50,8 @@ def response_of(request: Request, outcome: Outcome) -> Response:
     match outcome:
         case Refused() | Blocked():
             raise IgnoreRequest(f"{outcome.outcome}: {outcome.reason}")
+        case Deferred():
+            raise DownloadTimeoutError(outcome.reason)
         case TooLarge():
             raise DownloadCancelledError(outcome.reason)
         case Unreachable(status=None):

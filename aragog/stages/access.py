@@ -4,47 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
-from aragog.errors import ConfigError
-from aragog.fetcher.outcome import OutcomeKind, UnreachableKind
-from aragog.fetcher.ssrf import AddressPolicy
-from aragog.fetcher.user_agent import check_user_agent
+from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages.preferences import packed
 from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.politeness.limiter import Limiter
-from aragog.politeness.robots_records import CachedRules, RulesState
-from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.stages.polite_gate import GateRules, PoliteGate
+from aragog.stages.access_rules import (
+    AccessRules,
+    Allowed,
+    Asked,
+    Forbidden,
+    NotYet,
+    RequestKind,
+    RulesUnknown,
+    RulesUnreachable,
+    Verdict,
+)
+from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLine
-from aragog.urls.domain import host, origin
+from aragog.urls.domain import origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.
 HEAD_START_MS = 30
-
-
-_NO_ANSWER = {
-    UnreachableKind.DNS: "its host name does not resolve",
-    UnreachableKind.CONNECT: "no connection to its host",
-    UnreachableKind.TLS: "no TLS connection to its host",
-    UnreachableKind.TIMEOUT: "no answer in time",
-    UnreachableKind.RESET: "the connection broke",
-    UnreachableKind.PROTOCOL: "the response is not HTTP",
-}
+_REFUSED = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
+"""The site or its owner refuses; every other cause is that of this crawler and its operator."""
 
 
 class Denial(NamedTuple):
     """A job that sends no request now."""
 
     job: UrlJob
-    outcome: OutcomeKind
-    reason: str
-    retry_at_ms: int | None = None
-    """UNREACHABLE: when robots.txt is requested again."""
-    kind: UnreachableKind = UnreachableKind.STATUS
-    """UNREACHABLE: why robots.txt had no usable response."""
+    verdict: Forbidden | RulesUnreachable
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return self.verdict.reason
+
+    @property
+    def outcome(self) -> OutcomeKind:
+        """The outcome of a fetch that ends here."""
+        if isinstance(self.verdict, RulesUnreachable):
+            return OutcomeKind.UNREACHABLE
+        return OutcomeKind.REFUSED if self.verdict.cause in _REFUSED else OutcomeKind.BLOCKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +66,28 @@ class JobVerdicts:
     not_yet: list[tuple[UrlJob, int]] = field(default_factory=list)
     """Jobs that wait for the Visit-time of robots.txt, and for how many ms."""
 
+    def add(self, job: UrlJob, verdict: Verdict) -> None:
+        """Put a job where its verdict belongs."""
+        match verdict:
+            case Allowed(crawl_delay_s=delay_s, stale=stale):
+                self.allowed.append((job, delay_s))
+                if stale:
+                    self.stale_origins.append(origin(job.next_url))
+            case Forbidden() | RulesUnreachable():
+                self.denied.append(Denial(job, verdict))
+            case RulesUnknown():
+                self.robots_first.append(job)
+            case NotYet(wait_ms=wait_ms):
+                self.not_yet.append((replace(job, slot_at_ms=None), wait_ms))
+            case _:
+                assert_never(verdict)
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """Decides about the first request of each job; its gates decide about redirects."""
 
-    rules: GateRules
-    ssrf_filter: AddressPolicy
+    rules: AccessRules
     line: WaitingLine
 
     @property
@@ -74,59 +95,22 @@ class Access:
         """The limiter of all domains."""
         return self.rules.limiter
 
-    def gate(self, slot: Slot) -> PoliteGate:
-        """The gate of one fetch, to be closed after it."""
-        return PoliteGate(self.rules, slot)
+    def gate(self, slot: Slot, job: UrlJob) -> PoliteGate:
+        """The gate of one fetch of a job, to be closed after it."""
+        return PoliteGate(self.rules, slot, _kind(job))
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
         """The stale origins whose refresh is the caller's to send."""
         return self.rules.robots.refreshes.claim(set(origins))
 
-    def vet(self, jobs: Sequence[UrlJob]) -> JobVerdicts:
-        """Group the jobs by their URL and robots.txt, with one read of the robots cache."""
+    def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
+        """Group the jobs by `AccessRules.verdicts`."""
         vetted = JobVerdicts()
-        candidates = []
-        for job in jobs:
-            if reason := self._forbidden(job):
-                vetted.denied.append(Denial(job, OutcomeKind.BLOCKED, reason))
-            else:
-                candidates.append(job)
-        agent = self.rules.settings.fetch.user_agent
-        cached = self.rules.robots.get_many({origin(job.next_url) for job in candidates})
-        for job in candidates:
-            cached_rules = cached[origin(job.next_url)]
-            if cached_rules.rules is None:
-                vetted.robots_first.append(job)
-                continue
-            if cached_rules.state is RulesState.STALE:
-                vetted.stale_origins.append(origin(job.next_url))
-            reason = cached_rules.rules.refusal(agent, *job.spellings)
-            if reason is None and not job.sitemap:  # a sitemap is no content to be used
-                preferences = self.rules.settings.preferences
-                reason = cached_rules.rules.refused_use(
-                    agent, preferences.purposes, preferences.drafts, *job.spellings
-                )
-            if reason is None:
-                self._at_its_time(vetted, job, cached_rules.rules)
-            elif cached_rules.unreachable:
-                vetted.denied.append(_unreachable(job, cached_rules))
-            else:
-                vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))
+        asked = [Asked(job.next_url, job.spellings, _kind(job)) for job in jobs]
+        verdicts = self.rules.verdicts(asked, takedowns=takedowns)
+        for job, verdict in zip(jobs, verdicts, strict=True):
+            vetted.add(job, verdict)
         return vetted
-
-    def _at_its_time(self, vetted: JobVerdicts, job: UrlJob, rules: RobotsRules) -> None:
-        """An allowed job: now with its Crawl-delay, or later with its Visit-time."""
-        settings, at_s = self.rules.settings, None
-        agent = settings.fetch.user_agent
-        if rules.is_timed:
-            # By the limiter's clock: that of this machine may be wrong.
-            at_s = self.limiter.utc_s(job.next_url)
-            wait_s = rules.opens_in_s(agent, at_s) if settings.politeness.obey_visit_time else 0
-            if wait_s:
-                waiting = replace(job, slot_at_ms=None)
-                vetted.not_yet.append((waiting, int(wait_s * 1000)))
-                return
-        vetted.allowed.append((job, rules.crawl_delay_s(agent, at_s)))
 
     def statements(self, url: str) -> str:
         """What robots.txt says about the uses of a page that was just fetched."""
@@ -136,22 +120,6 @@ class Access:
             return ""
         said = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
         return packed(said)
-
-    def _forbidden(self, job: UrlJob) -> str | None:
-        """Why the URL must not be fetched, apart from robots.txt and slots; None: it may be."""
-        return (
-            self.rules.overrides.blocked(host(job.next_url))
-            or self._anonymous(job)
-            or self.ssrf_filter.vet_url(job.next_url)
-        )
-
-    def _anonymous(self, job: UrlJob) -> str | None:
-        """Why no request is sent without a contact in our User-Agent; None where one may be."""
-        try:
-            check_user_agent(self.rules.settings.fetch, job.next_url)
-        except ConfigError as error:
-            return str(error)
-        return None
 
     def with_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
@@ -198,10 +166,5 @@ class Access:
         return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, front=True)
 
 
-def _unreachable(job: UrlJob, cached: CachedRules) -> Denial:
-    kind = UnreachableKind(cached.failure) if cached.failure else UnreachableKind.STATUS
-    reported = (
-        _NO_ANSWER.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
-    )
-    reason = f"robots.txt could not be fetched ({reported})"
-    return Denial(job, OutcomeKind.UNREACHABLE, reason, cached.retry_at_ms, kind)
+def _kind(job: UrlJob) -> RequestKind:
+    return RequestKind.SITEMAP if job.sitemap else RequestKind.PAGE

@@ -13,9 +13,12 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.outcome import (
     Busy,
+    Deferred,
     Fetched,
     Outcome,
     OutcomeKind,
@@ -35,6 +38,7 @@ from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings
 from aragog.stages.access import Access
+from aragog.stages.access_rules import RulesUnreachable
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.stages.requester import Requester
 from aragog.stages.rescheduling import Delayed, Rescheduling
@@ -119,6 +123,8 @@ class _Run:
         """Jobs, and how long they wait from the start of this run (ms on our stopwatch)."""
         self.in_line: list[InLine] = []
         """Jobs that wait for a slot of their domain."""
+        self.for_rules: list[InLine] = []
+        """Jobs that wait for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -131,7 +137,8 @@ class _Run:
         """The jobs that may be fetched, with their Crawl-delay; the others have their results."""
         selected = self.stage.selection.select(jobs)
         self.later += selected.postponed
-        vetted = self.stage.access.vet(selected.jobs)
+        # The selection has just looked up their takedowns.
+        vetted = self.stage.access.vet(selected.jobs, takedowns=False)
         self.robots_first += vetted.robots_first
         self.stale_origins += vetted.stale_origins
         self.wait_for(vetted.not_yet)
@@ -139,11 +146,16 @@ class _Run:
         for denial in vetted.denied:
             self._note(denial.job, Answered(denial.outcome))
             result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
-            if denial.outcome is OutcomeKind.UNREACHABLE:
-                self._fail(denial.job, result, self._until(denial.retry_at_ms))
+            if isinstance(denial.verdict, RulesUnreachable):
+                self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._done(result)
+        # At once: rules that come before they are in line release nothing.
+        self.stage.access.line.park(self._left(self.for_rules))
         return self.stage.rendering.usable(selected.validators), vetted.allowed
+
+    def _left(self, waiting: Iterable[InLine]) -> list[InLine]:
+        return [one._replace(job=self.spans.left(one.job)) for one in waiting]
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
         """Send the jobs again after their delays."""
@@ -167,7 +179,7 @@ class _Run:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
-            if not _is_postponed(job, outcome):
+            if outcome.outcome is not OutcomeKind.DEFERRED:
                 self._note(job, Answered(outcome.outcome, outcome.status))
             if isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
@@ -177,26 +189,27 @@ class _Run:
 
     def _sort(self, job: UrlJob, outcome: Outcome) -> None:
         """Route a job whose fetch returned no body."""
-        if isinstance(outcome, Redirected):
-            self._redirected(job, outcome)
+        if isinstance(outcome, Deferred):
+            self._defer(_continued(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
             self._fail(job, result_of(job, outcome), retry_at_ms)
         else:
             self._done(result_of(job, outcome))
 
-    def _redirected(self, job: UrlJob, outcome: Redirected) -> None:
-        following = replace(
-            job,
-            target=outcome.target if outcome.hops else None,
-            target_given=_other(job, outcome),
-            hops=kept_hops(outcome.hops),
-            slot_at_ms=None,
-        )
-        if outcome.retry_at_ms is None:
-            self.robots_first.append(following)
-        else:
-            self.in_line.append(self.stage.access.back_in_line(following, outcome.retry_at_ms))
+    def _defer(self, job: UrlJob, outcome: Deferred) -> None:
+        """Have a job wait for what its next request needs."""
+        access, at_ms = self.stage.access, outcome.retry_at_ms or 0
+        match outcome.cause:
+            case DeferralCause.RULES:
+                self.robots_first.append(job)
+            case DeferralCause.VISIT_TIME:
+                key = access.limiter.key_for(job.next_url)
+                self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])
+            case DeferralCause.SLOT | DeferralCause.DEADLINE:
+                self.in_line.append(access.back_in_line(job, at_ms))
+            case _:
+                assert_never(outcome.cause)
 
     def _note(self, job: UrlJob, answered: Answered) -> None:
         self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(answered)
@@ -216,6 +229,16 @@ class _Run:
         else:
             self.counts[counters.RETRIED] += 1
             self.wait_for([following])
+
+    def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
+        """Another attempt once robots.txt could be fetched, or when it is asked for again."""
+        until_ms = self._until(verdict.retry_at_ms)
+        following = self.stage.rescheduling.next_attempt(job, until_ms)
+        if following is None:
+            self._done(result)
+        else:
+            self.counts[counters.RETRIED] += 1
+            self.for_rules.append(InLine(following[0], origin(job.next_url), None, following[1]))
 
     def _done(self, result: FetchResult) -> None:
         self.counts[_COUNTED_AS.get(result.fetch.outcome, counters.FAILED)] += 1
@@ -243,10 +266,9 @@ class _Run:
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
-        self.stage.access.line.park(
-            [waiting._replace(job=self.spans.left(waiting.job)) for waiting in self.in_line]
-        )
-        self.counts[counters.RESCHEDULED] += len(self.later) + len(self.in_line)
+        self.stage.access.line.park(self._left(self.in_line))
+        waiting = len(self.later) + len(self.in_line) + len(self.for_rules)
+        self.counts[counters.RESCHEDULED] += waiting
         if self.spans or log.isEnabledFor(logging.INFO):
             self._log()
         self.stage.counters.add(self.counts)
@@ -269,7 +291,7 @@ class _Run:
             self._tell(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
         for job in self.robots_first:
             self._tell(job, "robots first")
-        for waiting in self.in_line:
+        for waiting in (*self.in_line, *self.for_rules):
             self._tell(waiting.job, "in line", wait_ms=waiting.wait_ms)
 
     def _tell(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
@@ -289,15 +311,16 @@ class _Run:
         return out
 
 
-def _other(job: UrlJob, outcome: Redirected) -> str | None:
-    """The redirect's own spelling of its target, where robots.txt must be asked about it too."""
-    if not outcome.hops:
-        return None
-    if outcome.given is None:
-        return job.target_given if job.target == outcome.target else None
-    return other_spelling(outcome.given, outcome.target)
-
-
-def _is_postponed(job: UrlJob, outcome: Outcome) -> bool:
-    """Whether nothing was requested: its site could take no request at the slot."""
-    return isinstance(outcome, Redirected) and len(outcome.hops) == len(job.hops)
+def _continued(job: UrlJob, outcome: Deferred) -> UrlJob:
+    """The job at the request that was not sent, without a slot."""
+    if not isinstance(outcome, Redirected):
+        return replace(job, slot_at_ms=None)
+    # Where robots.txt must be asked about the redirect's own spelling of its target too.
+    given = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
+    return replace(
+        job,
+        target=outcome.target,
+        target_given=given,
+        hops=kept_hops(outcome.hops),
+        slot_at_ms=None,
+    )

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from aragog.clock import Clock
 from aragog.errors import InvalidUrl
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Gate, Later
 from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.pipeline.messages import UrlJob
@@ -26,7 +27,8 @@ from aragog.politeness.permits import NO_PERMIT_US
 from aragog.politeness.slots import Slot, SlotRequest
 from aragog.rendering.models import Resource, ResourceRequest
 from aragog.stages.access import Access
-from aragog.stages.polite_gate import GateRules, PoliteGate
+from aragog.stages.access_rules import AccessRules
+from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.requester import answered_well, contained
 from aragog.urls import normalize
 from aragog.urls.domain import origin
@@ -37,6 +39,7 @@ ASK_AGAIN_S = 0.25
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time is over before its slot"
 NO_RULES = "its robots.txt is not known yet"
+NOT_YET = "the Visit-time of its site has not begun"
 
 
 class ResourceFetcher(Protocol):
@@ -56,7 +59,7 @@ class ResourceGate(PoliteGate):
         left_ms: how much is left of the page's time.
     """
 
-    def __init__(self, rules: GateRules, slot: Slot, left_ms: Callable[[], float]) -> None:
+    def __init__(self, rules: AccessRules, slot: Slot, left_ms: Callable[[], float]) -> None:
         super().__init__(rules, slot)
         self._left_ms = left_ms
 
@@ -65,7 +68,7 @@ class ResourceGate(PoliteGate):
         while not self._limiter.acquire_permit(self._slot):
             slot = self._slot
             if self._left_ms() <= 0 or self._limiter.closed(slot.key):
-                return Later(None, TOO_LATE)
+                return Later(DeferralCause.DEADLINE, TOO_LATE)
             self._limiter.finished(slot)
             self._slot = self._limiter.ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
         return None
@@ -73,7 +76,7 @@ class ResourceGate(PoliteGate):
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
         slot = near_slot(self._limiter, request, self._left_ms())
         if slot is None:
-            return Later(None, reason)
+            return Later(DeferralCause.SLOT, reason)
         self._limiter.finished(self._slot)
         self._slot = slot
         return None
@@ -113,8 +116,6 @@ class PageResources:
             url = normalize(request.url)
         except InvalidUrl as error:
             return error.reason
-        if reason := self.access.rules.refusals([url]).get(url):
-            return reason
         job = UrlJob(url=url, given=other_spelling(request.url, url))
         allowed = self._allowed(job, request.until_s)
         if isinstance(allowed, str):
@@ -131,6 +132,8 @@ class PageResources:
             if vetted.allowed:
                 (_, crawl_delay_s) = vetted.allowed[0]
                 return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s)
+            if vetted.not_yet:
+                return NOT_YET
             if self.clock.monotonic_s() >= until_s:
                 return NO_RULES
             if not requested_rules:

@@ -24,6 +24,7 @@ from aragog.errors import InvalidMessage
 from aragog.fetcher.headers import http_date_ms
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.formatting import at
+from aragog.known_fields import known
 from aragog.pages.links import Link
 from aragog.pages.preferences import packed, refused_purpose
 from aragog.pipeline.messages import FetchResult
@@ -302,7 +303,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "complete": write.complete,
         "links": None if write.links is None else len(links.compressed),
         "facts": dict(write.facts),
-        "report": write.report,
+        "report": None if write.report is None else write.report.plain(),
         "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
@@ -319,13 +320,13 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     fields = {name: value.encode() for name, value in wire.pop("fields").items()}
     write = PageWrite(
         **{
-            **wire,
+            **known(PageWrite, wire),
             "canonical_reasons": tuple(wire["canonical_reasons"]),
             "also": tuple(wire["also"]),
         },
         fields=fields,
         report=None if report is None else FetchRecord.read(report),
-        seen=None if seen is None else Seen(**seen),
+        seen=None if seen is None else Seen(**known(Seen, seen)),
         links=None if links is None else _links(links, stream),
     )
     return PageUpdate(write, token, length, meta)

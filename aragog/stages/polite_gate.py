@@ -8,33 +8,41 @@ after, `busy` when a 429 or 503 arrives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Sequence
+from typing import Protocol, Self, assert_never
 
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Admission, Deny, Go, Later
-from aragog.pipeline.ports import TakedownLookup
 from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.settings import Settings
-from aragog.urls.domain import host, origin
+from aragog.stages.access_rules import (
+    AccessRules,
+    Allowed,
+    Asked,
+    Forbidden,
+    NotYet,
+    RequestKind,
+    RulesUnknown,
+    RulesUnreachable,
+)
 
 ROBOTS_PATH = "/robots.txt"
 # For all redirects of one robots.txt; well within the claim on the refresh, which lasts 60 s.
 ROBOTS_WAIT_MS = 20_000
 LEAST_WAIT_MS = 1_000
-TAKEN_DOWN = "was taken down"
 
-Refusals = Callable[[Sequence[str]], dict[str, str]]
-"""The normalized URLs that get no request, regardless of robots.txt, each with the reason."""
+
+class ForbiddenUrls(Protocol):
+    """Finds the URLs that get no request (`AccessRules.forbidden`)."""
+
+    def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
+        """The normalized URLs that must not be asked, regardless of robots.txt, each with why."""
 
 
 class RobotsGate:
     """
     The way to robots.txt: slots as for any request, no rules ("always allowed"), and no redirect to
-    a host that is blocked or was taken down.
+    a URL that must not be asked, such as one of a blocked host.
 
     Redirects are waited for longer than those of pages: robots.txt is requested from the start each
     time, so on a domain with a backlog it would never be fetched otherwise. All of them share one
@@ -45,7 +53,7 @@ class RobotsGate:
         limiter: gives slots and permits.
         slot: of the first request.
         rest_s: how long a busy origin rests that names no time (`pipeline.retry_first_s`).
-        refusals: of redirect targets: takedowns and blocked hosts.
+        forbidden: finds redirect targets that must not be asked.
         inline_ms: how far off a slot may be that is waited for.
     """
 
@@ -55,13 +63,13 @@ class RobotsGate:
         slot: Slot,
         rest_s: float,
         *,
-        refusals: Refusals,
+        forbidden: ForbiddenUrls,
         inline_ms: int = ROBOTS_WAIT_MS,
     ) -> None:
         self._limiter = limiter
         self._slot = slot
         self._rest_s = rest_s
-        self._refusals = refusals
+        self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
         """The limiter's names of the domains whose responses were redirects."""
@@ -69,8 +77,8 @@ class RobotsGate:
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
-        if reason := self._refusals([url]).get(url):
-            return Deny(reason)
+        if verdict := self._forbidden([url]).get(url):
+            return Deny(verdict.reason, verdict.cause)
         admission = self._with_slot(url, None)
         if isinstance(admission, Go):
             self.inline_ms = max(LEAST_WAIT_MS, self.inline_ms - self._slot.wait_ms)
@@ -87,7 +95,7 @@ class RobotsGate:
         """Take the place of the current slot; Later, with the reason, if the new one is far."""
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
-            return Later(slot.free_at_ms, reason)
+            return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
         self._limiter.finished(self._slot)
         self._slot = slot
         return None
@@ -127,61 +135,40 @@ class RobotsGate:
         self._limiter.finished(self._slot)
 
 
-@dataclass(frozen=True, slots=True)
-class GateRules:
-    """The rules that redirect targets are checked against."""
-
-    limiter: Limiter
-    robots: RobotsCache
-    overrides: Overrides
-    takedowns: TakedownLookup
-    settings: Settings
-
-    def refusals(self, urls: Sequence[str]) -> dict[str, str]:
-        """The normalized URLs that were taken down or have a blocked host, each with the reason."""
-        reasons = dict.fromkeys(self.takedowns.refused(urls), TAKEN_DOWN)
-        for url in urls:
-            if url not in reasons and (blocked := self.overrides.blocked(host(url))):
-                reasons[url] = blocked
-        return reasons
-
-
 class PoliteGate(RobotsGate):
-    """Admits redirect targets by takedowns, overrides and robots rules, and waits for slots."""
+    """Admits redirect targets by `AccessRules`, and waits for their slots."""
 
-    def __init__(self, rules: GateRules, slot: Slot) -> None:
+    def __init__(
+        self, rules: AccessRules, slot: Slot, kind: RequestKind = RequestKind.PAGE
+    ) -> None:
         settings = rules.settings
         super().__init__(
             rules.limiter,
             slot,
             settings.pipeline.retry_first_s,
-            refusals=rules.refusals,
+            forbidden=rules.forbidden,
             inline_ms=settings.politeness.wait_inline_ms,
         )
         self._rules = rules
-        self.taken_down = False
-        """A redirect led to a URL that was taken down."""
+        self._kind = kind
 
     def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
-        if reason := self._refusals([url]).get(url):
-            self.taken_down = reason == TAKEN_DOWN
-            return Deny(reason)
-        target_origin = origin(url)
-        cached = self._rules.robots.get_many([target_origin])[target_origin]
-        if cached.rules is None:
-            return Later(None, "robots.txt of the redirect's target is not known yet")
-        agent = self._rules.settings.fetch.user_agent
-        if reason := cached.rules.refusal(agent, url, given):
-            return Deny(reason)
-        preferences = self._rules.settings.preferences
-        if reason := cached.rules.refused_use(
-            agent, preferences.purposes, preferences.drafts, url, given
-        ):
-            return Deny(reason)
-        at_s = self._limiter.utc_s(url) if cached.rules.is_timed else None
-        obeys = at_s is not None and self._rules.settings.politeness.obey_visit_time
-        if obeys and at_s is not None and cached.rules.opens_in_s(agent, at_s):
-            return Later(None, "the Visit-time of the redirect's target has not begun")
-        return self._with_slot(url, cached.rules.crawl_delay_s(agent, at_s))
+        verdict = self._rules.verdict(Asked(url, (url, given), self._kind))
+        match verdict:
+            case Allowed(crawl_delay_s=crawl_delay_s):
+                return self._with_slot(url, crawl_delay_s)
+            case Forbidden(cause=cause, reason=reason):
+                return Deny(reason, cause)
+            case RulesUnknown():
+                reason = "robots.txt of the redirect's target is not known yet"
+                return Later(DeferralCause.RULES, reason)
+            case RulesUnreachable(reason=reason):
+                return Later(DeferralCause.RULES, reason)
+            case NotYet(wait_ms=wait_ms):
+                reason = "the Visit-time of the redirect's target has not begun"
+                begins_at_ms = int(self._limiter.utc_s(url) * 1000) + wait_ms
+                return Later(DeferralCause.VISIT_TIME, reason, begins_at_ms)
+            case _:
+                assert_never(verdict)

@@ -10,7 +10,7 @@ is done. The position is kept in the store, and an interrupted walk continues fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,7 @@ from aragog.errors import CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import document, main_text, rich_pins
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
-from aragog.pipeline.messages import VERSION
+from aragog.pipeline.messages import VERSION, check_version
 from aragog.settings import PipelineSettings
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, text_fields
 from aragog.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
@@ -49,8 +49,7 @@ class ReextractBatch:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """The batch in this JSON; raises InvalidMessage when it cannot be read."""
-        if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
-            raise InvalidMessage("reextract", f"is not of version {VERSION}")
+        check_version(wire, "reextract")
         if not isinstance(wire.get("urls"), list):
             raise InvalidMessage("reextract", "has no list of URLs")
         return cls(tuple(str(url) for url in wire["urls"]))

@@ -6,6 +6,9 @@ slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS
 `fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
 urgent URL does not wait for the others.
 
+URLs that wait for the robots.txt of an origin leave their line when it has come, or is asked for
+again, and get their slots in `fetch`.
+
 Safe to run twice and in many processes: looks and entries are leased. A process that dies between
 sending a URL and settling its lease has it fetched once more, unless it is stored by then.
 """
@@ -16,20 +19,22 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Protocol, Self
 
+from aragog.clock import Clock
 from aragog.errors import InvalidMessage, TransientError
 from aragog.hosts import longest_match
 from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.pipeline.routing import Sender
 from aragog.pipeline.url_traces import OFF, UrlTraces
 from aragog.politeness.limiter import Limiter
-from aragog.politeness.lines import Lines, LineServer, TakenEntry
+from aragog.politeness.lines import Lines, LineServer, TakenEntry, is_of_rules
 from aragog.politeness.overrides import Override, Overrides
+from aragog.politeness.robots_records import CachedRules
 from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 from aragog.stages.rescheduling import Delayed, delayed_batches
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS, job_of
+from aragog.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
 
 log = logging.getLogger(__name__)
 # How often lines are looked for. A look costs one round trip for each server.
@@ -40,6 +45,10 @@ TRY_AGAIN_S = 1.0
 MOST_LINES = 200
 # A line is looked at again after this at the earliest; the slots of this time are given together.
 LOOK_AGAIN_MS = 500
+# The line of an origin whose robots.txt fails is looked at this often, if nobody reports its rules.
+RULES_LOOK_MS = 30_000
+# So many URLs leave the line of an origin's robots.txt with one look.
+MOST_FOR_RULES = 1_000
 # The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
 # at; this is for a change that no process has seen, and for the end of quiet hours.
 STOPPED_LOOK_MS = 60_000
@@ -47,6 +56,13 @@ STOPPED_LOOK_MS = 60_000
 ARRIVES_AHEAD_MS = 500
 # URLs whose slots are this close share a message.
 SPAN_MS = 500
+
+
+class RulesLookup(Protocol):
+    """Reads the rules of origins (`aragog.politeness.robots_cache.RobotsCache`)."""
+
+    def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
+        """The rules of each origin as they are now; does not count as a use."""
 
 
 @dataclass(slots=True)
@@ -59,6 +75,8 @@ class ReleaseStage:
         limiter: gives the slots.
         overrides: after a change of them, the lines of the domains concerned are looked at.
         sender: sends the URLs to `fetch`.
+        robots: knows whether URLs that wait for a robots.txt may go on.
+        clock: the wall clock of this machine.
         settings: batch size and `politeness.wait_inline_ms`.
         is_open: whether fetches may begin now; while False, URLs stay in line.
     """
@@ -67,6 +85,8 @@ class ReleaseStage:
     limiter: Limiter
     overrides: Overrides
     sender: Sender
+    robots: RulesLookup
+    clock: Clock
     settings: Settings
     is_open: Callable[[], bool] = lambda: True
     traces: UrlTraces = OFF
@@ -121,13 +141,25 @@ class _Look:
         self.stage = stage
         self.server = server
         self.due = due
+        self.rules_wait_ms = self._rules_waits()
+        """How long the lines of origins wait for their rules; 0: their URLs may go."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         self.wanted = {key: self._slots_wanted(key, waiting) for key, waiting in due.items()}
         self.sent = 0
         self.unfinished = False
 
+    def _rules_waits(self) -> dict[str, int]:
+        origins = [key for key in self.due if is_of_rules(key)]
+        if not origins:
+            return {}
+        now_ms = self.stage.clock.now_ms()
+        rules = self.stage.robots.peek(origins)
+        return {of: _rules_wait_ms(cached, now_ms) for of, cached in rules.items()}
+
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
+        if is_of_rules(key):
+            return 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES)
         if limiter.closed(key):
             return 0
         fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
@@ -136,9 +168,11 @@ class _Look:
     def run(self) -> None:
         token, taken = self.server.take({k: count for k, count in self.wanted.items() if count})
         jobs = [(entry, self._job(entry)) for entry in taken]
-        asked = [(entry, job) for entry, job in jobs if job is not None]
+        known = [(entry, job) for entry, job in jobs if job is not None]
+        asked = [(entry, job) for entry, job in known if not is_of_rules(entry.key)]
         replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
-        near: list[Delayed] = []
+        free = [job for entry, job in known if is_of_rules(entry.key)]
+        near: list[Delayed] = [(self.stage.traces.out_of_line(job), 0) for job in free]
         back: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
         for (entry, job), reply in zip(asked, replies, strict=True):
@@ -186,8 +220,10 @@ class _Look:
         """How long to wait before looking at each line again (ms)."""
         looks: dict[str, int] = {}
         for key in self.due:
-            if not self.wanted[key]:
-                looks[key] = STOPPED_LOOK_MS
+            if wait_ms := self.rules_wait_ms.get(key, 0):
+                looks[key] = min(wait_ms, RULES_LOOK_MS)
+            elif not self.wanted[key]:
+                looks[key] = 0 if is_of_rules(key) else STOPPED_LOOK_MS
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 looks[key] = max(LOOK_AGAIN_MS, wait_ms)
@@ -195,6 +231,15 @@ class _Look:
                 looks[key] = 0  # all of them got slots, so there may be more
                 self.unfinished = True
         return looks
+
+
+def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
+    """How long URLs that met a failure of robots.txt must wait; 0: they may go. Pure."""
+    if cached.unreachable:
+        return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
+    if cached.fetched_at_ms is None:  # it is to be asked for again
+        return 0
+    return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
 
 
 class Releasing:

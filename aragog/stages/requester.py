@@ -14,15 +14,16 @@ from typing import Any, NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.errors import AragogError
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
+    Deferred,
     Fetched,
     Hop,
     NotModified,
     Outcome,
-    Redirected,
     Refused,
     Unreachable,
     UnreachableKind,
@@ -152,12 +153,12 @@ class Requester:
     def _reported(
         self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
     ) -> Outcome:
-        with self.access.gate(slot) as gate:
+        with self.access.gate(slot, job) as gate:
             requests = spans.requests(job, gate)
             outcome = self._outcome(job, requests or gate, stored)
             if requests is not None:
                 spans.requested(job, requests, outcome)
-            if gate.taken_down:
+            if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
                 outcome = _without_target(job, outcome)
             reports = dict.fromkeys(gate.redirected_by, True)
             if (ok := answered_well(outcome)) is not None:
@@ -191,7 +192,7 @@ def answered_well(outcome: Outcome) -> bool | None:
     One that withholds its pages (401, 402, 403, 451) is asked less often, like one with errors.
     """
     match outcome:
-        case Refused() | Blocked() | Redirected() | Unreachable(kind=UnreachableKind.INTERNAL):
+        case Refused() | Blocked() | Deferred() | Unreachable(kind=UnreachableKind.INTERNAL):
             return None
         case Unreachable(kind=UnreachableKind.REDIRECT):
             return True
@@ -205,6 +206,6 @@ def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
         url=job.url,
         final_url=job.url,
         fetched_at_ms=outcome.fetched_at_ms,
+        cause=RefusalCause.TAKEN_DOWN,
         reason="it redirects to a URL that was taken down",
-        taken_down=True,
     )

@@ -13,12 +13,14 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
+    Deferred,
     Fetched,
     Outcome,
-    Redirected,
+    OutcomeKind,
     Refused,
     TooLarge,
     Unreachable,
@@ -43,7 +45,7 @@ from aragog.politeness.tdm_file import (
     read_tdm_file,
 )
 from aragog.settings import Settings
-from aragog.stages.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
+from aragog.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.stages.requester import contained
 from aragog.urls.domain import origin
 
@@ -81,6 +83,13 @@ class RobotsFetcher(Protocol):
         """The outcome; blocks for one fetch deadline at most."""
 
 
+class RulesLine(Protocol):
+    """Holds the URLs that wait for rules (`aragog.stages.waiting_line.WaitingLine`)."""
+
+    def rules_came(self, origins: Sequence[str]) -> None:
+        """Release the URLs that wait for the robots.txt of these origins."""
+
+
 @dataclass(frozen=True, slots=True)
 class RobotsStage:
     """Brings the rules of origins into the robots cache."""
@@ -92,7 +101,8 @@ class RobotsStage:
     counters: CounterSink
     clock: Clock
     settings: Settings
-    refusals: Refusals
+    forbidden: ForbiddenUrls
+    line: RulesLine
     traces: UrlTraces = OFF
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
@@ -154,13 +164,22 @@ class _RobotsRun:
         return [o for o, rules in self.cached.items() if anyway or rules.state != RulesState.FRESH]
 
     def _allowed(self, origins: Sequence[str]) -> list[str]:
-        """The origins without those that were blocked or taken down since their rules were used."""
-        # Where URLs wait for the rules, fetch has just checked their hosts.
-        urls = {o + ROBOTS_PATH: o for o in origins if o not in self.awaited}
-        refused = [urls[url] for url in self.stage.refusals(list(urls))] if urls else []
+        """
+        The origins that may be asked for their rules.
+
+        URLs that wait for the others go on to `fetch`, where the same rules deny them.
+        """
+        refused = self._forbidden([o for o in origins if o not in self.awaited])
+        # `fetch` has just looked up the takedowns of the URLs that wait.
+        refused += self._forbidden([o for o in origins if o in self.awaited], takedowns=False)
         if refused:
             self.robots.refreshes.release(refused)
         return [o for o in origins if o not in refused]
+
+    def _forbidden(self, origins: Sequence[str], *, takedowns: bool = True) -> list[str]:
+        urls = {o + ROBOTS_PATH: o for o in origins}
+        forbidden = self.stage.forbidden(list(urls), takedowns=takedowns) if urls else {}
+        return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         """The slots that were kept for origins, and new ones, in one round trip for each node."""
@@ -220,14 +239,21 @@ class _RobotsRun:
         for origin_url, call in calls.items():
             outcome, tdm = call.result()
             self._trace(origin_url, outcome)
-            if isinstance(outcome, Redirected) and not outcome.hops:
+            if outcome.outcome is OutcomeKind.DEFERRED and isinstance(outcome, Deferred):
                 # No request was sent: the slot had passed, and the next one is far.
                 self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)
             else:
                 results.append(_result(origin_url, outcome)._replace(tdm=tdm))
         if results:
             self.robots.put_many(results)
+            self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _release(self, origins: Iterable[str]) -> None:
+        """Release the URLs that failed because the rules of these origins could not be fetched."""
+        came = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
+        if came:
+            self.stage.line.rules_came(came)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
         """Add the fetch to the span of each traced URL that waits for these rules."""
@@ -251,7 +277,7 @@ class _RobotsRun:
         """The outcome for robots.txt, and the rules of tdmrep.json if this crawl needs them."""
         stage = self.stage
         rest_s = stage.settings.pipeline.retry_first_s
-        with RobotsGate(stage.limiter, slot, rest_s, refusals=stage.refusals) as gate:
+        with RobotsGate(stage.limiter, slot, rest_s, forbidden=stage.forbidden) as gate:
             outcome = self._fetched(origin_url + ROBOTS_PATH, gate, validators)
             if not stage.settings.preferences.asks_tdm_file or is_error(status_of(outcome)):
                 return outcome, None
@@ -310,19 +336,19 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
     """
     if isinstance(outcome, Fetched) and outcome.status == 200:
         return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
-    return UNREADABLE if isinstance(outcome, TooLarge | Redirected | Refused) else ()
+    return UNREADABLE if isinstance(outcome, TooLarge | Deferred | Refused) else ()
 
 
 def status_of(outcome: Outcome) -> int | None:
     """The status that the cache keeps for an outcome; None: there are rules, unreadable. Pure."""
-    if isinstance(outcome, Blocked):
+    if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
         # No connection is made to this origin; the SSRF filter refuses each page by itself, and
         # gives a better reason than "robots.txt is unreachable".
         return UNAVAILABLE
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
-    if isinstance(outcome, TooLarge | Unreadable | Redirected | Refused):
-        # Redirected: the next hop's domain has no free slot; the redirect is not an answer yet.
+    if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
+        # Deferred: the next hop's domain has no free slot; the redirect is not an answer yet.
         # Refused: the rules lie on a host that is never asked.
         return None
     if isinstance(outcome, Fetched) and outcome.truncated and len(outcome.body) < MAX_BYTES:

@@ -20,23 +20,24 @@ from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.errors import LimiterUnavailable, TransientError
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
+    Deferred,
     Fetched,
     NotModified,
     Outcome,
     OutcomeKind,
-    Redirected,
     Refused,
     Unreachable,
-    UnreachableKind,
 )
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import OutgoingMessage
 from aragog.pipeline.site_rules import other_spelling
 from aragog.politeness.slots import Slot, SlotRequest
 from aragog.stages.access import HEAD_START_MS, Access, Denial
+from aragog.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.requester import answered_well, contained
 from aragog.urls import normalize
@@ -49,8 +50,12 @@ LEAST_WAIT_MS = 25
 """Between two requests for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of the body of an error an outcome has."""
-NO_SLOT = "its domain had no free slot in time; see politeness.qps"
-NO_RULES = "its robots.txt was not known in time"
+_LATE = {
+    DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
+    DeferralCause.RULES: "its robots.txt was not known in time",
+    DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
+}
+"""Why no request was sent in the time of the caller."""
 
 
 class RulesFetcher(Protocol):
@@ -126,7 +131,7 @@ class SingleFetch:
         """
         # One URL may be in the list twice: the request ids tell its jobs apart.
         jobs = [replace(_job(url), request_id=str(place)) for place, url in enumerate(given)]
-        vetted = self.access.vet(jobs)
+        vetted = self.access.vet(jobs, takedowns=False)  # `fetch` looks them up
         found = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
         found |= {
             job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
@@ -177,9 +182,9 @@ class SingleFetch:
                 return allowed
             slot = slot or self._slot(allowed, left_s)
             if slot is None:
-                return _late(job, NO_SLOT)
+                return _late(job, DeferralCause.SLOT)
             outcome = self._sent(job, slot, request)
-            if not isinstance(outcome, Redirected):
+            if not isinstance(outcome, Deferred):
                 return outcome
             # No request was sent: the slot had passed, and the next one was far.
             slot = None
@@ -196,8 +201,6 @@ class SingleFetch:
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
         """What to ask the limiter, or why the URL gets no request."""
-        if reason := self.access.rules.refusals([job.url]).get(job.url):
-            return Refused(url=job.url, final_url=job.url, reason=reason)
         learned = False
         while True:
             vetted = self.access.vet([job])
@@ -208,7 +211,9 @@ class SingleFetch:
             if vetted.allowed:
                 return self._request(*vetted.allowed[0])
             if left_s() <= 0:
-                return _late(job, NO_RULES)
+                return _late(
+                    job, DeferralCause.VISIT_TIME if vetted.not_yet else DeferralCause.RULES
+                )
             if vetted.not_yet:
                 self._wait(vetted.not_yet[0][1] / 1000, left_s)
                 continue
@@ -250,7 +255,7 @@ class SingleFetch:
         self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
         outcome = None
         try:
-            with self.access.gate(slot) as gate:
+            with self.access.gate(slot, job) as gate:
                 outcome = self._outcome(job, gate, request)
                 self._report(gate, outcome)
         except LimiterUnavailable as error:
@@ -286,20 +291,14 @@ def _job(given: str) -> UrlJob:
 
 
 def _denied(denial: Denial) -> Outcome:
-    url, reason = denial.job.url, denial.reason
-    match denial.outcome:
-        case OutcomeKind.REFUSED:
-            return Refused(url=url, final_url=url, reason=reason)
-        case OutcomeKind.BLOCKED:
-            return Blocked(url=url, final_url=url, reason=reason)
-        case _:
-            return Unreachable(url=url, final_url=url, kind=denial.kind, reason=reason)
+    url = denial.job.url
+    match denial.verdict:
+        case Forbidden(cause=cause, reason=reason):
+            kind = Refused if denial.outcome is OutcomeKind.REFUSED else Blocked
+            return kind(url=url, final_url=url, cause=cause, reason=reason)
+        case RulesUnreachable(kind=why, reason=reason):
+            return Unreachable(url=url, final_url=url, kind=why, reason=reason)
 
 
-def is_late(outcome: Outcome) -> bool:
-    """Whether no request was sent because its time was over before it had robots.txt or a slot."""
-    return isinstance(outcome, Unreachable) and outcome.reason in (NO_RULES, NO_SLOT)
-
-
-def _late(job: UrlJob, reason: str) -> Outcome:
-    return Unreachable(url=job.url, final_url=job.url, kind=UnreachableKind.TIMEOUT, reason=reason)
+def _late(job: UrlJob, cause: DeferralCause) -> Deferred:
+    return Deferred(url=job.url, final_url=job.url, cause=cause, reason=_LATE[cause])

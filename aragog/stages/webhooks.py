@@ -15,7 +15,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from aragog.clock import Clock
@@ -43,6 +43,9 @@ _MOST_DELIVERIES = 10
 _LONGEST_WAIT_S = 6 * 3600.0
 
 
+_WIRE_NAMES = ("v", "webhook", "cursor", "changes", "attempt", HEADER)
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """Changes on their way to one webhook."""
@@ -55,6 +58,8 @@ class Delivery:
     attempt: int = 0
     traceparent: str = ""
     """The context of the span of its first attempt; "": it is not traced."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """What a newer version wrote, which further attempts carry."""
 
     @property
     def id(self) -> str:
@@ -64,6 +69,7 @@ class Delivery:
     def wire(self) -> dict[str, Any]:
         """The message as JSON."""
         return {
+            **self.unknown,
             "v": VERSION,
             "webhook": self.webhook,
             "cursor": self.cursor,
@@ -82,6 +88,7 @@ class Delivery:
                 tuple(wire["changes"]),
                 int(wire["attempt"]),
                 str(wire.get(HEADER, "")),
+                {name: value for name, value in wire.items() if name not in _WIRE_NAMES},
             )
 
 

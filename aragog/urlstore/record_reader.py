@@ -26,7 +26,7 @@ LEVEL = 3
 
 def to_cell(report: FetchRecord) -> bytes:
     """The report as stored."""
-    return compress(orjson.dumps(report), LEVEL)
+    return compress(orjson.dumps(report.plain()), LEVEL)
 
 
 def from_cell(cell: bytes, row: str) -> FetchRecord:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from aragog.errors import CorruptRow
+from aragog.known_fields import known
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -96,6 +97,6 @@ class WebhookRegistry:
 
 def _webhook(row: Row) -> Webhook:
     try:
-        return Webhook(**orjson.loads(row[_WEBHOOK].value))
+        return Webhook(**known(Webhook, orjson.loads(row[_WEBHOOK].value)))
     except (ValueError, TypeError) as error:
         raise CorruptRow("u", "webhook", str(error)) from error

@@ -181,3 +181,16 @@ def test_quiet_hours_in_a_zone_that_a_machine_does_not_know_are_none(operator, w
     worker.overrides.refresh()
 
     assert isinstance(worker.limiter.reserve([SlotRequest("a.test")])[0], Slot)
+
+
+def test_an_override_that_only_a_newer_version_knows_harms_no_other(redis_url, redis_client):
+    live = LiveOverrides(redis_url, "t:")
+    live.set_qps("a.example", 2, who="ann")
+    redis_client.hset("t:overrides", "colour:a.example", "red")
+    redis_client.xadd(
+        "t:overrides.history",
+        {"who": "bo", "domain": "a.example", "what": "painted", "reason": "", "colour": "red"},
+    )
+
+    assert live.changed_values() == {"a.example": {"qps": 2.0}}
+    assert [change.who for change in live.history()] == ["bo", "ann"]

@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.clock import ManualClock
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.green_threads import GreenPool
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import SpoolState
+from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState, Validators
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest
 from aragog.settings import FetchSettings, Settings
+from aragog.stages.access_rules import AccessRules, Forbidden
 from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import Enqueuer
 from aragog.stages.rescheduling import Rescheduling
@@ -193,9 +196,13 @@ class MemoryLine:
 
     def __init__(self) -> None:
         self.waiting: list[InLine] = []
+        self.released: list[str] = []
 
     def park(self, waiting: Sequence[InLine]) -> None:
         self.waiting += waiting
+
+    def rules_came(self, origins: Sequence[str]) -> None:
+        self.released += origins
 
 
 class MemoryRefreshes:
@@ -329,8 +336,19 @@ class MemoryPorts:
         self.enqueuer = Enqueuer(self.in_flight, self.sent, self.counters, batch_size=25)
         self.rescheduling = Rescheduling(self.settings.pipeline, self.clock, self.counters)
         self.discovery = Discovery(self.enqueuer, self.store, self.settings)
-        self.refused: dict[str, str] = {}
-        """URLs that are blocked or were taken down, with the reason."""
+        self.refused: dict[str, Forbidden] = {}
+        """URLs that are blocked or were taken down, with why."""
 
-    def refusals(self, urls: Sequence[str]) -> dict[str, str]:
-        return {url: self.refused[url] for url in urls if url in self.refused}
+    def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
+        return {
+            url: self.refused[url]
+            for url in urls
+            if url in self.refused
+            and (takedowns or self.refused[url].cause is not RefusalCause.TAKEN_DOWN)
+        }
+
+    def access_rules(self) -> AccessRules:
+        return AccessRules(
+            limiter=self.limiter, robots=self.robots, overrides=Overrides(),
+            takedowns=self.store.takedowns, ssrf_filter=self.ssrf_filter, settings=self.settings,
+        )  # fmt: skip

@@ -52,6 +52,7 @@ REPPY = Part("reppy", "run `make setup`, which builds it")
 NGINX = Part("nginx", "apt install nginx-light")
 ZSH = Part("zsh", "apt install zsh")
 FISH = Part("fish", "apt install fish")
+EARLIER = Part("the commit of deploy/compatible_commit", "git fetch --unshallow")
 BENCH = Part("the environment of the measurements", "run scripts/setup bench")
 
 # What no machine has all of: these tests are skipped with CI=true as well. Helm takes 200 s of CPU

@@ -97,15 +97,19 @@ def pip_installs(command: str, wheel: Path, folder: Path) -> Path:
     return folder / "site"
 
 
-def install(venv: Path, *requirements: str | Path, env: dict[str, str]) -> Path:
+def install(
+    venv: Path, *requirements: str | Path, env: dict[str, str], lock: str | None = None
+) -> Path:
     """
     A clean environment with these requirements, from wheels alone, by the versions of the lock.
+
+    `lock` is the text of another version's lock.
 
     Returns its bin folder.
     """
     python = venv / "bin" / "python"
     run(uv(), "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent, env=env)
-    lock = (ROOT / "requirements.lock").read_text()
+    lock = lock or (ROOT / "requirements.lock").read_text()
     versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
     constraints = venv / "constraints.txt"
     constraints.write_text("\n".join(line for line in versions if "==" in line))

@@ -12,6 +12,7 @@ EXAMPLES = {
     errors.TakenDown: ("http://a/",),
     errors.Unsupported: ("this server does not fetch",),
     errors.InvalidMessage: ("batch.v", "unknown"),
+    errors.NewerMessage: ("batch", "version 2 is not 1"),
     errors.VersionConflict: ("http://a/", "1", "2"),
     errors.StoreUnavailable: ("sqlite", "disk full"),
     errors.StoreDamaged: ("05.db", "is damaged"),

@@ -2,7 +2,8 @@
 A Celery consumer that keeps messages that it cannot turn into tasks.
 
 Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
-job is FAILED with the reason. On other brokers it becomes a dead letter.
+job is FAILED with the reason, or waits for a worker that knows its task (`UNKNOWN_TASK_DELAY`). On
+other brokers it becomes a dead letter.
 
 Events of tasks are sent in batches: Celery sends those of one turn of its loop at once, which was a
 quarter of what a busy worker did while somebody watched it.
@@ -23,9 +24,15 @@ from celery.worker.consumer import Consumer
 from aragog.clock import SystemClock
 from aragog.pinlater import dead_letters
 from aragog.pinlater.acks import Disposition
+from aragog.pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25
 """How long events of tasks are collected. The first after a pause is sent immediately."""
+UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
+"""
+The key of the app's configuration that has the jobs of unknown tasks wait for a worker that knows
+them, for this many seconds at a time, without an attempt. None: they are FAILED.
+"""
 MOST_EVENTS = 500
 """More are sent at once; each has about half a kilobyte."""
 NEVER_S = float("-inf")
@@ -48,7 +55,10 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         super().on_invalid_task(body, message, exc)
 
     def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
-        self._keep(message, "refused by a worker that knows no such task")
+        problem = "refused by a worker that knows no such task"
+        delay_s = self.app.conf.get(UNKNOWN_TASK_DELAY)
+        if delay_s is None or not self._dispose(message, "release", problem, delay_s):
+            self._keep(message, problem)
         super().on_unknown_task(body, message, exc)
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
@@ -84,12 +94,17 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             self.event_dispatcher.flush()
 
     def _keep(self, message: Any, problem: str) -> None:
-        claims = getattr(message.channel, "claims", None)
-        if claims is not None and message.delivery_tag in claims:
-            refused = Disposition("fail", 0, problem)
-            claims.set_dispositions(message.delivery_tag, on_ack=refused, on_reject=refused)
-        else:
+        if not self._dispose(message, "fail", problem):
             dead_letters.keep(self.app, message, problem)
+
+    def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
+        """Have the job of a message end so; False: it is no job of pinlater."""
+        claims = getattr(message.channel, "claims", None)
+        if claims is None or message.delivery_tag not in claims:
+            return False
+        end = Disposition(step, round(delay_s * 1000), problem)
+        claims.set_dispositions(message.delivery_tag, on_ack=end, on_reject=end)
+        return True
 
 
 def _forget_waiting(executor: Any) -> None:

@@ -32,6 +32,7 @@ local used, version, status, fetched, tried_status, tried, failing =
   struct.unpack(HEAD, ARGV[1])
 local body, kept = string.sub(ARGV[1], SIZE + 1), 0
 local old = redis.call('GET', KEYS[1])
+if old and #old < SIZE then old = false end
 if status == 304 and not old then return 0 end
 if old then
   local old_used, old_version, old_status, old_fetched, _, old_tried, old_failing =

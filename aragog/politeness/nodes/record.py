@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Self
 
 from aragog.errors import BadInput
+from aragog.known_fields import known
 from aragog.redis_kit.nodes import Ring
 
 # How long a process uses a record after it read it, in seconds.
@@ -58,7 +59,8 @@ class RingRecord:
         values = json.loads(text)
         for name in ("active", "drained", "lost"):
             values[name] = tuple(values[name])
-        return cls(**values | {"former": tuple(tuple(nodes) for nodes in values["former"])})
+        former = tuple(tuple(nodes) for nodes in values["former"])
+        return cls(**known(cls, values | {"former": former}))
 
     def packed(self) -> bytes:
         """Encode the record as JSON."""

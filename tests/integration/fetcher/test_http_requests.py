@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from aragog.clock import ManualClock
-from aragog.errors import ConfigError, LimiterUnavailable
+from aragog.errors import LimiterUnavailable
 from aragog.fetcher import outcome as o
 from aragog.fetcher.fetcher import fetch
 from aragog.fetcher.gate import Admission, Deny, Go, Later
@@ -172,7 +172,7 @@ def test_the_gate_is_asked_on_the_open_connection_before_the_request_is_written(
 
 
 def test_a_denied_hop_is_refused_and_never_asked(origin, fetcher):
-    gate = Recorder(origin, Deny("robots.txt says no"))
+    gate = Recorder(origin, Deny("robots.txt says no", o.RefusalCause.ROBOTS))
 
     outcome = fetcher.fetch(origin.url("/chain/1"), gate=gate)
 
@@ -182,7 +182,7 @@ def test_a_denied_hop_is_refused_and_never_asked(origin, fetcher):
 
 
 def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin, fetcher):
-    gate = Recorder(origin, Later(1_234, "its slot is later"))
+    gate = Recorder(origin, Later(o.DeferralCause.SLOT, "its slot is later", 1_234))
 
     first = fetcher.fetch(origin.url("/chain/2"), gate=gate)
     assert isinstance(first, o.Redirected)
@@ -197,13 +197,28 @@ def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin
 def test_a_slot_that_passed_at_the_last_moment_sends_the_url_back(origin, fetcher):
     class TooLate(Recorder):
         def acquire_permit(self, url: str) -> Later:
-            return Later(1_234, "its slot has passed")
+            return Later(o.DeferralCause.SLOT, "its slot has passed", 1_234)
 
     outcome = fetcher.fetch(origin.url("/"), gate=TooLate(origin))
 
+    assert outcome.outcome is o.OutcomeKind.DEFERRED
+    assert (outcome.cause, outcome.retry_at_ms) == (o.DeferralCause.SLOT, 1_234)
+    assert (outcome.final_url, origin.seen) == (origin.url("/"), [])
+
+
+def test_a_redirect_whose_target_gets_no_permit_is_a_redirect(origin, fetcher):
+    """The domain has answered; only a URL that nothing was sent for is deferred."""
+
+    class SecondTooLate(Recorder):
+        def acquire_permit(self, url: str) -> Later | None:
+            return Later(o.DeferralCause.SLOT, "passed", 1_234) if url.endswith("/0") else None
+
+    outcome = fetcher.fetch(origin.url("/chain/1"), gate=SecondTooLate(origin))
+
     assert isinstance(outcome, o.Redirected)
-    assert (outcome.target, outcome.retry_at_ms) == (origin.url("/"), 1_234)
-    assert origin.seen == []
+    assert (outcome.target, len(outcome.hops)) == (origin.url("/chain/0"), 1)
+    again = fetcher.fetch(outcome.target, gate=SecondTooLate(origin), hops=outcome.hops)
+    assert (again.outcome, again.hops) == (o.OutcomeKind.DEFERRED, outcome.hops)
 
 
 def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
@@ -368,8 +383,9 @@ def test_a_crawler_without_contact_may_fetch_loopback_only(origin, fetcher_with)
     anonymous = fetcher_with(user_agent="", allowed_networks=("127.0.0.0/8", "192.0.2.0/24"))
 
     assert isinstance(anonymous.fetch(origin.url("/")), o.Fetched)
-    with pytest.raises(ConfigError, match="contact"):
-        anonymous.fetch("http://192.0.2.1:8080/")
+    outcome = anonymous.fetch("http://192.0.2.1:8080/")
+    assert isinstance(outcome, o.Blocked)
+    assert outcome.cause is o.RefusalCause.NO_CONTACT
 
 
 def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetcher):

@@ -183,8 +183,8 @@ def test_what_a_host_asked_for_is_signed_at_once_from_then_on(
     ("text", "admission", "sent"),
     [
         ('sig=("@method");nonce="other"', Go(), 2),  # it refuses that one too
-        ('sig=("@method");nonce="n1"', Later(None, "far"), 1),
-        ('sig=("@method");nonce="n1"', Deny("no"), 1),
+        ('sig=("@method");nonce="n1"', Later(o.DeferralCause.SLOT, "far"), 1),
+        ('sig=("@method");nonce="n1"', Deny("no", o.RefusalCause.ROBOTS), 1),
         ('sig=("@method" "@path")', Go(), 1),  # it was signed already
         ('sig=("cookie");nonce="n1"', Go(), 1),
         ('sig=("signature");nonce="n1"', Go(), 1),

@@ -136,3 +136,11 @@ def test_operations_of_the_stores_are_measured_by_name(tmp_path):
     assert ("aragog_store_seconds", "values_many") in names or ("aragog_store_seconds", "get") in (
         names
     )
+
+
+def test_a_measurement_of_a_newer_version_harms_no_other(totals, redis_client):
+    totals.add({Measurement("a", "", ""): 1.0})
+    (key,) = redis_client.keys("*")
+    redis_client.hset(key, '["a", "b", "c", "more"]', 2)
+
+    assert totals.read() == {Measurement("a", "", ""): 1.0}

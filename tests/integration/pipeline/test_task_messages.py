@@ -96,7 +96,7 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         client = redis.Redis.from_url(f"{it.home.server.url.partition('?')[0]}?db=1")
         shard = RedisShard(client)
         send_all_kinds(it)
-        it.send({"v": 99})
+        it.send({"v": 0})
         it.send("a", "b", "c")
 
         wait_until(lambda: it.fetched() == KINDS)
@@ -106,10 +106,38 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         client.close()
 
     assert [job.attempts for job in failed] == [1, 1]
-    assert any("version 99" in job.problem for job in failed), failed
+    assert any("version 0" in job.problem for job in failed), failed
     log = (tmp_path / "log").read_text()
     assert "no url at all" in log
     assert "priority is 'high'" in log
+
+
+def test_what_only_a_newer_version_can_run_waits_for_it_without_an_attempt(
+    punctual_origin, tmp_path
+):
+    """Old workers took the jobs of new ones and failed them."""
+    newer = {"v": 99, "urls": [{"url": "http://later.test/"}]}
+    with place(punctual_origin, tmp_path) as it:
+        client = redis.Redis.from_url(f"{it.home.server.url.partition('?')[0]}?db=1")
+        shard = RedisShard(client)
+        it.send(newer)
+        it.send(newer, task="aragog.unheard_of")
+        it.send(f"{it.base}/one")
+
+        def waiting():
+            jobs = shard.jobs("fetch", JobState.PENDING, limit=10)
+            return [job for job in jobs if job.problem]
+
+        jobs = wait_until(lambda: len(waiting()) == 2 and waiting())
+        wait_until(lambda: it.fetched() == {"/one"})
+        sizes = shard.sizes("fetch")
+        client.close()
+
+    assert [job.attempts for job in jobs] == [0, 0]
+    assert sizes.failed == 0
+    problems = sorted(job.problem for job in jobs)
+    assert "version 99 is not 1" in problems[0]
+    assert problems[1] == "refused by a worker that knows no such task"
 
 
 @pytest.mark.parametrize("how", ["task", "command"])
@@ -172,6 +200,7 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
     url = "redis" if broker == "redis" else request.getfixturevalue("rabbitmq").url
     with place(punctual_origin, tmp_path, url) as it:
         send_all_kinds(it)
+        it.send({"v": 0})
         it.send({"v": 99})
         it.send("what", task="aragog.unheard_of")
         wait_until(lambda: it.fetched() == KINDS)
@@ -187,10 +216,13 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
             return len(messages) == 2
 
         wait_until(look)
+        # It waits for a worker of that version, and is no dead letter.
+        wait_until(lambda: "ignored" in (tmp_path / "log").read_text())
+        look()
 
     bodies = {message.headers[REASON]: json.loads(message.body)[0] for message in messages}
-    assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 99}]"]
-    assert any("version 99" in reason for reason in bodies)
+    assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 0}]"]
+    assert any("version 0" in reason for reason in bodies)
     log = (tmp_path / "log").read_text()
     assert "is kept in the queue dead_letters" in log
 

@@ -1,10 +1,13 @@
+import zlib
+
 import pytest
 import redis
 
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots_cache import RobotsCache, RobotsMemory
+from aragog.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache, RobotsMemory
 from aragog.politeness.robots_records import (
+    HEAD,
     PARSER_VERSION,
     RobotsResult,
     RulesState,
@@ -507,3 +510,40 @@ def test_a_crawl_that_needs_tdmrep_json_fetches_rules_that_came_without_it(new_c
     )
 
     assert new_cache(asks_tdm=True).get(ORIGIN).state is RulesState.FRESH
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        b"(\xb5/\xfd" + bytes(60),  # another compression
+        zlib.compress(b"not JSON"),
+        zlib.compress(b'{"lists": [[[true, "/", 1, "one more"]]], "groups": {"*": [0]}}'),
+        zlib.compress(b"[]"),
+        b"",
+    ],
+)
+def test_rules_that_another_version_wrote_in_another_form_are_fetched_again(
+    cache, clock, redis_client, other
+):
+    """They failed every batch that asked for them, as long as the record lived."""
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    key = f"aragog:robots:{ORIGIN}"
+    head = redis_client.get(key)[: HEAD.size]
+    redis_client.set(key, head[:1] + b"another!" + head[9:] + bytes(2) + other)
+    clock.advance_ms(LOOK_AGAIN_S * 1000)
+
+    assert cache.get(ORIGIN).state is RulesState.MISSING
+    assert cache.peek([ORIGIN])[ORIGIN].state is RulesState.MISSING
+    # An error does not keep them, or robots.txt would be asked for without a pause.
+    cache.put(ORIGIN, 503, b"", clock.now_ms())
+    assert cache.get(ORIGIN).unreachable
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    assert not allows(cache.get(ORIGIN), "/private")
+
+
+def test_a_record_that_is_too_short_is_fetched_again(cache, clock, redis_client):
+    redis_client.set(f"aragog:robots:{ORIGIN}", b"\1short")
+
+    assert cache.get(ORIGIN).state is RulesState.MISSING
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    assert not allows(cache.get(ORIGIN), "/private")

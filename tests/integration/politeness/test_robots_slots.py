@@ -140,7 +140,7 @@ def test_the_redirects_of_one_robots_txt_share_the_time_that_is_waited_for_them(
     url = "http://busy.test/robots.txt"
     slot = stand.limiter.reserve([SlotRequest("site.test")])[0]
 
-    with RobotsGate(stand.limiter, slot, 30.0, refusals=lambda _: {}) as gate:
+    with RobotsGate(stand.limiter, slot, 30.0, forbidden=lambda _: {}) as gate:
         admissions = []
         for _ in range(2):
             stand.limiter.reserve([SlotRequest("busy.test")] * 7)  # 7 s, then 15 s from now

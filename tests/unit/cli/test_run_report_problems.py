@@ -1,7 +1,5 @@
 """Which setting a URL needs that a run could not store."""
 
-from pathlib import Path
-
 import pytest
 
 from aragog.cli.run_report import setting_of
@@ -35,7 +33,6 @@ def test_what_the_ssrf_filter_blocks_names_the_settings_that_permit_it(url, sett
         ("Blocked", "intranet.example resolves to 10.0.0.1, which is private", "fetch.allowed_networks"),
         ("Blocked", "fetch.user_agent: must contain a contact", "fetch.user_agent"),
         ("Blocked", "politeness.blocked_hosts blocks example.com", "politeness.blocked_hosts"),
-        ("Blocked", "/etc/overrides.toml blocks example.com", "politeness.overrides_file"),
         ("Refused", "refused by robots.txt line 2, Disallow: /a.b/ (group for *)", ""),
         ("TooLarge", "truncated at 5 bytes", "fetch.max_body_bytes"),
         ("Unreadable", "image/png is not supported", "fetch.content_types"),
@@ -43,7 +40,13 @@ def test_what_the_ssrf_filter_blocks_names_the_settings_that_permit_it(url, sett
     ],
 )  # fmt: skip
 def test_other_outcomes_name_the_setting_where_there_is_one(outcome, reason, setting):
-    file = Path("/etc/overrides.toml")
-    settings = Settings(politeness=PolitenessSettings(overrides_file=file))
+    assert setting_of(NotStored("http://intranet.example/", outcome, reason), Settings()) == setting
 
-    assert setting_of(NotStored("http://intranet.example/", outcome, reason), settings) == setting
+
+def test_a_host_that_the_overrides_file_blocks_names_that_file(tmp_path):
+    file = tmp_path / "overrides.toml"
+    file.write_text('["example.com"]\nblocked = true\n')
+    settings = Settings(politeness=PolitenessSettings(overrides_file=file))
+    problem = NotStored("http://www.example.com/", "Blocked", f"{file} blocks example.com")
+
+    assert setting_of(problem, settings) == "politeness.overrides_file"

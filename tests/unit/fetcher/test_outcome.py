@@ -3,6 +3,7 @@
 import json
 
 import orjson
+import pytest
 
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.fetcher.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
@@ -50,3 +51,27 @@ def test_the_http_api_documents_every_field():
 
 def test_a_record_of_an_outcome_has_no_more_than_the_record():
     assert FetchRecord.of(FULL) == FULL
+
+
+NEWER = {"url": A, "outcome": "Parked", "final_url": A, "colour": "red"}
+
+
+def test_a_record_of_a_newer_version_keeps_what_this_one_does_not_know():
+    hop = {"url": B, "status": 301, "target": A, "cached": True}
+    record = FetchRecord.read({**NEWER, "hops": [hop]})
+
+    again = record_reader.from_cell(record_reader.to_cell(FetchRecord.of(record)), "row")
+
+    assert (again, again.unknown) == (record, {"colour": "red"})
+    assert (again.outcome.value, again.hops) == ("Parked", (Hop(B, 301, A),))
+    assert hash(again) == hash(record)
+
+
+@pytest.mark.parametrize("name", ["", "two words", "x" * 41, None, 7])
+def test_what_is_no_name_is_no_outcome(name):
+    with pytest.raises((ValueError, TypeError)):
+        OutcomeKind.read(name)
+
+
+def test_the_api_shows_only_what_it_documents():
+    assert "colour" not in orjson.loads(orjson.dumps(FetchRecord.read(NEWER)))

@@ -26,8 +26,8 @@ def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
 @pytest.mark.parametrize(
     "outcome",
     [
-        o.Refused(url=URL, reason="why"),
-        o.Blocked(url=URL, reason="why"),
+        o.Refused(url=URL, cause=o.RefusalCause.ROBOTS, reason="why"),
+        o.Blocked(url=URL, cause=o.RefusalCause.ADDRESS, reason="why"),
         o.Gone(url=URL, status=404, reason="why"),
         o.Unreachable(url=URL, kind=o.UnreachableKind.DNS, reason="why"),
         o.TooLarge(url=URL, reason="why"),

@@ -1,5 +1,6 @@
 """The requests of a traced fetch, one span each."""
 
+from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Deny, Go, OpenGate
 from aragog.fetcher.outcome import Fetched, Hop, OutcomeKind, Refused
 from aragog.pipeline.messages import UrlJob
@@ -40,14 +41,20 @@ def test_each_request_of_a_fetch_has_a_span_with_its_status():
 def test_a_redirect_that_is_refused_ends_at_its_response():
     class Closed(OpenGate):
         def admit(self, url, given):
-            return Deny("robots.txt")
+            return Deny("robots.txt", RefusalCause.ROBOTS)
 
     tracer = MemoryTracer()
     job = UrlJob(url=A, traceparent=PARENT)
     with UrlTraces(tracer).stage("fetch", [job]) as spans:
         requests = spans.requests(job, Closed())
         requests.admit(B, B)
-        outcome = Refused(url=A, status=302, hops=(Hop(A, 302, B),), reason="robots.txt")
+        outcome = Refused(
+            url=A,
+            cause=RefusalCause.ROBOTS,
+            status=302,
+            hops=(Hop(A, 302, B),),
+            reason="robots.txt",
+        )
         spans.requested(job, requests, outcome)
 
     (only,) = tracer.named("GET")

@@ -1,5 +1,7 @@
 """The record of the limiter's ring."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,3 +84,10 @@ def test_names_have_no_password_and_urls_get_it_back():
     assert addresses.url("redis.url") == "rediss://me:two@main/0"
     assert addresses.url("rediss://10.0.0.9:6379/0") == "rediss://me:two@10.0.0.9:6379/0"
     assert addresses.name("redis.url") == "redis.url"
+
+
+def test_a_field_of_a_newer_version_harms_nothing():
+    record = RingRecord.first(NODES[:2])
+    newer = json.dumps({**json.loads(record.packed()), "from_the_future": 1}).encode()
+
+    assert RingRecord.parse(newer) == record

@@ -5,9 +5,11 @@ from scrapy import Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
+    Deferred,
     Fetched,
     Gone,
     Refused,
@@ -57,8 +59,15 @@ def test_an_error_or_a_redirect_is_a_response(outcome, status):
 @pytest.mark.parametrize(
     ("outcome", "error"),
     [
-        (Refused(url=URL, reason="robots.txt"), scrapy_errors.IgnoreRequest),
-        (Blocked(url=URL, reason="private"), scrapy_errors.IgnoreRequest),
+        (
+            Refused(url=URL, cause=RefusalCause.ROBOTS, reason="robots.txt"),
+            scrapy_errors.IgnoreRequest,
+        ),
+        (
+            Blocked(url=URL, cause=RefusalCause.ADDRESS, reason="private"),
+            scrapy_errors.IgnoreRequest,
+        ),
+        (Deferred(url=URL, cause=DeferralCause.SLOT), scrapy_errors.DownloadTimeoutError),
         (TooLarge(url=URL, status=200, reason="1 TB"), scrapy_errors.DownloadCancelledError),
         *[
             (Unreachable(url=URL, kind=kind, reason="x"), error)

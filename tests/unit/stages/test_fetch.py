@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Go
 from aragog.fetcher.outcome import (
     Busy,
+    Deferred,
     Gone,
     Hop,
     OutcomeKind,
@@ -20,11 +22,9 @@ from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool_room import PATIENCE_S, SpoolRoom
-from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_records import RulesState
 from aragog.stages.access import Access
 from aragog.stages.fetch import ROOM_AGAIN_MS, FetchStage
-from aragog.stages.polite_gate import GateRules
 from aragog.stages.requester import Requester
 from aragog.stages.revalidation import JobSelection
 from aragog.urlstore.compression import decompress
@@ -32,16 +32,14 @@ from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page
 
 A, B = "http://a.example/", "http://b.example/"
+SLOT = DeferralCause.SLOT
 
 
 @pytest.fixture
 def stage(ports):
     for url in (A, B):
         ports.robots.know(url[:-1])
-    rules = GateRules(
-        ports.limiter, ports.robots, Overrides(), ports.store.takedowns, ports.settings
-    )
-    access = Access(rules, ports.ssrf_filter, ports.line)
+    access = Access(ports.access_rules(), ports.line)
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),
         Requester(ports.web, ports.web, ports.pool, access, ports.clock),
@@ -122,8 +120,10 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
 
 def test_a_url_that_was_postponed_is_no_outcome_of_its_domain(stage, ports):
     """A slow domain that redirects nothing was listed as one that answers with redirects."""
-    ports.web.outcomes[A] = Redirected(url=A, target=A, retry_at_ms=NOW_MS + 5000)
-    ports.web.outcomes[B] = Redirected(url=B, target=B, hops=(Hop(B, 301, B),))  # sets a cookie
+    ports.web.outcomes[A] = Deferred(url=A, cause=SLOT, retry_at_ms=NOW_MS + 5000)
+    ports.web.outcomes[B] = Redirected(
+        url=B, target=B, cause=DeferralCause.RULES, hops=(Hop(B, 301, B),)
+    )  # sets a cookie
 
     run(stage, A, B)
 
@@ -161,10 +161,11 @@ def test_an_unreachable_robots_txt_is_an_attempt_that_waits_for_its_retry(stage,
     retry_at_ms = NOW_MS + 7_200_000
     ports.robots.know("http://a.example", text, unreachable=True, retry_at_ms=retry_at_ms)
 
-    message = run(stage, A)[Destination.FETCH]
+    assert run(stage, A) == {}
 
-    assert [job.attempt for job in message.message.jobs] == [1]
-    assert 7_200_000 <= message.delay_ms < 7_201_000
+    (waiting,) = ports.line.waiting
+    assert (waiting.key, waiting.job.attempt) == ("http://a.example", 1)
+    assert 7_200_000 <= waiting.wait_ms < 7_201_000
 
 
 def test_stale_rules_are_used_and_refreshed(stage, ports):
@@ -244,7 +245,7 @@ def test_a_redirect_to_a_later_slot_is_an_answer_of_its_domain(stage, ports):
     def redirects(gate):
         ports.limiter.waits_ms["b.example"] = 60_000
         later = gate.admit(B, B)
-        return Redirected(url=A, target=B, retry_at_ms=later.retry_at_ms)
+        return Redirected(url=A, target=B, cause=later.cause, retry_at_ms=later.retry_at_ms)
 
     ports.web.outcomes[A] = redirects
 
@@ -283,7 +284,9 @@ def test_the_last_attempt_is_the_result(stage, ports):
 
 def test_a_redirect_whose_target_has_no_near_slot_waits_in_the_line_of_the_target(stage, ports):
     hop = Hop(A, 302, B)
-    ports.web.outcomes[A] = Redirected(url=A, target=B, retry_at_ms=NOW_MS + 5000, hops=(hop,))
+    ports.web.outcomes[A] = Redirected(
+        url=A, target=B, cause=SLOT, retry_at_ms=NOW_MS + 5000, hops=(hop,)
+    )
 
     assert run(stage, A) == {}
 
@@ -376,6 +379,25 @@ def test_a_page_waits_for_the_visit_time_of_its_site(stage, ports):
     assert [job.url for job in waiting.message.jobs] == [A]
     assert waiting.message.jobs[0].attempt == 0
     assert 119 * 60_000 <= waiting.delay_ms <= 120 * 60_000
+
+
+def test_a_redirect_waits_for_the_visit_time_of_its_target(stage, ports):
+    ports.robots.know(B[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
+
+    def redirects(gate):
+        later = gate.admit(B, B)
+        at_ms = later.retry_at_ms
+        return Redirected(
+            url=A, target=B, cause=later.cause, retry_at_ms=at_ms, hops=(Hop(A, 301, B),)
+        )
+
+    ports.web.outcomes[A] = redirects
+
+    (message,) = run(stage, A).values()
+
+    assert message.destination is Destination.FETCH
+    assert message.message.jobs[0].target == B
+    assert 119 * 60_000 <= message.delay_ms <= 120 * 60_000
 
 
 def test_a_page_is_fetched_in_the_visit_time_and_at_any_time_if_it_is_not_obeyed(stage, ports):

@@ -10,14 +10,12 @@ from aragog.pipeline.messages import ResultBatch, UrlJob
 from aragog.pipeline.routing import Destination, OwnTask
 from aragog.pipeline.spool_room import SpoolRoom
 from aragog.pipeline.url_traces import UrlTraces
-from aragog.politeness.overrides import Overrides
 from aragog.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
 from aragog.stages.access import Access
 from aragog.stages.canonicalize import CanonicalizeStage
 from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.stages.fetch import FetchStage
-from aragog.stages.polite_gate import GateRules
 from aragog.stages.render import RenderStage
 from aragog.stages.requester import Requester
 from aragog.stages.revalidation import JobSelection
@@ -47,14 +45,11 @@ class Pipeline:
     def __init__(self, ports, tracer):
         self.ports, self.sent = ports, ports.sent
         traces = UrlTraces(tracer)
-        rules = GateRules(
-            ports.limiter, ports.robots, Overrides(), ports.store.takedowns, ports.settings
-        )
         self.enqueuer = Enqueuer(
             ports.in_flight, ports.sent, ports.counters, batch_size=25, traces=traces
         )
         requester = Requester(
-            ports.web, ports.web, ports.pool, Access(rules, ports.ssrf_filter, ports.line),
+            ports.web, ports.web, ports.pool, Access(ports.access_rules(), ports.line),
             ports.clock,
         )  # fmt: skip
         self.stages = {
@@ -65,7 +60,7 @@ class Pipeline:
             ),
             Destination.ROBOTS: RobotsStage(
                 ports.robots, ports.limiter, ports.web, ports.pool, ports.counters, ports.clock,
-                ports.settings, ports.refusals, traces=traces,
+                ports.settings, ports.forbidden, ports.line, traces=traces,
             ),
             Destination.RENDER: RenderStage(
                 ports.spool, Browser(), lambda _: Resource(URL, 200), ports.store.takedowns,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.causes import DeferralCause, RefusalCause
 from aragog.fetcher.outcome import (
     Blocked,
     Fetched,
@@ -18,6 +19,7 @@ from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.politeness.robots_records import RulesState, Validators
 from aragog.settings import PreferencesSettings
+from aragog.stages.access_rules import Forbidden
 from aragog.stages.robots import ASK_AGAIN_MS, SLOT_WITHIN_MS, UNAVAILABLE, RobotsStage, status_of
 from tests.support.stores import NOW_MS
 
@@ -29,7 +31,7 @@ JOB = UrlJob(url=ORIGIN + "/x", priority=2)
 def stage(ports):
     return RobotsStage(
         ports.robots, ports.limiter, ports.web, ports.pool,
-        ports.counters, ports.clock, ports.settings, ports.refusals,
+        ports.counters, ports.clock, ports.settings, ports.forbidden, ports.line,
     )  # fmt: skip
 
 
@@ -150,13 +152,14 @@ def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(
 @pytest.mark.parametrize(
     ("outcome", "status"),
     [
-        (Blocked(url="", reason="private"), UNAVAILABLE),
+        (Blocked(url="", cause=RefusalCause.ADDRESS, reason="private"), UNAVAILABLE),
         (Unreachable(url="", kind=UnreachableKind.REDIRECT, reason="six hops"), UNAVAILABLE),
         (Unreachable(url="", kind=UnreachableKind.DNS, reason="no such host"), None),
         (Unreachable(url="", kind=UnreachableKind.STATUS, reason="500", status=500), 500),
         (TooLarge(url="", reason="headers", status=200), None),
-        (Redirected(url="", target="", status=301), None),
-        (Refused(url="", reason="politeness.blocked_hosts has b.example", status=301), None),
+        (Redirected(url="", target="", cause=DeferralCause.SLOT, status=301), None),
+        (Refused(url="", cause=RefusalCause.BLOCKED_HOST, reason="b.example", status=301), None),
+        (Blocked(url="", cause=RefusalCause.NO_CONTACT, reason="no contact"), None),
         (Fetched(url="", status=200, body=b"x" * 512_000, truncated=True), 200),
         (Fetched(url="", status=200, body=b"Allow: /", truncated=True), None),
     ],
@@ -168,7 +171,7 @@ def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
 def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):
     ports.robots.know(ORIGIN, state=RulesState.STALE)
     ports.robots.refreshes.claim([ORIGIN])
-    ports.refused[ORIGIN + "/robots.txt"] = "politeness.blocked_hosts has a.example"
+    ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.BLOCKED_HOST, "blocked")
 
     assert stage.run(RobotsBatch((ORIGIN,), claimed=True)) == []
 
@@ -213,3 +216,18 @@ def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
 
     (_, options), *_ = ports.web.requests
     assert (options["etag"], options["last_modified"]) == (None, None)
+
+
+def test_an_origin_that_may_not_be_asked_fails_no_other_and_its_urls_go_on_to_be_denied(
+    stage, ports
+):
+    """Without a contact, one public origin raised for its whole batch, every minute."""
+    other = "http://b.example"
+    jobs = (JOB, UrlJob(url=other + "/y"))
+    ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.NO_CONTACT, "no contact")
+
+    (message,) = stage.run(RobotsBatch((ORIGIN, other), jobs))
+
+    assert ports.web.urls() == [other + "/robots.txt"]
+    assert ports.robots.statuses == {other: 200}
+    assert (message.destination, message.message.jobs) == (Destination.FETCH, jobs)

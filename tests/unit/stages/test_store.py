@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.routing import Destination, OwnTask
@@ -40,6 +40,20 @@ def test_pages_are_stored_with_their_bodies_and_everything_is_released(stage, po
     assert ports.spool.blobs == {}
     assert ports.in_flight.urls == set()
     assert ports.counters.counts[counters.STORED] == 2
+
+
+def test_what_a_newer_version_adds_to_a_page_harms_nothing_and_its_report_keeps_it(stage, ports):
+    report = FetchRecord.read({"url": A, "outcome": "Fetched", "final_url": A, "colour": "red"})
+    seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS)
+    blob = to_blob([PageUpdate(page(A, NOW_MS, report=report, seen=seen))])
+    head, _, links = blob.partition(b"\n")
+    (update,) = orjson.loads(head)
+    newer = update | {"from_the_future": 1, "seen": {**update["seen"], "more": 2}}
+    (token,) = ports.spool.put_many([orjson.dumps([newer]) + b"\n" + links])
+
+    assert stage.run(PageBatch(token, (UrlJob(url=A),))) == []
+
+    assert ports.store.pages.fetch_report(A).unknown == {"colour": "red"}
 
 
 def test_a_page_from_a_worker_whose_clock_is_years_ahead_does_not_freeze(stage, ports, caplog):

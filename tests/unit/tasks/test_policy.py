@@ -3,10 +3,19 @@
 from types import SimpleNamespace
 
 import pytest
-from celery.exceptions import Reject, Retry
+from celery.exceptions import Ignore, Reject, Retry
 
-from aragog.errors import BrokerUnavailable, InvalidMessage
-from aragog.tasks.policy import LONGEST_BACKOFF_S, retry_after_defect, retry_after_outage, stage
+from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
+from aragog.pinlater.envelope import TAGGED
+from aragog.pinlater.worker import RunLater
+from aragog.tasks.policy import (
+    GIVE_BACK_S,
+    LONGEST_BACKOFF_S,
+    give_back,
+    retry_after_defect,
+    retry_after_outage,
+    stage,
+)
 
 DOWN = BrokerUnavailable("broker", "connection refused")
 
@@ -77,3 +86,54 @@ def test_every_stage_is_retried_by_its_broker():
         pass
 
     assert retried.broker_retries
+
+
+class Newer(Task):
+    """A task whose message only a newer version can read, on a broker other than pinlater."""
+
+    def __init__(self, error=None):
+        super().__init__(None, retries=3)
+        self.request = SimpleNamespace(
+            retries=3, properties={}, args=({"v": 2},), kwargs={}, delivery_info={}
+        )
+        self.error, self.sent = error, []
+
+    def signature_from_request(self, request, args, kwargs, **options):
+        def apply_async():
+            if self.error:
+                raise self.error
+            self.sent.append((args, options))
+
+        return SimpleNamespace(apply_async=apply_async)
+
+
+NEWER = NewerMessage("batch", "version 2 is not 1")
+
+
+def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_no_attempt():
+    task = Newer()
+
+    with pytest.raises(Ignore):
+        give_back(task, NEWER)
+
+    ((args, options),) = task.sent
+    assert (args, options["retries"]) == (({"v": 2},), 3)
+    assert GIVE_BACK_S / 2 <= options["countdown"] <= GIVE_BACK_S * 1.5
+
+
+def test_a_message_of_a_newer_version_that_cannot_be_sent_again_stays_in_its_queue():
+    with pytest.raises(RunLater) as caught:
+        give_back(Newer(OSError("broker is down")), NEWER)
+
+    assert (caught.value.requeue, caught.value.counts) == (True, False)
+
+
+def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt():
+    task = Newer()
+    task.request.properties[TAGGED] = 1
+
+    with pytest.raises(RunLater) as caught:
+        give_back(task, NEWER)
+
+    assert (task.sent, caught.value.counts) == ([], False)
+    assert caught.value.delay_s >= GIVE_BACK_S / 2

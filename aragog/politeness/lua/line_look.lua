@@ -1,0 +1,16 @@
+-- line_look: have lines looked at soon, also those that are put up meanwhile.
+--
+-- keys: due
+-- args: after_ms domains...
+--
+-- KEYS[1]  {prefix}lines:due      zset   domain -> when its line is looked at next (ms)
+-- ARGV[1]  after how long to look at the latest (ms)   ARGV[2..]  the domains
+--
+-- Returns 1.
+-- After it each line is looked at no later than asked for. A look finds a line that is not there empty,
+-- and forgets it.
+even_when_full(KEYS[1])
+for n = 2, #ARGV do
+  redis.call('ZADD', KEYS[1], 'LT', now + tonumber(ARGV[1]), ARGV[n])
+end
+return 1

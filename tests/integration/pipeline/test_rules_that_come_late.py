@@ -1,0 +1,93 @@
+"""URLs that met a failure of robots.txt wait for the rules, and not for a time."""
+
+import orjson
+import pytest
+
+from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.pipeline.routing import Destination, OutgoingMessage
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+ORIGIN = "http://site.test"
+URLS = [f"{ORIGIN}/{number}" for number in range(60)]
+
+
+@pytest.fixture
+def stand(crawl_stand):
+    """A crawl whose first request for robots.txt failed, with its URLs waiting."""
+    stand = crawl_stand({"//site.test/robots.txt": answer(500), "*": page(b"hello")}, qps=200)
+    batch = FetchBatch(tuple(UrlJob(url=url) for url in URLS))
+    messages = [OutgoingMessage(Destination.FETCH, batch)]
+    while messages:
+        messages += stand.step(messages.pop(0))
+    return stand
+
+
+def asked(stand):
+    return {seen.path for seen in stand.origin.seen} - {"/robots.txt"}
+
+
+def test_urls_that_met_a_failure_of_robots_txt_are_released_when_the_rules_come(stand):
+    """190 of 1,200 waited ten minutes, though other pages of their host were stored."""
+    lines = stand.limiter_lines
+    assert (lines.total(), lines.waiting_for_rules()) == (len(URLS), len(URLS))
+    assert (lines.waiting([ORIGIN]), asked(stand)) == ({ORIGIN: len(URLS)}, set())
+    stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\nDisallow: /7\n")
+
+    refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
+    answers = stand.run([refresh], limit_s=60)
+
+    outcomes = {one.job.url: (one.fetch.outcome, one.fetch.attempts) for one in answers}
+    assert outcomes == {
+        url: ("Refused" if url.startswith(f"{ORIGIN}/7") else "Fetched", 2) for url in URLS
+    }
+
+
+def test_a_url_that_meets_the_old_failure_after_the_rules_came_is_released_too(stand, crawl_stand):
+    """For five seconds, a process answers from its own copy of the rules."""
+    other = crawl_stand({}, qps=200)
+    other.robots.get(ORIGIN)
+    stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\n")
+    again = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
+    assert stand.step(again) == []
+    late = UrlJob(url=f"{ORIGIN}/late")
+    assert other.pipeline.fetch.run(FetchBatch((late,))) == []
+
+    answers = stand.run([], limit_s=60)
+
+    assert f"{ORIGIN}/late" in {one.job.url for one in answers}
+
+
+def test_rules_that_fail_again_release_nothing_before_their_time(stand):
+    refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
+    assert stand.step(refresh) == []
+    stand.clock.sleep_s(6)
+    stand.pipeline.release.run()
+
+    assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
+
+
+def test_a_line_that_is_looked_at_too_early_takes_no_attempt(stand):
+    """A process that starts looks at every line."""
+    for server in stand.limiter_lines.servers:
+        server.look_now(server.domains())
+
+    assert stand.pipeline.release.run() == 0
+    assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
+    jobs = [orjson.loads(job) for job in stand.limiter_lines.contents(ORIGIN, 100)]
+    assert {job["attempt"] for job in jobs} == {1}
+
+
+def test_urls_whose_robots_txt_fails_at_each_attempt_have_an_outcome_in_the_end(crawl_stand):
+    handlers = {"//site.test/robots.txt": answer(500), "*": page(b"hello")}
+    stand = crawl_stand(handlers, qps=200, robots_error_s=1)
+    attempts = stand.pipeline.fetch.rescheduling.settings.max_attempts
+    batch = FetchBatch(tuple(UrlJob(url=url) for url in URLS))
+
+    answers = stand.run([OutgoingMessage(Destination.FETCH, batch)], limit_s=90)
+
+    assert {one.fetch.outcome for one in answers} == {"Unreachable"}
+    assert {one.job.url for one in answers} == set(URLS)
+    assert {one.fetch.attempts for one in answers} == {attempts}
+    assert len(stand.origin.seen) <= 2 * attempts + 2

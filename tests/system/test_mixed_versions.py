@@ -1,0 +1,136 @@
+"""Workers of an earlier version beside today's, on one Redis and one store, until all is stored."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+
+import pytest
+
+from aragog.bootstrap.stores import url_store
+from aragog.client import Aragog
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.models import JobState
+from aragog.pipeline.routing import Queue
+from tests.support import earlier_version
+from tests.support.celery_worker import Worker
+from tests.support.earlier_version import EarlierWorker
+from tests.support.origin import Origin, answer, page, redirect
+from tests.support.producer import producer_home
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+HOSTS = [f"site-{number}.test" for number in range(8)]
+PAGES = 24
+SENDS, READS = (Queue.FETCH, Queue.ROBOTS), (Queue.CANONICALIZE, Queue.STORE, Queue.UPKEEP)
+WAYS = {
+    "today's fetch, the earlier ones read": (SENDS, READS),
+    "the earlier ones fetch, today's read": (READS, SENDS),
+    "both do everything": (SENDS + READS, SENDS + READS),
+}
+"""The queues of today's workers, and those of the earlier version."""
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    return earlier_version.installed(tmp_path_factory.mktemp("earlier"))
+
+
+asked = set()
+"""Hosts that were asked for robots.txt; the first one fails once."""
+
+
+def served(request, _wire):
+    """A site of pages that name the next ones, with every kind of outcome among them."""
+    host, path = request.host.partition(":")[0], request.path
+    if path == "/robots.txt" and host not in asked:
+        asked.add(host)
+        if host == HOSTS[0]:
+            return answer(500)
+    if path == "/robots.txt":
+        rules = b"User-agent: *\nDisallow: /closed\nContent-Usage: train-ai=n\nCrawl-delay: 0.05\n"
+        return answer(200, rules, headers=(("Content-Type", "text/plain"), ("ETag", '"1"')))
+    if path == "/moved":
+        other = HOSTS[(HOSTS.index(host) + 1) % len(HOSTS)]
+        return redirect(f"http://{other}/page/1")
+    if not path.startswith("/page/"):
+        return answer(404)
+    number = int(path.rpartition("/")[2])
+    links = "".join(f'<a href="/page/{2 * number + n}">next</a>' for n in (0, 1))
+    return page(
+        f"<!doctype html><title>{host} {number}</title>{links} some words".encode(),
+        headers=(("ETag", f'"{number}"'), ("X-Odd", "1")),
+    )
+
+
+def given(host):
+    return [f"http://{host}/{path}" for path in ("moved", "gone", "closed", "page/1")]
+
+
+def expected(host):
+    outcomes = {f"http://{host}/page/{number}": "Fetched" for number in range(1, PAGES)}
+    moved, gone, closed, _ = given(host)
+    return outcomes | {moved: "Fetched", gone: "Gone", closed: "Refused"}
+
+
+def done_by(admin, queue):
+    """The process ids of the workers that did the jobs of a queue."""
+    jobs = admin.jobs(queue, JobState.SUCCEEDED, limit=500)
+    return {int(job.worker.split(":")[1]) for job in jobs}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
+    """An old worker that could not read a new field stopped the crawl at 333 of 1,200 pages."""
+    todays, theirs = WAYS[way]
+    workers = []
+    asked.clear()
+    urls = [url for host in HOSTS for url in given(host)]
+    # Links to pages of a number beyond are those of its last pages.
+    limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
+    with Origin(limit | {"*": served}) as origin, producer_home() as home, ExitStack() as stack:
+        environ = home.environ | {
+            "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+            "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+            "ARAGOG_POLITENESS__QPS": "200",
+            "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "5",
+        }
+        for name, queues in (("today", todays), ("earlier", theirs)):
+            args = ["-P", "threads", "-c", "4", "--without-gossip", "--without-mingle"]
+            args += ["-Q", ",".join(queues)]
+            log = tmp_path / f"{name}.log"
+            worker = (
+                Worker("workers.app", log, env=environ, args=args)
+                if name == "today"
+                else EarlierWorker(earlier, log, environ, args)
+            )
+            workers.append(stack.enter_context(worker))
+        pids = [worker.process.pid for worker in workers]
+        client = stack.enter_context(Aragog(home.settings))
+        list(client.enqueue(urls, depth=10))
+
+        def told():
+            logs = [path.read_text()[-3000:] for path in tmp_path.glob("*.log")]
+            return f"{client.in_flight()} wait; {client.counters()}\n" + "\n".join(logs)
+
+        wait_until(lambda: not client.in_flight(), 240, every_s=0.2, otherwise=told)
+        broker = home.settings.resolved().broker
+        admin = Admin.connect(broker.url, broker.shards)
+        failed = [job for queue in Queue for job in admin.jobs(queue, JobState.FAILED)]
+        ran = {queue: done_by(admin, queue) for queue in {*todays, *theirs} - {Queue.UPKEEP}}
+        store = url_store(home.settings)
+        every = {url: outcome for host in HOSTS for url, outcome in expected(host).items()}
+        records = dict(zip(every, store.get_many(list(every)), strict=True))
+        store.close()
+
+    assert [job.problem for job in failed] == []
+    assert {u: record and record.facts.get("outcome") for u, record in records.items()} == every
+    titles = {
+        u: record.fields["page.title"].decode() for u, record in records.items() if "/page/" in u
+    }
+    assert all(json.loads(title).split()[-1] == u.rpartition("/")[2] for u, title in titles.items())
+    assert all(ran.values())
+    assert set().union(*ran.values()) == set(pids)
+    for queue, done in ran.items():
+        assert done <= {pid for pid, its in zip(pids, WAYS[way], strict=True) if queue in its}
