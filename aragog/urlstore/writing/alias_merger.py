@@ -21,9 +21,10 @@ from aragog.urlstore.compression import content_key
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
-from aragog.urlstore.nodes import Nodes, alias_of, facts_of, is_kept_apart, leads_to, text
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
+from aragog.urlstore.writing.agreement import is_trusting
 from aragog.urlstore.writing.next_due import is_wanted
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
@@ -44,6 +45,7 @@ _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
 _MOVES = (b"m:", b"s:was:", b"s:from:")
+_PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: Zen, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
@@ -108,15 +110,15 @@ class AliasMerger:
         """
         Move an alias's own data to its canonical URL: content, links, due row, fields.
 
-        If the canonical URL has a page of its own, the page of an alias on another host is deleted
-        instead, unless `trusted`: a page names its canonical URL itself, and must not replace the
-        pages of others.
+        If the canonical URL has a page of its own, that of the alias is deleted instead, unless
+        `trusted`: a page names its canonical URL itself, and must not replace the pages of others.
+        The page of a URL that redirects within its host moves: its site says that it is the same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(node_id(alias))
         if canonical == alias:
             return
-        if not trusted and is_kept_apart(alias, canonical, row):
+        if not trusted and _has_another_page(canonical, row, alias, own):
             own = self._without_page(alias, own, now_ms)
         self._move_links(alias, canonical, now_ms)
         if text(own, nodes.WATCHED):
@@ -138,7 +140,7 @@ class AliasMerger:
             for name in fields
             for column_of in (nodes.field_column, nodes.history_column)
         }
-        columns |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
+        columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT}
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
@@ -155,7 +157,14 @@ class AliasMerger:
             return True
         return bool(self._outlinks.read([alias])[alias].lines)
 
-    def undo(self, alias: str, now_ms: int, *, at_ms: int | None = None) -> None:
+    def undo(
+        self,
+        alias: str,
+        now_ms: int,
+        *,
+        at_ms: int | None = None,
+        reasons: Sequence[str] | None = None,
+    ) -> None:
         """
         Make a URL stand for itself again; data from its own fetch moves back to it.
 
@@ -173,6 +182,8 @@ class AliasMerger:
             self._properties.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
         at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
+        if reasons is not None:
+            pointer[nodes.REASONS] = orjson.dumps(reasons)
         self._properties.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, canonical, now_ms)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
@@ -203,26 +214,99 @@ class AliasMerger:
         if alias not in (facts.get("url"), facts.get("final_url")):
             return
         brought = int(facts.get("fetched_at_ms") or 0)
-        part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
+        times = {brought, nodes.after_moves(row, brought)}
+        part = {c: cell for c, cell in row.items() if cell.at_ms in times}
         if not part:
             return
         part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
         self._move_links(canonical, alias, now_ms)
         self._move(canonical, part, alias, own, now_ms)
 
-    def disappoint(self, urls: Sequence[str], now_ms: int) -> list[str]:
-        """Undo the aliases that trusted one of `urls` before it was fetched; returns them."""
-        undone = []
+    def disappoint(self, urls: Sequence[str], now_ms: int, *, gone: bool = False) -> None:
+        """
+        Undo the aliases that trusted one of `urls` before it was fetched.
+
+        `gone`: it has no page; those whose trust an earlier fetch confirmed stay.
+        """
+        marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
+        for url, row in marks.items():
+            if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
+                self.part(url, now_ms, f"{url} was fetched, and does not have this page")
+
+    def dispute(self, canonical: str, url: str, now_ms: int) -> None:
+        """
+        End the trust in a canonical URL that nobody fetched: the page of `url` names it too.
+
+        It is not believed again until it is fetched. Killed half-way, a repeated call completes it.
+        """
+        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+        first = next(iter(nodes.senders_of(row)), "")
+        mark = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
+        self._properties.put(node_id(canonical), mark, at_ms=now_ms)
+        why = f"{canonical} is not believed until it is fetched itself: {url} names it too, and differs"
+        self.part(canonical, now_ms, why)
+
+    def part(self, canonical: str, now_ms: int, why: str) -> None:
+        """
+        Undo the provisional aliases of a URL, because of `why`.
+
+        Its record moves back to the URL that sent it, and the aliases that agreed with that record
+        then stand for the same URL, so that they keep a page. Safe to repeat.
+        """
+        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE])
+        trusting = [url for url in self._edges_of(canonical) if self._trusts(url, canonical)]
+        first = next((url for url in nodes.senders_of(row) if url in trusting), None)
+        for alias in trusting:
+            if first not in (None, alias):
+                self._follow(alias, canonical, str(first), now_ms, why)
+        for alias in trusting if first is None else [first]:
+            self.undo(alias, now_ms, reasons=self._reasons(alias, why))
+        if trusting:
+            self._unschedule(canonical, now_ms)
+
+    def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
+        """`undo` of an alias; others that agreed with its page follow it."""
+        own = self._properties.get(node_id(url), [nodes.CANONICAL])
+        canonical = alias_of(own, url)
+        if canonical is not None:
+            row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+            senders = nodes.senders_of(row)
+            if url in senders:
+                why = f"{url} does not name {canonical} any more"
+                for alias in list(self._edges_of(canonical)):
+                    if alias not in senders and self._trusts(alias, canonical):
+                        self._follow(alias, canonical, url, now_ms, why)
+        self.undo(url, now_ms, at_ms=at_ms)
+
+    def _trusts(self, alias: str, canonical: str) -> bool:
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
-        marks = self._nodes.read(urls, [nodes.ALIASED])
-        for url in [url for url, row in marks.items() if row]:
-            for alias in self._edges_of(url):
-                row = self._properties.get(node_id(alias), columns)
-                trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
-                if trusts or text(row, nodes.LEAVING) == url:
-                    self.undo(alias, now_ms)
-                    undone.append(alias)
-        return undone
+        return is_trusting(self._properties.get(node_id(alias), columns), alias, canonical)
+
+    def _reasons(self, alias: str, why: str) -> list[str]:
+        stored = self._properties.get(node_id(alias), [nodes.REASONS])
+        reasons = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
+        return [*(str(reason) for reason in reasons if reason != why), why]
+
+    def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
+        """Make an alias of `canonical` one of `target`, with whose page it agreed."""
+        before = self._properties.get(node_id(alias), [nodes.CANONICAL])
+        pointer = {
+            nodes.CANONICAL: target.encode(),
+            nodes.PROVISIONAL: b"",
+            nodes.REASONS: orjson.dumps([*self._reasons(alias, why), f"it agreed with {target}"]),
+        }
+        self._zen.mutate(alias_puts(self._zen, alias, target, now_ms))
+        at_ms = max(now_ms, before[nodes.CANONICAL].at_ms + 1)
+        self._properties.put(node_id(alias), pointer, at_ms=at_ms)
+        self._watches.move(canonical, target, now_ms, watched_as=alias)
+        self._zen.remove_edge(node_id(alias), ALIAS, node_id(canonical))
+
+    def _unschedule(self, canonical: str, now_ms: int) -> None:
+        """Drop the next fetch of a URL without a record: it was that of the page that left."""
+        columns = [nodes.SENTINEL, nodes.DUE, nodes.WATCHED]
+        row = self._properties.get(node_id(canonical), columns)
+        if nodes.SENTINEL not in row and text(row, nodes.DUE) and text(row, nodes.WATCHED) != "1":
+            self._due.schedule(canonical, None, now_ms)
 
     def of(self, canonical: str) -> Iterator[str]:
         """URLs that lead to `canonical`, directly or through other aliases. Constant memory."""
@@ -252,7 +336,7 @@ class AliasMerger:
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move cells of one node to another: first put there, then deleted here."""
-        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
+        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c in _PAGE}
         values: list[tuple[dict[bytes, bytes], int]] = [
             ({c: value}, at) for c, (value, at) in moved.items()
         ]
@@ -276,9 +360,11 @@ class AliasMerger:
                 if host(sender) != host(canonical)
             ]
         )
-        floor_ms = int(text(target_row, nodes.MOVED) or -1) + 1
         canonical_id = node_id(canonical)
-        puts = [put_properties(canonical_id, cells, max(at, floor_ms)) for cells, at in values]
+        puts = [
+            put_properties(canonical_id, cells, nodes.after_moves(target_row, at))
+            for cells, at in values
+        ]
         puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
         self._zen.move(puts, node_id(source))
         last_ms = max(cell.at_ms for cell in moved.values())
@@ -312,11 +398,23 @@ class AliasMerger:
     def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
         """Move outlinks with their page, unless the target has newer ones."""
         both = self._outlinks.read([source, canonical])
-        moved = both[source]
+        moved, there = both[source], both[canonical]
         if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
-            self._outlinks.write([LinksWrite(canonical, moved.at_ms, links)], now_ms)
-            self._outlinks.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
+            # Links that moved away left a time behind, which may be that of these.
+            at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
+            self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
+            # Not as of now: a page that was fetched before now may still have links.
+            self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
+
+
+def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
+    """True if the page of `canonical`, whose node is `row`, is not what `alias` provided."""
+    redirects = facts_of(own, nodes.OWN).get("redirects_to")
+    if nodes.was_fetched(row):
+        return not redirects or not nodes.on_one_host(alias, canonical)
+    senders = nodes.senders_of(row)
+    return bool(senders) and alias not in senders and not redirects
 
 
 def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
