@@ -36,8 +36,7 @@ def sketch_of(text: str) -> str:
     for pair in set(pairwise(words)):
         value = crc32(" ".join(pair).encode("utf-8", "replace")) * _MIXED & 0xFFFFFFFF
         place, value = value & (_BINS - 1), value >> 6
-        if value < least[place]:
-            least[place] = value
+        least[place] = min(least[place], value)
     kept = bytes(_EMPTY if value == _NONE else value % 255 + 1 for value in least)
     return b64encode(kept).decode()
 

@@ -22,7 +22,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:was:<field>` | JSON of the last values of a field that has a history |
 | `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
 | `s:likeness` | JSON of the `Likeness` of the last page that a fetch stored here |
-| `s:claim` | the lease of the first page that declares this URL, which nobody fetched, as canonical |
+| `s:claim` | the lease of the first page that declares this URL, not fetched yet, as canonical |
 | `s:doubted` | JSON [URL, URL]: pages that declare this URL as canonical, and do not agree |
 | `s:asked` | `1`: this URL was enqueued since it is doubted |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
@@ -266,7 +266,7 @@ def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
-def end_of(url: str, rows: dict[str, Row]) -> str:
+def end_of(url: str, rows: Mapping[str, Row]) -> str:
     """Where the aliases from `url` lead, through the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):

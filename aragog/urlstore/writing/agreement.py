@@ -2,9 +2,9 @@
 Decide whose record a fetched page goes to. Pure: from the page and the nodes that were read.
 
 A URL that was fetched itself keeps its own record. A canonical URL that a page declares stands for
-the page only if what is stored there agrees with it: the bodies are the same, or the main texts near
-the same. Nobody fetched some of these URLs: the first page that declares such a URL provides its
-record, later ones join if they agree with that record, and the first that does not ends it.
+the page only if what is stored there agrees with it: the bodies are the same, or the main texts
+near the same. If nobody fetched such a URL, the first page that declares it provides its record,
+later ones join if they agree with that record, and the first that does not ends it (`trust`).
 """
 
 from __future__ import annotations

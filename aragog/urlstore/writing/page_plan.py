@@ -64,7 +64,7 @@ class PageWritePlan:
 
     @property
     def at_ms(self) -> int:
-        """The timestamp of the cells: the time of the fetch, but after what moved away from here."""
+        """The timestamp of the cells: that of the fetch, but after what moved away from here."""
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 
     @property

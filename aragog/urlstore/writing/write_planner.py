@@ -22,9 +22,9 @@ from aragog.urlstore.writing.agreement import (
     is_failed_fetch,
     judge,
 )
-from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.urlstore.writing.next_due import vanished_fields
 from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.trust import Trust
 from aragog.zen.graph import Zen
 from aragog.zen.leases import Lease
 from aragog.zen.node_ids import node_id
@@ -62,12 +62,12 @@ class WritePlanner:
     def __init__(
         self,
         zen: Zen,
-        aliases: AliasMerger,
+        trust: Trust,
         history: Sequence[str],
         refuses: Callable[[str], bool],
     ) -> None:
         self._nodes = Nodes(zen)
-        self._aliases = aliases
+        self._trust = trust
         self._refuses = refuses
         past = [(nodes.field_column(f), nodes.history_column(f)) for f in history]
         self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
@@ -139,11 +139,11 @@ class WritePlanner:
         first to declare its canonical URL in the meantime.
         """
         if judgment.part is Part.DISPUTES:
-            self._aliases.dispute(str(judgment.declared), page.final_url, now_ms)
+            self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
             return True
         if is_disproved(page, judgment, rows):
             why = f"{judgment.canonical} was fetched itself and has another page"
-            self._aliases.part(judgment.canonical, now_ms, why)
+            self._trust.part(judgment.canonical, now_ms, why)
             return True
         return self._leave(page, judgment.canonical, rows, now_ms) or not self._claims(
             page, judgment, rows
@@ -158,7 +158,7 @@ class WritePlanner:
         """
         left = page_plan.leaving(page, canonical, rows)
         for url in left:
-            self._aliases.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
+            self._trust.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
         return bool(left)
 
     def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:

@@ -32,6 +32,7 @@ from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
@@ -110,7 +111,8 @@ class PageWriter:
         self._outlinks = outlinks
         self._aliases = aliases
         self._tombstones = tombstones
-        self._planner = WritePlanner(zen, aliases, settings.history, tombstones.refuses)
+        self._trust = Trust(zen, aliases)
+        self._planner = WritePlanner(zen, self._trust, settings.history, tombstones.refuses)
         self._refresh = refresh or RefreshSettings()
         self._clock = clock or SystemClock()
         self._watches = Watches(zen)
@@ -224,7 +226,7 @@ class PageWriter:
         for gone in (True, False):
             some = [plan for plan in newest if plan.page.gone is gone]
             if trusted := [url for plan in some for url in page_plan.refuted(plan)]:
-                self._aliases.disappoint(trusted, now_ms, gone=gone)
+                self._trust.disappoint(trusted, now_ms, gone=gone)
 
     def _settle_aliases(
         self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
