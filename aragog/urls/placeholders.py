@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from aragog.urls.domain import registered_domain
 
 _TEMPLATE = re.compile(
-    r"\{\{|\}\}|\$\{|\{%|#\{|<[%?]|%%\w|\{[A-Za-z_][\w. -]*\}|<[A-Za-z_][\w. -]*>"
+    r"\{\{[^\"%{]|\$\{|\{%(?:[-\s]|%20)|#\{|<[%?]|%%\w|<[A-Za-z_][\w. -]*>"
+    r"|(?:^|[/=])\{[A-Za-z_][\w. -]*\}(?=[/?&#]|$)"
     r"|(?:^|/)\[(?:\.\.\.)?[A-Za-z_]\w*\](?=/|$)|^[$%][A-Za-z_]\w*%?$"
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
@@ -69,8 +70,11 @@ def _parts(url: str) -> Iterator[str]:
 
 def _without_scheme(text: str, page: str) -> str | None:
     """Return why a path is a host without scheme, or None."""
-    host = _bare(urlsplit(page).netloc)
-    reason = "a host without scheme"
+    try:
+        host, reason = _bare(urlsplit(page).netloc), "a host without scheme"
+        urlsplit(text)
+    except ValueError:
+        return None  # it is no URL at all
     if any(_bare(part) == host for part in urlsplit(text).path.split("/")[:-1]):
         return None if f"/{host}" in urlsplit(page).path else reason
     if _WITH_SCHEME.match(text):
