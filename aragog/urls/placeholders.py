@@ -2,8 +2,8 @@
 Recognize texts that stand where a page should name its canonical URL, but name no page. Pure.
 
 Templates whose variable was not filled in, values of programs that are not there (`undefined`), and
-hosts without a scheme, which a URL parser reads as a path. All pages of a site with such a text would
-share one record. docs/canonical.md has the figures of real pages.
+hosts without a scheme, which a URL parser reads as a path. All pages of a site with such a text
+would share one record. docs/canonical.md has the figures of real pages.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def why_no_page(text: str, page: str) -> str | None:
 
 def _decoded(text: str) -> str:
     """The text with the characters of templates decoded, as normalized URLs encode them."""
-    return re.sub(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", lambda m: unquote(m[0]), text, flags=re.I)
+    return re.sub(
+        r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", lambda m: unquote(m[0]), text, flags=re.IGNORECASE
+    )
 
 
 def _parts(url: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 
-class Part(Enum):
+class Standing(Enum):
     """What a page is to the record that it leads to."""
 
     OWN = "own"
@@ -44,7 +44,7 @@ class Judgment:
     """The record that a page goes to, and why."""
 
     canonical: str
-    part: Part = Part.OWN
+    standing: Standing = Standing.OWN
     declared: str | None = None
     """The canonical URL that the page declares, after following known aliases."""
     why: str = ""
@@ -97,11 +97,11 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
     if page.canonical_url in fetched:
         # Later evidence made it an alias: this older fetch replaces nothing there.
         is_kept = nodes.was_fetched(row)
-        return Judgment(canonical, Part.JOINS if is_kept else Part.OWN)
-    if nodes.was_fetched(row):
-        judgment = _with_fetched(page, canonical, rows)
-    elif facts_of(row, nodes.OWN).get("gone"):
+        return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
+    if facts_of(row, nodes.OWN).get("gone"):
         judgment = _apart(page, canonical, f"{canonical} is gone")
+    elif nodes.was_fetched(row) or canonical in nodes.senders_of(row):
+        judgment = _with_fetched(page, canonical, rows)
     else:
         judgment = _with_unfetched(page, canonical, rows, now_ms)
     return _after_later_evidence(page, judgment, rows)
@@ -110,20 +110,24 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
     """The judgment, unless a later fetch or an application decided where the URL leads by now."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
-    if pointer is None or pointer.at_ms <= page.fetched_at_ms or judgment.part is Part.DISPUTES:
+    if (
+        pointer is None
+        or pointer.at_ms <= page.fetched_at_ms
+        or judgment.standing is Standing.DISPUTES
+    ):
         return judgment
     target = end_of(page.final_url, rows)
     if target == judgment.canonical:
         return judgment
-    part = Part.APART if target == page.final_url else Part.JOINS
+    standing = Standing.APART if target == page.final_url else Standing.JOINS
     why = judgment.why or f"{target} stands for it since a later fetch"
-    return replace(judgment, canonical=target, part=part, why=why)
+    return replace(judgment, canonical=target, standing=standing, why=why)
 
 
 def _with_fetched(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> Judgment:
     same = agrees(page, rows[canonical])
     if same or (same is None and _is_alias(page, canonical, rows)):
-        return Judgment(canonical, Part.JOINS, canonical)
+        return Judgment(canonical, Standing.JOINS, canonical)
     return _apart(page, canonical, f"{canonical} was fetched itself and {_differs(same)}")
 
 
@@ -137,21 +141,21 @@ def _with_unfetched(
     if doubted:
         why = f"{canonical} is not believed until it is fetched itself: pages that name it differ"
         # A dispute that was killed half-way is completed.
-        part = Part.DISPUTES if trusting else Part.APART
-        return Judgment(page.final_url, part, canonical, why, is_doubted=True)
+        standing = Standing.DISPUTES if trusting else Standing.APART
+        return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
-        return Judgment(canonical, Part.UPDATES, canonical)
+        return Judgment(canonical, Standing.UPDATES, canonical)
     if senders:
         same = agrees(page, row)
         if same or (same is None and _is_alias(page, canonical, rows)):
-            return Judgment(canonical, Part.JOINS, canonical)
+            return Judgment(canonical, Standing.JOINS, canonical)
         why = f"{senders[0]} names {canonical} too, and {_differs(same)}"
-        part = Part.DISPUTES if trusting and same is not None else Part.APART
-        return Judgment(page.final_url, part, canonical, why)
+        standing = Standing.DISPUTES if trusting and same is not None else Standing.APART
+        return Judgment(page.final_url, standing, canonical, why)
     claim = Lease.of(row, nodes.CLAIM)
     if claim and claim.is_live(now_ms) and claim.holder != claimant(page):
         return _apart(page, canonical, f"another page that names {canonical} is being written")
-    return Judgment(canonical, Part.FIRST, canonical)
+    return Judgment(canonical, Standing.FIRST, canonical)
 
 
 def claimant(page: PageWrite) -> bytes:
@@ -195,7 +199,7 @@ def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
 
 
 def _apart(page: PageWrite, declared: str, why: str) -> Judgment:
-    return Judgment(page.final_url, Part.APART, declared, why)
+    return Judgment(page.final_url, Standing.APART, declared, why)
 
 
 def _differs(same: bool | None) -> str:

@@ -21,7 +21,7 @@ from aragog.urlstore.feed import Change, ChangeKind, shown
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
-from aragog.urlstore.writing.agreement import Judgment, Part, is_failed_fetch
+from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.zen.properties import Cell, Row
 
@@ -70,7 +70,7 @@ class PageWritePlan:
     @property
     def copy(self) -> bool:
         """True for a page that agrees with the stored one: it only becomes an alias."""
-        return self.judgment.part is Part.JOINS
+        return self.judgment.standing is Standing.JOINS
 
     @property
     def provisional(self) -> bool:

@@ -16,7 +16,7 @@ from aragog.urlstore.records import PageWrite
 from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.agreement import (
     Judgment,
-    Part,
+    Standing,
     claimant,
     is_disproved,
     is_failed_fetch,
@@ -138,7 +138,7 @@ class WritePlanner:
         Returns True if any were, and for a page that must be judged again: another page became the
         first to declare its canonical URL in the meantime.
         """
-        if judgment.part is Part.DISPUTES:
+        if judgment.standing is Standing.DISPUTES:
             self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
             return True
         if is_disproved(page, judgment, rows):
@@ -163,7 +163,7 @@ class WritePlanner:
 
     def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
         """Claim a canonical URL that nobody fetched or declared; False: another page was faster."""
-        if judgment.part is not Part.FIRST:
+        if judgment.standing is not Standing.FIRST:
             return True
         row, holder = rows.get(judgment.canonical, {}), claimant(page)
         before = Lease.of(row, nodes.CLAIM)

@@ -2,14 +2,15 @@
 
 import pytest
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pipeline.fetch_results import pack
-from aragog.pipeline.messages import ResultBatch, UrlJob
+from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.settings import Settings
+from aragog.stages.page_updates import failure_write
 from aragog.urls.url_filter import UrlFilter
 from tests.support.fetch_results import fetch_result
-from tests.support.stores import NOW_MS
+from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
 
@@ -38,7 +39,9 @@ def crawl(stand, *pages, **job):
         )  # fmt: skip
         stand.in_flight.mark([url])
         (message,) = [
-            m for m in stand.canonicalize(ResultBatch((result,))) if m.destination is Destination.STORE
+            m
+            for m in stand.canonicalize(ResultBatch((result,)))
+            if m.destination is Destination.STORE
         ]
         stand.write(message.message)
 
@@ -125,11 +128,6 @@ def test_a_canonical_url_is_followed_through_all_that_is_known(pipeline_stand):
     """A names B, which redirects to C, which is gone: A is not an alias of a page that is gone."""
     stand = pipeline_stand
     b, c = f"{SITE}/b", f"{SITE}/c"
-    from aragog.stages.page_updates import failure_write
-    from aragog.fetcher.outcome import FetchRecord
-    from aragog.pipeline.messages import FetchResult
-    from tests.support.stores import page
-
     gone = FetchRecord(
         url=c, final_url=c, outcome=OutcomeKind.GONE, status=404, fetched_at_ms=NOW_MS
     )
@@ -137,7 +135,15 @@ def test_a_canonical_url_is_followed_through_all_that_is_known(pipeline_stand):
         [failure_write(FetchResult(job=UrlJob(url=c), fetch=gone), Settings()).write]
     )
     stand.store.write_pages(
-        [page(b, final_url=c, canonical_url=b, fields={"page.title": b'"B"'}, facts={"status": 200})]
+        [
+            page(
+                b,
+                final_url=c,
+                canonical_url=b,
+                fields={"page.title": b'"B"'},
+                facts={"status": 200},
+            )
+        ]
     )
 
     crawl(stand, (f"{SITE}/a", html("A", WORDS, "/b")))

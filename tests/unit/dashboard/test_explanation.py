@@ -121,7 +121,9 @@ def test_a_canonical_url_that_pages_differ_about_is_explained_at_each_of_them(sy
         lines = [line.text for line in reported(system, url, "store").lines]
         assert url in lines
         assert any(PAGE in line and "not believed" in line for line in lines)
-    assert "name it as canonical and differ" in texts(reported(system, PAGE, "store"))["not believed"]
+    assert (
+        "name it as canonical and differ" in texts(reported(system, PAGE, "store"))["not believed"]
+    )
 
 
 def test_an_unknown_url_has_an_explanation_too(system):
