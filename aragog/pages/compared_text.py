@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from aragog.pages.document import Document
 from aragog.pages.text_sketch import sketch_of
-from aragog.pages.tree import parse_tree
 
 _NOT_MAIN = [
     "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "select",
@@ -24,8 +23,8 @@ def sketch(page: Document) -> str:
 
 
 def compared_text(page: Document) -> str:
-    """The text; it is parsed again, because removing elements changes the tree."""
-    tree = parse_tree(page.body)
+    """The text; of a copy of the tree, because removing elements changes it."""
+    tree = page.tree.clone()
     tree.strip_tags(_NOT_MAIN)
     main = tree.css_first("main, [role=main]") or tree.body
     text = main.text(separator=" ") if main is not None else ""
