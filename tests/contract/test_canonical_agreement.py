@@ -4,7 +4,10 @@ from itertools import permutations
 
 import pytest
 
+from aragog.urlstore import nodes
 from aragog.urlstore.records import Likeness
+from aragog.urlstore.writing.write_planner import CLAIM_MS
+from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, SAME, body, page
 
 LIST, SECOND = "http://shop.example/list", "http://shop.example/list?page=2"
@@ -260,3 +263,38 @@ def test_watches_of_pages_stay_with_them_when_the_trust_ends(a_stand):
 def test_same_is_a_likeness_that_agrees_with_itself():
     assert SAME.agrees(SAME)
     assert not Likeness().agrees(Likeness())
+
+
+def test_of_two_processes_that_write_the_first_pages_at_once_one_is_the_first(a_stand):
+    """The other keeps its own record for now; it may join when it is fetched again."""
+    leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
+    assert leases.take(node_id(DECLARED), None, node_id(P2))
+
+    write(a_stand, fetched(P1, canonical_url=DECLARED))
+    assert a_stand.store.resolve(P1) == P1
+    assert shown(a_stand.store, P1) == f"the page of {P1}"
+    assert a_stand.store.get(DECLARED) is None
+
+    write(a_stand, fetched(P2, NOW_MS + 5, canonical_url=DECLARED))
+    assert shown(a_stand.store, DECLARED) == f"the page of {P2}"
+
+
+def test_a_claim_whose_process_was_lost_ends(a_stand):
+    leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
+    leases.take(node_id(DECLARED), None, node_id(P2))
+    a_stand.clock.advance_ms(CLAIM_MS + 1)
+
+    write(a_stand, fetched(P1, NOW_MS + CLAIM_MS, canonical_url=DECLARED))
+
+    assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
+
+
+def test_an_older_fetch_of_a_url_does_not_mix_into_the_page_that_it_is_an_alias_of(a_stand):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 20, canonical_url=LIST, same="x"),
+        fetched(SECOND, NOW_MS + 10, same="older"),
+    )
+
+    assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"
