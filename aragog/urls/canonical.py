@@ -68,7 +68,7 @@ class Evidence:
     unparsable: tuple[tuple[str, str], ...] = ()
     """The URLs that cannot be parsed: (source, original text) of each."""
     placeholders: tuple[tuple[str, str, str], ...] = ()
-    """Texts that name no page: (source, original text, reason) of each (`placeholders`)."""
+    """(source, original text, reason) of each text that names no page (`placeholders`)."""
     known: Mapping[str, KnownPage] = field(default_factory=dict)
     """Stored results of candidates, by URL."""
 
@@ -264,8 +264,8 @@ def decide(evidence: Evidence) -> Decision:
     findings.rejected += [
         ("body_canonical", u, "outside the head") for u in evidence.body_canonical
     ]
-    findings.rejected += [(s, text, "not an http(s) URL") for s, text in evidence.unparsable]
-    findings.rejected += evidence.placeholders
+    unparsable = ((s, text, "not an http(s) URL") for s, text in evidence.unparsable)
+    findings.rejected += [*unparsable, *evidence.placeholders]
     if evidence.status >= 400:
         findings.reasons.append(
             f"the status was {evidence.status}: tags of an error page are ignored"

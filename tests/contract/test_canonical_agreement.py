@@ -6,6 +6,7 @@ import pytest
 
 from aragog.urlstore import nodes
 from aragog.urlstore.records import Likeness
+from aragog.urlstore.writing.alias_merger import ALIAS
 from aragog.urlstore.writing.write_planner import CLAIM_MS
 from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, SAME, body, page
@@ -258,6 +259,23 @@ def test_watches_of_pages_stay_with_them_when_the_trust_ends(a_stand):
 
     assert a_stand.store.schedule.watchers(P1) == ["team"]
     assert a_stand.store.schedule.watchers(P2) == a_stand.store.schedule.watchers(DECLARED) == []
+
+
+def test_watches_of_an_alias_that_no_longer_agrees_leave_with_it(a_stand):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
+    )
+    for url, owner in ((LIST, "lists"), (SECOND, "seconds")):
+        a_stand.store.schedule.watch(url, owner)
+
+    write(a_stand, fetched(SECOND, NOW_MS + 30, canonical_url=LIST))
+
+    assert a_stand.store.schedule.watchers(LIST) == ["lists"]
+    assert a_stand.store.schedule.watchers(SECOND) == ["seconds"]
+    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
+    assert a_stand.store.zen.get_edge(node_id(SECOND), ALIAS, node_id(LIST)) is None
 
 
 def test_same_is_a_likeness_that_agrees_with_itself():

@@ -116,9 +116,14 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     return [end_of(url, rows) for url in set(page.urls)]
 
 
-def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
-    """URLs of the fetch whose canonical URL it no longer names, if that was never fetched."""
-    result = []
+def leaving(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
+    """
+    URLs of the fetch whose canonical URL it no longer names or agrees with.
+
+    Those of a canonical URL that was fetched leave only if they do not agree with it.
+    """
+    result, canonical = [], judgment.canonical
+    is_apart = judgment.standing is Standing.APART
     for url in () if is_failed_fetch(page) else dict.fromkeys((page.url, page.final_url)):
         row = rows.get(url, {})
         before = alias_of(row, url)
@@ -126,7 +131,8 @@ def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
             target_row = rows.get(before, {})
-            if nodes.OWN not in target_row and nodes.CANONICAL not in target_row:
+            is_parted = is_apart and url not in nodes.senders_of(target_row)
+            if is_parted or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
                 result.append(url)
     return result
 

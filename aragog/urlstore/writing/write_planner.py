@@ -145,18 +145,18 @@ class WritePlanner:
             why = f"{judgment.canonical} was fetched itself and has another page"
             self._trust.part(judgment.canonical, now_ms, why)
             return True
-        return self._leave(page, judgment.canonical, rows, now_ms) or not self._claims(
-            page, judgment, rows
-        )
+        return self._leave(page, judgment, rows, now_ms) or not self._claims(page, judgment, rows)
 
-    def _leave(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
+    def _leave(
+        self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
+    ) -> bool:
         """
-        Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
+        Detach fetched URLs from canonical URLs that they leave, with their watches.
 
-        Only if the canonical URL was never fetched itself: its page then consists of what these
-        URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
+        If such a canonical URL was never fetched itself, its page consists of what these URLs
+        contributed, which moves back. One that was fetched keeps its data. True if there were any.
         """
-        left = page_plan.leaving(page, canonical, rows)
+        left = page_plan.leaving(page, judgment, rows)
         for url in left:
             self._trust.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
         return bool(left)
