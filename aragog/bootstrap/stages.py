@@ -330,11 +330,15 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         store=parts.store,
         in_flight=parts.in_flight,
         marks=parts.marks,
-        discovery=Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings),
+        discovery=_discovery(parts),
         rescheduling=parts.rescheduling,
         settings=parts.settings,
         traces=parts.traces,
     )
+
+
+def _discovery(parts: _StageParts) -> Discovery:
+    return Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings)
 
 
 def _store_stage(parts: _StageParts) -> StoreStage:
@@ -347,6 +351,7 @@ def _store_stage(parts: _StageParts) -> StoreStage:
         page_ready_task=page_ready_task(parts.settings),
         crawl_log=crawl_log_stream(parts.client, parts.settings),
         traces=parts.traces,
+        discovery=_discovery(parts),
     )
 
 

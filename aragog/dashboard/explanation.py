@@ -189,6 +189,9 @@ def _waits_for(url: str, components: Components) -> str:
 def _stored(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
     record = store.get(url, ())
+    if doubts := store.aliases.doubts(url):
+        who = " and ".join(doubts)
+        yield Line("not believed", f"until it is fetched: {who} name it as canonical and differ")
     if record is None:
         yield Line("stored", "no record")
         return

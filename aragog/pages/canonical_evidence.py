@@ -14,6 +14,7 @@ from aragog.pages.document import Document, LinkElement
 from aragog.pages.robots_meta import PageRobots
 from aragog.urls.canonical import Evidence, Redirect
 from aragog.urls.link_header import parse as parse_link_header
+from aragog.urls.placeholders import why_no_page
 
 Headers = Iterable[tuple[str, str]]
 
@@ -49,7 +50,7 @@ def collect(
         final_url=final_url,
         status=status,
         redirects=redirects,
-        link_header=tuple(_from_link_headers(headers, final_url)),
+        link_header=tuple(_from_link_headers(headers, final_url, targets)),
         link_canonical=targets.of("link canonical", _hrefs(links, "canonical", in_head=True)),
         body_canonical=targets.of("body canonical", _hrefs(links, "canonical", in_head=False)),
         og_url=targets.one("og:url", document.meta("og:url")),
@@ -58,6 +59,7 @@ def collect(
         amp_url=next(iter(targets.of("amphtml", _hrefs(links, "amphtml", in_head=True))), None),
         hreflang=tuple(_alternates(links, targets)),
         unparsable=tuple(targets.unparsable),
+        placeholders=tuple(targets.placeholders),
     )
 
 
@@ -107,9 +109,16 @@ class _Targets:
     def __init__(self, document: Document) -> None:
         self._document = document
         self.unparsable: list[tuple[str, str]] = []
+        self.placeholders: list[tuple[str, str, str]] = []
+
+    def names_a_page(self, source: str, text: str) -> bool:
+        why_not = why_no_page(text, self._document.url)
+        if why_not and len(self.placeholders) < MAX_CANDIDATES:
+            self.placeholders.append((source, text[:200], why_not))
+        return why_not is None
 
     def one(self, source: str, text: str | None) -> str | None:
-        if not text:
+        if not text or not self.names_a_page(source, text):
             return None
         url = self._document.resolve(text)
         if url is None and len(self.unparsable) < MAX_CANDIDATES:
@@ -127,10 +136,12 @@ def _hrefs(links: Iterable[LinkElement], rel: str, *, in_head: bool) -> Iterable
     )
 
 
-def _from_link_headers(headers: Headers, final_url: str) -> Iterable[str]:
+def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> Iterable[str]:
     values = [value for name, value in headers if name.lower() == "link"]
     return (
-        link.url for link in parse_link_header(values, base=final_url) if "canonical" in link.rel
+        link.url
+        for link in parse_link_header(values, base=final_url)
+        if "canonical" in link.rel and targets.names_a_page("link header", link.url)
     )
 
 

@@ -22,6 +22,7 @@ from aragog.stages.page_analysis import (
     PageAnalysis,
     candidates,
     decided,
+    known_chains,
     named_agent,
     read_page,
     text_fields,
@@ -126,7 +127,7 @@ def _read(page: ArchivedPage, settings: Settings) -> _Read | str:
 
 def _writes(read: Collection[_Read], store: UrlStore, settings: Settings) -> Iterator[PageWrite]:
     named = set().union(*(candidates(one.analysis.evidence) for one in read))
-    known = store.pages.known(sorted(named))
+    known = known_chains(named, store.pages.known)
     for one in read:
         decision = decided(one.analysis.evidence, known)
         update = page_write(one.result, one.analysis, decision, settings)

@@ -24,7 +24,7 @@ from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.settings import Settings
 from aragog.stages import damaged
 from aragog.stages.discovery import Discovery
-from aragog.stages.page_analysis import candidates, decided, named_agent
+from aragog.stages.page_analysis import candidates, decided, known_chains, named_agent
 from aragog.stages.page_limits import MAX_RUNS_LOST
 from aragog.stages.page_reading import FAILED, PageReader, Readings
 from aragog.stages.page_updates import (
@@ -130,7 +130,7 @@ class CanonicalizeStage:
     ) -> list[PageUpdate]:
         analyses = readings.analyses
         named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        pages = self._known(sorted(named))
+        pages = known_chains(named, self._known)
         updates = []
         for result in results:
             analysis = analyses.get(result.job.url)

@@ -20,6 +20,7 @@ from aragog.stages.page_analysis import PageAnalysis
 from aragog.stages.page_limits import limited
 from aragog.urls.domain import registered_domain
 from aragog.urls.url_filter import UrlFilter
+from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 
 
@@ -100,6 +101,33 @@ class Discovery:
                 )
                 by_options.setdefault(options, []).extend(self._followed(result, analysis))
         return sum(self._enqueue(urls, options) for options, urls in by_options.items())
+
+    def canonicals(self, named: Sequence[tuple[UrlJob, PageWrite, str]]) -> list[str]:
+        """
+        Enqueue canonical URLs that pages declare and whose fetch has to decide.
+
+        By the rules that links follow: depth left, within the registered domain, nofollow, filter.
+        Returns those that were enqueued, or wait already.
+        """
+        asked = []
+        for job, write, url in named:
+            if job.depth > 0 and self._may_follow(job, write, url):
+                options = EnqueueOptions(
+                    depth=job.depth - 1,
+                    priority=job.priority,
+                    url_filter=job.url_filter,
+                    request_id=job.request_id,
+                    found_on=job.traceparent,
+                )
+                self._enqueue([url], options)
+                asked.append(url)
+        return asked
+
+    def _may_follow(self, job: UrlJob, write: PageWrite, url: str) -> bool:
+        if self.settings.politeness.obey_nofollow and write.facts.get("nofollow"):
+            return False
+        same_site = registered_domain(url) == registered_domain(write.final_url)
+        return same_site and _filter(job).accepts(url)
 
     def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         obey = self.settings.politeness.obey_nofollow

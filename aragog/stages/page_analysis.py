@@ -8,13 +8,14 @@ so in `PageAnalysis.problems`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from aragog.pages import (
     canonical_evidence,
+    compared_text,
     document,
     extraction,
     links,
@@ -70,6 +71,8 @@ class PageAnalysis:
     """True for HTML that was read to its end, without any problem; else fields may be missing."""
     problems: tuple[str, ...] = ()
     """Components whose analysis failed, each with the error."""
+    text_sketch: str = ""
+    """What its main text is compared by; empty: it is too short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ def read_page(
         and result.fetch.status == 200
         and not result.fetch.truncated
         and pin.complete,
+        text_sketch=parts.get("text sketch", lambda: compared_text.sketch(page), ""),
         problems=tuple(parts.problems),
     )
 
@@ -273,7 +277,27 @@ def candidates(facts: Evidence) -> set[str]:
     return named - {facts.url}
 
 
+def known_chains(
+    urls: Iterable[str], known: Callable[[Sequence[str]], Mapping[str, KnownPage]]
+) -> dict[str, KnownPage]:
+    """
+    What `known` reports of these URLs, and of the URLs that they are known to lead to.
+
+    One read, and one more for each step of the longest chain.
+    """
+    pages: dict[str, KnownPage] = {}
+    missing = set(urls)
+    for _ in range(canonical.MAX_STEPS):
+        if not missing:
+            break
+        found = known(sorted(missing))
+        pages |= found
+        onward = {page.redirects_to or page.canonical_url for page in found.values()}
+        missing = {url for url in onward if url is not None and url not in pages}
+    return pages
+
+
 def decided(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
-    """The canonical URL, with what the store knows of the candidates."""
-    stored = {url: pages[url] for url in candidates(facts) if url in pages}
+    """The canonical URL, with what the store knows of the candidates and where they lead."""
+    stored = {url: page for url, page in pages.items() if url != facts.url}
     return canonical.decide(replace(facts, known=stored))

@@ -31,10 +31,7 @@ from aragog.pipeline.messages import FetchResult
 from aragog.settings import PreferencesSettings, Settings
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.urls.canonical import Decision
-from aragog.urlstore.records import (
-    ContentWrite,
-    PageWrite,
-)
+from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.outlinks import PackedLinks
 
@@ -72,6 +69,8 @@ _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences",
 )  # fmt: skip
+_LIKENESS = "likeness"
+_ON_WIRE = frozenset({each.name for each in fields_of(PageWrite)} - {"likeness"} | {"body"})
 _OF_SEEN = tuple(each.name for each in fields_of(Seen))
 _OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
@@ -109,6 +108,7 @@ def page_write(
         complete=reading.complete,
         links=PackedLinks.of(_with_rel(reading.links)),
         report=fetch,
+        likeness=Likeness((result.body_hash or "")[:16], reading.text_sketch),
         facts={
             **facts(fetch),
             "page_type": reading.page_type,
@@ -302,7 +302,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "provenance": dict(write.provenance),
         "complete": write.complete,
         "links": None if write.links is None else len(links.compressed),
-        "facts": dict(write.facts),
+        "facts": {**write.facts, **_likeness_fact(write.likeness)},
         "report": None if write.report is None else write.report.plain(),
         "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
         "gone": write.gone,
@@ -312,8 +312,24 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
     }
 
 
+def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
+    """The likeness among the facts, where versions that do not know it accept it."""
+    return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
+
+
+def _likeness(facts: dict[str, Any]) -> Likeness | None:
+    """Take the likeness out of the facts; None: another version wrote them."""
+    text = facts.pop(_LIKENESS, None)
+    if not isinstance(text, str):
+        return None
+    body, _, sketch = text.partition(" ")
+    return Likeness(body, sketch)
+
+
 def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
-    """The update; its links are next in the stream."""
+    """The update; its links are next in the stream. Fields of later versions are ignored."""
+    wire = {name: value for name, value in wire.items() if name in _ON_WIRE}
+    likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
     report = wire.pop("report")
@@ -328,6 +344,7 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         report=None if report is None else FetchRecord.read(report),
         seen=None if seen is None else Seen(**known(Seen, seen)),
         links=None if links is None else _links(links, stream),
+        likeness=likeness,
     )
     return PageUpdate(write, token, length, meta)
 

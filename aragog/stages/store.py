@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aragog.errors import InvalidMessage
@@ -31,9 +31,10 @@ from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.stages import damaged
+from aragog.stages.discovery import Discovery
 from aragog.stages.page_updates import fetched_at, from_blob, with_body
 from aragog.stages.rescheduling import Rescheduling
-from aragog.urlstore.records import PageWrite
+from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.store import UrlStore
 
 
@@ -57,6 +58,13 @@ def page_ready(
         return []
     priority = most_urgent(jobs)
     return [OutgoingMessage(task, ReadyPages(pages), priority=priority, even_when_full=True)]
+
+
+def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
+    """The write with the canonical URL that the page was stored under, if it is not as declared."""
+    if done is None or write.links is None or done.canonical_url == write.canonical_url:
+        return write
+    return replace(write, canonical_url=done.canonical_url)
 
 
 def _page(write: PageWrite, traceparent: str | None) -> dict[str, Any]:
@@ -84,6 +92,8 @@ class StoreStage:
     page_ready_task: OwnTask | None = None
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = OFF
+    discovery: Discovery | None = None
+    """Enqueues canonical URLs whose fetch has to decide; None: they wait for another reason."""
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
@@ -116,7 +126,10 @@ class StoreStage:
             for update in updates
             if update.write.url not in lost
         ]
-        stuck = {write.url for write in self._write(writes)}
+        done: dict[str, Written] = {}
+        stuck = {write.url for write in self._write(writes, done)}
+        self._ask(batch.jobs, writes, done)
+        writes = [_as_written(write, done.get(write.url)) for write in writes]
         if self.crawl_log:
             written = [write for write in writes if write.url not in stuck]
             self.crawl_log.add(rows_of(written, batch.jobs))
@@ -151,8 +164,24 @@ class StoreStage:
         at_ms = self.store.clock.capped(write.fetched_at_ms, f"fetch of {write.url}")
         return write if at_ms == write.fetched_at_ms else fetched_at(write, at_ms)
 
-    def _write(self, writes: Sequence[PageWrite]) -> list[PageWrite]:
-        """Write the pages; returns those that must wait until a damaged file is replaced."""
+    def _ask(
+        self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
+    ) -> None:
+        """Enqueue canonical URLs that pages differ about. Killed in between, it runs again."""
+        job_of = {job.url: job for job in jobs}
+        named = [
+            (job_of[write.url], write, url)
+            for write in writes
+            if write.url in done and (url := done[write.url].unconfirmed) and write.url in job_of
+        ]
+        if named and self.discovery and (asked := self.discovery.canonicals(named)):
+            self.store.aliases.asked(asked)
+
+    def _write(self, writes: Sequence[PageWrite], done: dict[str, Written]) -> list[PageWrite]:
+        """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
+
+        def write_some(some: Sequence[PageWrite]) -> None:
+            done.update({written.url: written for written in self.store.write_pages(some)})
 
         def served(write: PageWrite) -> bool:
             return all(map(self.store.serves, write.urls))
@@ -160,4 +189,4 @@ class StoreStage:
         stuck = [write for write in writes if not served(write)]
         well = [write for write in writes if served(write)] if stuck else writes
         # What else a page touches, such as aliases of aliases, shows when it is written.
-        return stuck + damaged.apart(well, self.store.write_pages)
+        return stuck + damaged.apart(well, write_some)

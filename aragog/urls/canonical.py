@@ -67,6 +67,8 @@ class Evidence:
     """(language, URL): translations are other pages; recorded but never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
     """The URLs that cannot be parsed: (source, original text) of each."""
+    placeholders: tuple[tuple[str, str, str], ...] = ()
+    """(source, original text, reason) of each text that names no page (`placeholders`)."""
     known: Mapping[str, KnownPage] = field(default_factory=dict)
     """Stored results of candidates, by URL."""
 
@@ -84,15 +86,13 @@ class Decision:
     rejected: tuple[tuple[str, str, str], ...] = ()
     """The candidates that were not chosen: (source, URL, reason) of each."""
     aliases: tuple[str, ...] = ()
-    """The other URLs of this fetch that are the same page. The target of a temporary redirect is
-    not included: it is a separate page."""
+    """The other URLs of this fetch that are the same page; no target of a temporary redirect."""
 
 
 MAX_STEPS = 10
 """Maximum length of a chain of canonical URLs and redirects, as for redirects of one fetch."""
 
-_TEMPORARY_STATUS = (408, 421, 425, 429)
-_WITHHELD_STATUS = (401, 402, 403, 451)
+_TEMPORARY_STATUS, _WITHHELD_STATUS = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
     r"/(?:(?:index|default|home|main|start|welcome)(?:\.[A-Za-z0-9]{2,5})?/?"
     r"|[A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?/?)?"
@@ -262,7 +262,8 @@ def decide(evidence: Evidence) -> Decision:
     findings.rejected += [
         ("body_canonical", u, "outside the head") for u in evidence.body_canonical
     ]
-    findings.rejected += [(s, text, "not an http(s) URL") for s, text in evidence.unparsable]
+    unparsable = ((s, text, "not an http(s) URL") for s, text in evidence.unparsable)
+    findings.rejected += [*unparsable, *evidence.placeholders]
     if evidence.status >= 400:
         findings.reasons.append(
             f"the status was {evidence.status}: tags of an error page are ignored"

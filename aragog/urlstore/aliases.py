@@ -36,6 +36,23 @@ class Aliases:
         cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
 
+    def doubts(self, url: str) -> list[str]:
+        """
+        Pages that declare `url` as canonical and do not agree; it is not believed until fetched.
+
+        Empty if nobody doubts it.
+        """
+        normalized = normalize(url)
+        columns = [nodes.DOUBTED, nodes.OWN]
+        row = self._nodes.read([normalized], columns)[normalized]
+        if nodes.DOUBTED not in row or nodes.was_fetched(row):
+            return []
+        return [str(page) for page in orjson.loads(row[nodes.DOUBTED].value) if page]
+
+    def asked(self, urls: Sequence[str]) -> None:
+        """Remember that normalized URLs were enqueued since they are doubted."""
+        self._merger.mark(urls, nodes.ASKED, self._clock.now_ms())
+
     def merge(
         self,
         alias_url: str,

@@ -21,6 +21,10 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
 | `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
+| `s:likeness` | JSON of the `Likeness` of the last page that a fetch stored here |
+| `s:claim` | the lease of the first page that declares this URL, not fetched yet, as canonical |
+| `s:doubted` | JSON [URL, URL]: pages that declare this URL as canonical, and do not agree |
+| `s:asked` | `1`: this URL was enqueued since it is doubted |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
 | `s:lock` | the lease of a conditional write (`aragog.zen.leases`) |
@@ -35,7 +39,7 @@ import orjson
 
 from aragog.errors import CorruptRow
 from aragog.urls.domain import host
-from aragog.urlstore.records import Fact
+from aragog.urlstore.records import Fact, Likeness
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
@@ -62,6 +66,10 @@ WATCHED = b"s:watched"
 VERSION = b"s:version"
 REMOVED = b"s:removed"
 ALIASED = b"s:aliased"
+LIKENESS = b"s:likeness"
+CLAIM = b"s:claim"
+DOUBTED = b"s:doubted"
+ASKED = b"s:asked"
 LEAVING = b"s:leaving"
 MOVED = b"s:moved"
 LOCK = b"s:lock"
@@ -135,12 +143,34 @@ def sender_of(row: Row, url: str) -> str:
     return sender if isinstance(sender, str) and sender else url
 
 
-def is_kept_apart(url: str, canonical: str, row: Row) -> bool:
-    """True if `canonical`, whose node is `row`, was fetched itself, and `url` has another host."""
+def was_fetched(row: Row) -> bool:
+    """True if a fetch of this very URL brought a page, and the last one did not disprove it."""
     own = facts_of(row, OWN)
-    if own.get("status") not in _WITH_A_PAGE or own.get("gone") or own.get("redirects_to"):
-        return False
-    return not on_one_host(url, canonical)
+    return own.get("status") in _WITH_A_PAGE and not own.get("gone") and not own.get("redirects_to")
+
+
+def senders_of(row: Row) -> tuple[str, ...]:
+    """The URLs of the fetch that brought a node's page, the final one first; empty: no page."""
+    facts = facts_of(row)
+    if SENTINEL not in row or not facts.get("fetched_at_ms"):
+        return ()
+    urls = (facts.get("final_url"), facts.get("url"))
+    return tuple(dict.fromkeys(url for url in urls if isinstance(url, str) and url))
+
+
+def likeness_of(row: Row) -> Likeness | None:
+    """The likeness of a node's page; None where it is not known."""
+    if not text(row, LIKENESS):
+        return None
+    wire = facts_of(row, LIKENESS)
+    return Likeness(str(wire.get("body") or ""), str(wire.get("text") or ""))
+
+
+def likeness_cell(likeness: Likeness | None) -> bytes:
+    """The cell; empty: it is not known."""
+    if likeness is None:
+        return b""
+    return orjson.dumps({"body": likeness.body, "text": likeness.text})
 
 
 def on_one_host(one: str, other: str) -> bool:
@@ -164,6 +194,16 @@ def sentinel_of(facts: Mapping[str, object]) -> bytes:
     """The sentinel of a page with these facts; see `SENTINEL`."""
     expires_ms = facts.get("unavailable_after_ms")
     return b"%d" % expires_ms if isinstance(expires_ms, int) and expires_ms > 1 else PRESENT
+
+
+def after_moves(row: Row, at_ms: int) -> int:
+    """
+    `at_ms`, or a little later: the timestamp by which a node takes the page of that time.
+
+    What moved away from a node was deleted at its own time, and its links one millisecond later;
+    a put that is not newer may be lost.
+    """
+    return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
 def kept_sentinel(row: Row) -> bytes:
@@ -226,7 +266,7 @@ def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
-def end_of(url: str, rows: dict[str, Row]) -> str:
+def end_of(url: str, rows: Mapping[str, Row]) -> str:
     """Where the aliases from `url` lead, through the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):

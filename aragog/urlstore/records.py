@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.pages.preferences import verdict
+from aragog.pages.text_sketch import are_near_same
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from aragog.zen.link_records import CompactionReport, LinkRecord, OutLink
 
@@ -19,6 +20,7 @@ __all__ = [
     "Fact",
     "FieldInfo",
     "FieldValues",
+    "Likeness",
     "LinkRecord",
     "ListPage",
     "OutLink",
@@ -64,6 +66,20 @@ class ContentWrite:
     """Facts of the fetch; its headers are in the report."""
 
 
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What two pages are compared by, without reading them again."""
+
+    body: str = ""
+    """The first 16 digits of the hash of the body before compression; empty: not known."""
+    text: str = ""
+    """The sketch of the main text (`aragog.pages.text_sketch`); empty: it is too short."""
+
+    def agrees(self, other: Likeness) -> bool:
+        """True if the bodies are the same, or the main texts near the same."""
+        return bool(self.body and self.body == other.body) or are_near_same(self.text, other.text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWrite:
     """The result of one fetch. A failed fetch has only facts."""
@@ -92,6 +108,10 @@ class PageWrite:
     """
     content: ContentWrite | None = None
     """The page's content; None keeps the stored one."""
+    likeness: Likeness | None = None
+    """
+    What the page is compared by with those that declare the same canonical URL; None: not known.
+    """
     report: FetchRecord | None = None
     """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -128,6 +148,10 @@ class Written:
     """The URL it was written to, after following known aliases."""
     stale: bool = False
     """Newer data was stored, or the page was removed since: only missing fields were added."""
+    unconfirmed: str | None = None
+    """
+    The canonical URL that the page declares, if its fetch has to decide, and nobody asked for it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,13 +124,13 @@ def test_two_fetches_of_one_page_in_a_batch_end_with_the_newer(a_stand):
         [
             page(A, NOW_MS, canonical_url=C, fields={"t": b"new"}, links=[A], content=body("new")),
             page(
-                B, NOW_MS - 5, canonical_url=C, fields={"t": b"old"}, links=[B], content=body("old")
+                A, NOW_MS - 5, canonical_url=C, fields={"t": b"old"}, links=[B], content=body("old")
             ),
         ]
     )
 
     assert a_stand.store.get(A).fields == {"t": b"new"}
-    assert a_stand.store.content(B).body == b"new"
+    assert a_stand.store.content(C).body == b"new"
     assert [link.url for link in a_stand.store.links.outlinks(C).items] == [A]
 
 

@@ -116,8 +116,9 @@ class PipelineStand:
     def write(self, batch: PageBatch) -> list[OutgoingMessage]:
         """The store stage."""
         return StoreStage(
-            self.spool, self.store, self.in_flight, self.counters, self.rescheduling
-        ).run(batch)
+            self.spool, self.store, self.in_flight, self.counters, self.rescheduling,
+            discovery=self.discovery,
+        ).run(batch)  # fmt: skip
 
     def refresh(self) -> Tick:
         return RefreshStage(

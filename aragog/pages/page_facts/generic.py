@@ -16,6 +16,7 @@ from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import images, scalars
 from aragog.pages.values.dates import AnyDate, Moment
 from aragog.pages.values.images import Image
+from aragog.urls.placeholders import why_no_page
 
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
@@ -107,8 +108,15 @@ def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("twitter:url")
 
     return sources.ledger.pick(
-        "page.canonical_url", lambda raw: _url(sources, raw), candidates(), expected="a URL"
+        "page.canonical_url", lambda raw: _page_url(sources, raw), candidates(), expected="a URL"
     )
+
+
+def _page_url(sources: Sources, raw: Any) -> str | None:
+    """The URL, unless a placeholder stands in its place."""
+    if isinstance(raw, str) and why_no_page(raw, sources.document.url):
+        return None
+    return _url(sources, raw)
 
 
 def _url(sources: Sources, raw: Any) -> str | None:

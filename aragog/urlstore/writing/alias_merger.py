@@ -21,7 +21,7 @@ from aragog.urlstore.compression import content_key
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
-from aragog.urlstore.nodes import Nodes, alias_of, facts_of, is_kept_apart, leads_to, text
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
@@ -44,6 +44,7 @@ _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
 _MOVES = (b"m:", b"s:was:", b"s:from:")
+_PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: Zen, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
@@ -108,15 +109,15 @@ class AliasMerger:
         """
         Move an alias's own data to its canonical URL: content, links, due row, fields.
 
-        If the canonical URL has a page of its own, the page of an alias on another host is deleted
-        instead, unless `trusted`: a page names its canonical URL itself, and must not replace the
-        pages of others.
+        If the canonical URL has a page of its own, that of the alias is deleted instead, unless
+        `trusted`: a page names its canonical URL itself, and must not replace the pages of others.
+        The page of a URL that redirects within its host moves: its site says that it is the same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(node_id(alias))
         if canonical == alias:
             return
-        if not trusted and is_kept_apart(alias, canonical, row):
+        if not trusted and _has_another_page(canonical, row, alias, own):
             own = self._without_page(alias, own, now_ms)
         self._move_links(alias, canonical, now_ms)
         if text(own, nodes.WATCHED):
@@ -138,7 +139,7 @@ class AliasMerger:
             for name in fields
             for column_of in (nodes.field_column, nodes.history_column)
         }
-        columns |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
+        columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT}
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
@@ -155,7 +156,14 @@ class AliasMerger:
             return True
         return bool(self._outlinks.read([alias])[alias].lines)
 
-    def undo(self, alias: str, now_ms: int, *, at_ms: int | None = None) -> None:
+    def undo(
+        self,
+        alias: str,
+        now_ms: int,
+        *,
+        at_ms: int | None = None,
+        reasons: Sequence[str] | None = None,
+    ) -> None:
         """
         Make a URL stand for itself again; data from its own fetch moves back to it.
 
@@ -173,6 +181,8 @@ class AliasMerger:
             self._properties.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
         at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
+        if reasons is not None:
+            pointer[nodes.REASONS] = orjson.dumps(reasons)
         self._properties.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, canonical, now_ms)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
@@ -203,26 +213,22 @@ class AliasMerger:
         if alias not in (facts.get("url"), facts.get("final_url")):
             return
         brought = int(facts.get("fetched_at_ms") or 0)
-        part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
+        times = {brought, nodes.after_moves(row, brought)}
+        part = {c: cell for c, cell in row.items() if cell.at_ms in times}
         if not part:
             return
         part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
         self._move_links(canonical, alias, now_ms)
         self._move(canonical, part, alias, own, now_ms)
 
-    def disappoint(self, urls: Sequence[str], now_ms: int) -> list[str]:
-        """Undo the aliases that trusted one of `urls` before it was fetched; returns them."""
-        undone = []
-        columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
-        marks = self._nodes.read(urls, [nodes.ALIASED])
-        for url in [url for url, row in marks.items() if row]:
-            for alias in self._edges_of(url):
-                row = self._properties.get(node_id(alias), columns)
-                trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
-                if trusts or text(row, nodes.LEAVING) == url:
-                    self.undo(alias, now_ms)
-                    undone.append(alias)
-        return undone
+    def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
+        """Set a flag of nodes."""
+        self._zen.mutate(
+            [
+                put_properties(node_id(url), {nodes.URL: url.encode(), column: b"1"}, now_ms)
+                for url in urls
+            ]
+        )
 
     def of(self, canonical: str) -> Iterator[str]:
         """URLs that lead to `canonical`, directly or through other aliases. Constant memory."""
@@ -235,7 +241,7 @@ class AliasMerger:
     def _of(
         self, canonical: str, columns: Sequence[bytes], visited: set[str], hops: int
     ) -> Iterator[str]:
-        for alias in self._edges_of(canonical):
+        for alias in self.listed(canonical):
             alias_row = self._properties.get(node_id(alias), columns)
             if alias in visited or leads_to(alias_row, alias) != canonical:
                 continue
@@ -244,7 +250,7 @@ class AliasMerger:
                 visited.add(alias)
                 yield from self._of(alias, columns, visited, hops - 1)
 
-    def _edges_of(self, canonical: str) -> Iterator[str]:
+    def listed(self, canonical: str) -> Iterator[str]:
         """The aliases that the edges list, unchecked."""
         with closing(self._zen.walk_edges(node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
@@ -252,7 +258,7 @@ class AliasMerger:
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move cells of one node to another: first put there, then deleted here."""
-        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
+        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c in _PAGE}
         values: list[tuple[dict[bytes, bytes], int]] = [
             ({c: value}, at) for c, (value, at) in moved.items()
         ]
@@ -276,9 +282,11 @@ class AliasMerger:
                 if host(sender) != host(canonical)
             ]
         )
-        floor_ms = int(text(target_row, nodes.MOVED) or -1) + 1
         canonical_id = node_id(canonical)
-        puts = [put_properties(canonical_id, cells, max(at, floor_ms)) for cells, at in values]
+        puts = [
+            put_properties(canonical_id, cells, nodes.after_moves(target_row, at))
+            for cells, at in values
+        ]
         puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
         self._zen.move(puts, node_id(source))
         last_ms = max(cell.at_ms for cell in moved.values())
@@ -312,11 +320,23 @@ class AliasMerger:
     def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
         """Move outlinks with their page, unless the target has newer ones."""
         both = self._outlinks.read([source, canonical])
-        moved = both[source]
+        moved, there = both[source], both[canonical]
         if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
-            self._outlinks.write([LinksWrite(canonical, moved.at_ms, links)], now_ms)
-            self._outlinks.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
+            # Links that moved away left a time behind, which may be that of these.
+            at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
+            self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
+            # Not as of now: a page that was fetched before now may still have links.
+            self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
+
+
+def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
+    """True if the page of `canonical`, whose node is `row`, is not what `alias` provided."""
+    redirects = facts_of(own, nodes.OWN).get("redirects_to")
+    if nodes.was_fetched(row):
+        return not redirects or not nodes.on_one_host(alias, canonical)
+    senders = nodes.senders_of(row)
+    return bool(senders) and alias not in senders and not redirects
 
 
 def _known_facts(alias: str, row: Row) -> dict[str, Fact]:

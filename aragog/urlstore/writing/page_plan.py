@@ -18,9 +18,10 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, ChangeKind, shown
-from aragog.urlstore.nodes import alias_of, end_of, facts_of, is_kept_apart
+from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.zen.properties import Cell, Row
 
@@ -43,8 +44,8 @@ class PageWritePlan:
     """Whether something newer is stored."""
     refused: bool
     """Whether the node was removed after this fetch, or taken down."""
-    copy: bool = False
-    """A copy on another host of a page that was fetched itself: it only becomes an alias."""
+    judgment: Judgment
+    """Why the page goes there."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
     """The cells of the canonical URL's node, with the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
@@ -62,26 +63,36 @@ class PageWritePlan:
     """The entry for the change feed."""
 
     @property
+    def at_ms(self) -> int:
+        """The timestamp of the cells: that of the fetch, but after what moved away from here."""
+        return nodes.after_moves(self.row, self.page.fetched_at_ms)
+
+    @property
+    def copy(self) -> bool:
+        """True for a page that agrees with the stored one: it only becomes an alias."""
+        return self.judgment.standing is Standing.JOINS
+
+    @property
+    def provisional(self) -> bool:
+        """True while nobody fetched the URL that stands for the page."""
+        is_own = self.canonical in (self.page.url, self.page.final_url)
+        return self.page.provisional and not is_own and not nodes.was_fetched(self.row)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why this URL stands for the page."""
+        why = self.judgment.why
+        return (*self.page.canonical_reasons, why) if why else self.page.canonical_reasons
+
+    @property
+    def alone(self) -> bool:
+        """True for a page that was fetched from its canonical URL, without a redirect."""
+        return self.canonical == self.page.url == self.page.final_url
+
+    @property
     def complete(self) -> bool:
         """True if the fetch reports all fields of the page; a fetch through an alias may not."""
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
-
-
-def is_failed_fetch(page: PageWrite) -> bool:
-    """True for a fetch without a page: it has no evidence about identity, fields and links."""
-    return not page.fields and page.links is None and page.content is None
-
-
-def is_copy(page: PageWrite, canonical: str, row: Row) -> bool:
-    """
-    True if a page of another host names a canonical URL whose own page was fetched.
-
-    Its content must not replace that page: on a domain whose hosts belong to different people,
-    anybody could rewrite the pages of the others.
-    """
-    if is_failed_fetch(page) or canonical in (page.url, page.final_url):
-        return False
-    return is_kept_apart(page.final_url, canonical, row)
 
 
 def refuted(plan: PageWritePlan) -> list[str]:
@@ -105,9 +116,14 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     return [end_of(url, rows) for url in set(page.urls)]
 
 
-def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
-    """URLs of the fetch whose canonical URL it no longer names, if that was never fetched."""
-    result = []
+def leaving(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
+    """
+    URLs of the fetch whose canonical URL it no longer names or agrees with.
+
+    Those of a canonical URL that was fetched leave only if they do not agree with it.
+    """
+    result, canonical = [], judgment.canonical
+    is_apart = judgment.standing is Standing.APART
     for url in () if is_failed_fetch(page) else dict.fromkeys((page.url, page.final_url)):
         row = rows.get(url, {})
         before = alias_of(row, url)
@@ -115,7 +131,8 @@ def leaving(page: PageWrite, canonical: str, rows: dict[str, Row]) -> list[str]:
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
             target_row = rows.get(before, {})
-            if nodes.OWN not in target_row and nodes.CANONICAL not in target_row:
+            is_parted = is_apart and url not in nodes.senders_of(target_row)
+            if is_parted or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
                 result.append(url)
     return result
 
@@ -126,23 +143,13 @@ def has_own(row: Row) -> bool:
     return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
-def targets_of(rows: Mapping[str, Row]) -> list[str]:
-    """The targets of these nodes' pointers that are not among the nodes."""
-    targets = {alias_of(row, url) for url, row in rows.items()}
-    return [target for target in targets if target is not None and target not in rows]
-
-
-def canonical_of(page: PageWrite, rows: dict[str, Row]) -> str:
-    """The URL that receives the page."""
-    if is_failed_fetch(page):
-        return end_of(page.url, rows)
-    canonical = page.canonical_url
-    row = rows.get(canonical, {})
-    pointer = row.get(nodes.CANONICAL)
-    itself = canonical in (page.url, page.final_url)
-    if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
-        return canonical
-    return end_of(canonical, rows)
+def named_by(rows: Mapping[str, Row]) -> list[str]:
+    """URLs that these nodes name and that are not among them: canonical URLs and senders."""
+    named = {alias_of(row, url) for url, row in rows.items()} - {None}
+    for row in rows.values():
+        if nodes.OWN not in row and nodes.SENTINEL in row:
+            named.update(nodes.senders_of(row))
+    return [url for url in named if url is not None and url not in rows]
 
 
 def has_newer_pointer(row: Row, page: PageWrite) -> bool:
@@ -186,8 +193,8 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
     cells = {
         nodes.URL: alias.encode(),
         nodes.CANONICAL: plan.canonical.encode(),
-        nodes.PROVISIONAL: b"1" if page.provisional else b"",
-        nodes.REASONS: orjson.dumps(page.canonical_reasons),
+        nodes.PROVISIONAL: b"1" if plan.provisional else b"",
+        nodes.REASONS: orjson.dumps(plan.reasons),
     }
     if alias in (page.url, page.final_url, *page.also):
         cells[nodes.OWN] = own_cell(page, alias, plan.canonical)
@@ -228,7 +235,13 @@ def provenance_cell(plan: PageWritePlan) -> bytes:
 
 def written(plan: PageWritePlan) -> Written:
     """The result for the caller."""
-    return Written(plan.page.url, plan.canonical, stale=plan.stale or plan.refused)
+    judgment = plan.judgment
+    return Written(
+        plan.page.url,
+        plan.canonical,
+        stale=plan.stale or plan.refused,
+        unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
+    )
 
 
 # Filling a plan
@@ -253,12 +266,24 @@ def fill_page(plan: PageWritePlan) -> None:
             cells[nodes.CANONICAL] = plan.canonical.encode()
         if page.gone or not failed:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
+    if not failed:
+        _fill_identity(plan)
     _fill_fields(plan)
     if page.provenance:
         cell = provenance_cell(plan)
         stored = plan.row.get(nodes.PROVENANCE)
-        if stored is None or stored.value != cell:
+        if stored is None or stored.value != cell or not plan.alone:
             cells[nodes.PROVENANCE] = cell
+
+
+def _fill_identity(plan: PageWritePlan) -> None:
+    """Fill in what the page is compared by, and why its URL stands for itself."""
+    likeness = nodes.likeness_cell(plan.page.likeness)
+    if not plan.stale and (likeness or nodes.LIKENESS in plan.row):
+        plan.cells[nodes.LIKENESS] = likeness
+    own = plan.canonical in (plan.page.url, plan.page.final_url)
+    if own and (plan.judgment.why or nodes.REASONS in plan.row):
+        plan.cells[nodes.REASONS] = orjson.dumps(plan.reasons)
 
 
 def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:
@@ -282,8 +307,7 @@ def _fill_fields(plan: PageWritePlan) -> None:
     was fetched through another URL, all fields are written: should that URL turn out not to be an
     alias, the timestamp identifies what its fetch contributed.
     """
-    page, row, newest = plan.page, plan.row, not plan.stale
-    alone = plan.canonical == page.url == page.final_url
+    page, row, newest, alone = plan.page, plan.row, not plan.stale, plan.alone
     adds_missing = newest or not facts_of(row).get("complete")
     for name, value in page.fields.items():
         stored = row.get(column := nodes.field_column(name))

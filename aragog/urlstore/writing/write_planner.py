@@ -7,16 +7,27 @@ Pages that share a URL wait for each other, so a plan is made from the state bef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.writing import page_plan
-from aragog.urlstore.writing.alias_merger import AliasMerger
+from aragog.urlstore.writing.agreement import (
+    Judgment,
+    Standing,
+    claimant,
+    is_disproved,
+    is_failed_fetch,
+    judge,
+)
 from aragog.urlstore.writing.next_due import vanished_fields
-from aragog.urlstore.writing.page_plan import PageWritePlan, is_failed_fetch
+from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.trust import Trust
 from aragog.zen.graph import Zen
+from aragog.zen.leases import Lease
+from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 _COLUMNS = (
@@ -32,7 +43,17 @@ _COLUMNS = (
     nodes.REFRESH,
     nodes.WATCHED,
     nodes.LEAVING,
+    nodes.PROVISIONAL,
+    nodes.REASONS,
+    nodes.LIKENESS,
+    nodes.MOVED,
+    nodes.CLAIM,
+    nodes.DOUBTED,
+    nodes.ASKED,
 )
+
+CLAIM_MS = 600_000
+"""How long a page has to write the record of a canonical URL that it declares first."""
 
 
 class WritePlanner:
@@ -41,16 +62,18 @@ class WritePlanner:
     def __init__(
         self,
         zen: Zen,
-        aliases: AliasMerger,
+        trust: Trust,
         history: Sequence[str],
         refuses: Callable[[str], bool],
     ) -> None:
         self._nodes = Nodes(zen)
-        self._aliases = aliases
+        self._trust = trust
         self._refuses = refuses
         past = [(nodes.field_column(f), nodes.history_column(f)) for f in history]
         self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
         self._fields = frozenset(history)
+        self._claim_clock = zen.clock
+        self._claim = zen.nodes.leases(nodes.CLAIM, CLAIM_MS, zen.clock)
 
     def plan(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -68,14 +91,14 @@ class WritePlanner:
         later = []
         touched: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
-            canonical = page_plan.canonical_of(page, rows)
-            page_urls = {canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
+            judgment = judge(page, rows, now_ms)
+            page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             waits = not touched.isdisjoint(page_urls)
             touched |= page_urls  # those of a waiting page too: who shares one comes after it
-            if waits or self._detach(page, canonical, rows, now_ms):
+            if waits or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
-                plans.append(self._plan_of(page, canonical, rows))
+                plans.append(self._plan_of(page, judgment, rows))
         for plan in plans:
             self._point(plan, rows)
         self._look_for_gone(plans)
@@ -88,32 +111,65 @@ class WritePlanner:
                 self._know(page.fields)
         urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
-        while missing := page_plan.targets_of(rows):
+        while missing := page_plan.named_by(rows):
             rows |= self._nodes.read(missing, self._columns)
         return rows
 
-    def _plan_of(self, page: PageWrite, canonical: str, rows: dict[str, Row]) -> PageWritePlan:
+    def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
         """The plan of one page: whether it is stale, refused, or a copy of what is stored."""
+        canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
         before_ms = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
         refused = any(
             page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
         ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
-        is_stale, is_copy = page.fetched_at_ms < before_ms, page_plan.is_copy(page, canonical, row)
-        return PageWritePlan(page, canonical, row, is_stale, refused, is_copy)
+        if judgment.is_doubted and nodes.ASKED in rows.get(judgment.declared or "", {}):
+            judgment = replace(judgment, is_doubted=False)
+        is_stale = page.fetched_at_ms < before_ms
+        return PageWritePlan(page, canonical, row, is_stale, refused, judgment)
 
-    def _detach(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
+    def _detach(
+        self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
+    ) -> bool:
         """
-        Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
+        Detach URLs from canonical URLs that this page disproves or no longer names.
 
-        Only if the canonical URL was never fetched itself: its page then consists of what these
-        URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
+        Returns True if any were, and for a page that must be judged again: another page became the
+        first to declare its canonical URL in the meantime.
         """
-        left = page_plan.leaving(page, canonical, rows)
+        if judgment.standing is Standing.DISPUTES:
+            self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
+            return True
+        if is_disproved(page, judgment, rows):
+            why = f"{judgment.canonical} was fetched itself and has another page"
+            self._trust.part(judgment.canonical, now_ms, why)
+            return True
+        return self._leave(page, judgment, rows, now_ms) or not self._claims(page, judgment, rows)
+
+    def _leave(
+        self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
+    ) -> bool:
+        """
+        Detach fetched URLs from canonical URLs that they leave, with their watches.
+
+        If such a canonical URL was never fetched itself, its page consists of what these URLs
+        contributed, which moves back. One that was fetched keeps its data. True if there were any.
+        """
+        left = page_plan.leaving(page, judgment, rows)
         for url in left:
-            self._aliases.undo(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
+            self._trust.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
         return bool(left)
+
+    def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
+        """Claim a canonical URL that nobody fetched or declared; False: another page was faster."""
+        if judgment.standing is not Standing.FIRST:
+            return True
+        row, holder = rows.get(judgment.canonical, {}), claimant(page)
+        before = Lease.of(row, nodes.CLAIM)
+        if before and before.holder == holder and before.is_live(self._claim_clock.now_ms()):
+            return True
+        return self._claim.take(node_id(judgment.canonical), before, holder) is not None
 
     def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
         """
@@ -146,6 +202,8 @@ class WritePlanner:
         if not is_failed_fetch(page) and not plan.refused:
             members = dict.fromkeys(page.urls)
             members.pop(plan.canonical, None)
+            if plan.judgment.why:
+                members.pop(page.canonical_url, None)
             if page.canonical_url == page.url:
                 # A temporary redirect: its target stands for itself.
                 members.pop(page.final_url, None)

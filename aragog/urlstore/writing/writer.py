@@ -29,8 +29,10 @@ from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing import page_plan
+from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
@@ -109,7 +111,8 @@ class PageWriter:
         self._outlinks = outlinks
         self._aliases = aliases
         self._tombstones = tombstones
-        self._planner = WritePlanner(zen, aliases, settings.history, tombstones.refuses)
+        self._trust = Trust(zen, aliases)
+        self._planner = WritePlanner(zen, self._trust, settings.history, tombstones.refuses)
         self._refresh = refresh or RefreshSettings()
         self._clock = clock or SystemClock()
         self._watches = Watches(zen)
@@ -147,7 +150,7 @@ class PageWriter:
     def _fill(self, plan: PageWritePlan) -> None:
         """What the page changes; of an older fetch only what the store lacks."""
         page = plan.page
-        if page_plan.is_failed_fetch(page) and plan.canonical != page.url:
+        if is_failed_fetch(page) and plan.canonical != page.url:
             return
         page_plan.fill_page(plan)
         if not plan.stale and (following := page_plan.fill_next_fetch(plan, self._refresh)):
@@ -160,7 +163,7 @@ class PageWriter:
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
-            LinksWrite(plan.canonical, plan.page.fetched_at_ms, self._linkable(links))
+            LinksWrite(plan.canonical, plan.at_ms, self._linkable(links))
             for plan in current
             if (links := plan.page.links) is not None
         ]
@@ -220,8 +223,10 @@ class PageWriter:
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
         """Undo aliases that trusted a URL which turned out to have no page."""
-        if trusted := [url for plan in newest for url in page_plan.refuted(plan)]:
-            self._aliases.disappoint(trusted, now_ms)
+        for gone in (True, False):
+            some = [plan for plan in newest if plan.page.gone is gone]
+            if trusted := [url for plan in some for url in page_plan.refuted(plan)]:
+                self._trust.disappoint(trusted, now_ms, gone=gone)
 
     def _settle_aliases(
         self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
@@ -251,7 +256,7 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
         for alias in plan.aliases
     ]
     if plan.cells:
-        rows.append(put_properties(node_id(plan.canonical), plan.cells, at_ms))
+        rows.append(put_properties(node_id(plan.canonical), plan.cells, plan.at_ms))
     if page.report is not None and not plan.refused:
         column = nodes.FETCH if page.content is None else nodes.FETCHED
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}

@@ -11,8 +11,8 @@ from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import RedisSettings
 from aragog.urls.canonical import Evidence, decide
-from aragog.urlstore.records import OutLink
-from tests.support.stores import page
+from aragog.urlstore.records import Likeness, OutLink
+from tests.support.stores import SAME, page
 
 PAGE, ALIAS = "http://example.com/page", "http://example.com/page?ref=home"
 
@@ -90,7 +90,9 @@ def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(system):
 
 def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(system):
     decision = decide(Evidence(url=ALIAS, final_url=ALIAS, link_canonical=(PAGE,)))
-    brought = {"fields": {"title": b"A page"}, "canonical_reasons": decision.reasons}
+    brought = {
+        "fields": {"title": b"A page"}, "canonical_reasons": decision.reasons, "likeness": SAME,
+    }  # fmt: skip
     system.store().write_pages([page(ALIAS, canonical_url=PAGE, provisional=True, **brought)])
 
     def reasons():
@@ -100,10 +102,28 @@ def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(system):
 
     named = f"<link rel=canonical> names {PAGE}"
     before = reasons()
-    system.store().write_pages([page(PAGE, fields={"title": b"A page"})])
+    system.store().write_pages([page(PAGE, fields={"title": b"A page"}, likeness=SAME)])
 
     assert before == [named, f"provisional until {PAGE} is fetched"]
     assert reasons() == [named]
+
+
+def test_a_canonical_url_that_pages_differ_about_is_explained_at_each_of_them(system):
+    store, other = system.store(), f"{ALIAS}-2"
+    for url in (ALIAS, other):
+        decision = decide(Evidence(url=url, final_url=url, link_canonical=(PAGE,)))
+        brought = {"fields": {"title": url.encode()}, "canonical_reasons": decision.reasons}
+        store.write_pages(
+            [page(url, canonical_url=PAGE, provisional=True, likeness=Likeness(url), **brought)]
+        )
+
+    for url in (ALIAS, other):
+        lines = [line.text for line in reported(system, url, "store").lines]
+        assert url in lines
+        assert any(PAGE in line and "not believed" in line for line in lines)
+    assert (
+        "name it as canonical and differ" in texts(reported(system, PAGE, "store"))["not believed"]
+    )
 
 
 def test_an_unknown_url_has_an_explanation_too(system):

@@ -10,6 +10,7 @@ from aragog.pipeline.routing import Destination, OwnTask
 from aragog.stages.page_updates import PageUpdate, to_blob
 from aragog.stages.store import StoreStage
 from aragog.urlstore.compression import compress
+from aragog.urlstore.records import Likeness
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
@@ -139,3 +140,20 @@ def test_links_to_a_taken_down_host_are_not_stored(stage, ports):
     stage.run(PageBatch(token, (UrlJob(url=A),)))
 
     assert [link.url for link in ports.store.links.outlinks(A).items] == [B]
+
+
+def test_a_team_hears_of_the_url_that_a_page_was_stored_under_not_the_one_it_declares(ports):
+    stage = StoreStage(
+        ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling,
+        page_ready_task=OwnTask("team.page", "team"),
+    )  # fmt: skip
+    ports.store.write_pages(
+        [page(B, NOW_MS - 5, links=[], facts={"status": 200}, likeness=Likeness("b"))]
+    )
+    (body,) = ports.spool.put_many([compress(b"a")])
+    a_page = page(A, NOW_MS, canonical_url=B, links=[], likeness=Likeness("a"))
+    (token,) = ports.spool.put_many([to_blob([PageUpdate(a_page, body, 1)])])
+
+    (message,) = stage.run(PageBatch(token, (UrlJob(url=A),), (body,)))
+
+    assert [ready["canonical_url"] for ready in message.message.wire()["pages"]] == [A]

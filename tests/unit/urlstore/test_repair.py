@@ -9,7 +9,7 @@ from aragog.urlstore.hosts import host_put
 from aragog.urlstore.writing.alias_merger import alias_puts
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.stores import NOW_MS, SAME, body, page, stand
 
 PAGE, ALIAS, LINKING = (f"http://{x}.example/" for x in ("page", "alias", "linking"))
 LATER_MS = NOW_MS + 86_400_000
@@ -80,8 +80,10 @@ def a_stand():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages(
         [
-            page(PAGE, fields={"t": b"1"}, content=body("the page"), due_at_ms=DUE_MS),
-            page(ALIAS, canonical_url=PAGE, fields={"t": b"1"}, due_at_ms=DUE_MS),
+            page(
+                PAGE, fields={"t": b"1"}, content=body("the page"), due_at_ms=DUE_MS, likeness=SAME
+            ),
+            page(ALIAS, canonical_url=PAGE, fields={"t": b"1"}, due_at_ms=DUE_MS, likeness=SAME),
             page(LINKING, links=[ALIAS]),
         ]
     )

@@ -1,0 +1,206 @@
+"""
+Decide whose record a fetched page goes to. Pure: from the page and the nodes that were read.
+
+A URL that was fetched itself keeps its own record. A canonical URL that a page declares stands for
+the page only if what is stored there agrees with it: the bodies are the same, or the main texts
+near the same. If nobody fetched such a URL, the first page that declares it provides its record,
+later ones join if they agree with that record, and the first that does not ends it (`trust`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash
+from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
+from aragog.urlstore.records import PageWrite
+from aragog.zen.leases import Lease
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+
+
+class Standing(Enum):
+    """What a page is to the record that it leads to."""
+
+    OWN = "own"
+    """The record is that of a URL of the fetch."""
+    FIRST = "first"
+    """It is the first page that declares this canonical URL, which nobody fetched."""
+    UPDATES = "updates"
+    """It provided the record of this canonical URL, which nobody fetched, and renews it."""
+    JOINS = "joins"
+    """It agrees with the record, and only becomes an alias."""
+    APART = "apart"
+    """It does not agree, or the canonical URL is not believed: it keeps its own record."""
+    DISPUTES = "disputes"
+    """It is the first that does not agree with the record of a URL that nobody fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """The record that a page goes to, and why."""
+
+    canonical: str
+    standing: Standing = Standing.OWN
+    declared: str | None = None
+    """The canonical URL that the page declares, after following known aliases."""
+    why: str = ""
+    """Why the declared URL does not stand for the page."""
+    is_doubted: bool = False
+    """The declared URL is not believed until it is fetched."""
+
+
+def is_failed_fetch(page: PageWrite) -> bool:
+    """True for a fetch without a page: it has no evidence about identity, fields and links."""
+    return not page.fields and page.links is None and page.content is None
+
+
+def fetched_urls(page: PageWrite) -> set[str]:
+    """The URLs that the fetch went through."""
+    hops = page.report.hops if page.report else ()
+    return {page.url, page.final_url, *(hop.url for hop in hops)}
+
+
+def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
+    """The URL that the page names as canonical, and where its aliases lead."""
+    if is_failed_fetch(page):
+        return end_of(page.url, rows)
+    canonical = page.canonical_url
+    pointer = rows.get(canonical, {}).get(nodes.CANONICAL)
+    itself = canonical in (page.url, page.final_url)
+    if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
+        return canonical
+    return end_of(canonical, rows)
+
+
+def agrees(page: PageWrite, row: Row) -> bool | None:
+    """Report whether a page agrees with that of a node; None: nothing to compare is stored."""
+    stored = nodes.likeness_of(row)
+    if page.likeness and stored:
+        return page.likeness.agrees(stored)
+    if page.content and nodes.CONTENT_HASH in row:
+        same = row[nodes.CONTENT_HASH].value.decode() == content_hash(page.content.body)
+        return True if same else None
+    return None
+
+
+def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
+    """Decide whose record `page` goes to; `rows` holds the nodes of all URLs concerned."""
+    canonical = canonical_of(page, rows)
+    fetched = fetched_urls(page)
+    if is_failed_fetch(page) or canonical in fetched:
+        return Judgment(canonical)
+    row = rows.get(canonical, {})
+    if page.canonical_url in fetched:
+        # Later evidence made it an alias: this older fetch replaces nothing there.
+        is_kept = nodes.was_fetched(row)
+        return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
+    if facts_of(row, nodes.OWN).get("gone"):
+        judgment = _apart(page, canonical, f"{canonical} is gone")
+    elif nodes.was_fetched(row) or canonical in nodes.senders_of(row):
+        judgment = _with_fetched(page, canonical, rows)
+    else:
+        judgment = _with_unfetched(page, canonical, rows, now_ms)
+    return _after_later_evidence(page, judgment, rows)
+
+
+def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
+    """The judgment, unless a later fetch or an application decided where the URL leads by now."""
+    pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
+    if (
+        pointer is None
+        or pointer.at_ms <= page.fetched_at_ms
+        or judgment.standing is Standing.DISPUTES
+    ):
+        return judgment
+    target = end_of(page.final_url, rows)
+    if target == judgment.canonical:
+        return judgment
+    standing = Standing.APART if target == page.final_url else Standing.JOINS
+    why = judgment.why or f"{target} stands for it since a later fetch"
+    return replace(judgment, canonical=target, standing=standing, why=why)
+
+
+def _with_fetched(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> Judgment:
+    same = agrees(page, rows[canonical])
+    if same or (same is None and _is_alias(page, canonical, rows)):
+        return Judgment(canonical, Standing.JOINS, canonical)
+    return _apart(page, canonical, f"{canonical} was fetched itself and {_differs(same)}")
+
+
+def _with_unfetched(
+    page: PageWrite, canonical: str, rows: Mapping[str, Row], now_ms: int
+) -> Judgment:
+    row = rows.get(canonical, {})
+    senders = nodes.senders_of(row)
+    doubted = nodes.DOUBTED in row
+    trusting = is_provisional(canonical, rows)
+    if doubted:
+        why = f"{canonical} is not believed until it is fetched itself: pages that name it differ"
+        # A dispute that was killed half-way is completed.
+        standing = Standing.DISPUTES if trusting else Standing.APART
+        return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
+    if page.final_url in senders or page.url in senders:
+        return Judgment(canonical, Standing.UPDATES, canonical)
+    if senders:
+        same = agrees(page, row)
+        if same or (same is None and _is_alias(page, canonical, rows)):
+            return Judgment(canonical, Standing.JOINS, canonical)
+        why = f"{senders[0]} names {canonical} too, and {_differs(same)}"
+        standing = Standing.DISPUTES if trusting and same is not None else Standing.APART
+        return Judgment(page.final_url, standing, canonical, why)
+    claim = Lease.of(row, nodes.CLAIM)
+    if claim and claim.is_live(now_ms) and claim.holder != claimant(page):
+        return _apart(page, canonical, f"another page that names {canonical} is being written")
+    return Judgment(canonical, Standing.FIRST, canonical)
+
+
+def claimant(page: PageWrite) -> bytes:
+    """What a page claims an unfetched canonical URL by."""
+    return node_id(page.final_url)
+
+
+def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:
+    """True if the record of `canonical` came from a provisional alias of it."""
+    row = rows.get(canonical, {})
+    if nodes.was_fetched(row):
+        return False
+    return any(
+        sender != canonical and is_trusting(rows.get(sender, {}), sender, canonical)
+        for sender in nodes.senders_of(row)
+    )
+
+
+def is_trusting(row: Row, alias: str, canonical: str) -> bool:
+    """True if `alias` is a provisional alias of `canonical`, or one that is being undone."""
+    if text(row, nodes.LEAVING) == canonical:
+        return True
+    return bool(text(row, nodes.PROVISIONAL)) and alias_of(row, alias) == canonical
+
+
+def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> bool:
+    """True if the page shows that its URL does not have the page that an alias provided for it."""
+    canonical = judgment.canonical
+    if is_failed_fetch(page) or canonical not in (page.url, page.final_url):
+        return False
+    if not is_provisional(canonical, rows):
+        return False
+    if {page.url, page.final_url} & {*nodes.senders_of(rows[canonical])}:
+        return False
+    return not agrees(page, rows[canonical])
+
+
+def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
+    """True if the page is an alias already; what an older version stored cannot be compared."""
+    return end_of(page.final_url, rows) == canonical
+
+
+def _apart(page: PageWrite, declared: str, why: str) -> Judgment:
+    return Judgment(page.final_url, Standing.APART, declared, why)
+
+
+def _differs(same: bool | None) -> str:
+    return "has another page" if same is False else "it is not known whether its page is the same"

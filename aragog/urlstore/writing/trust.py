@@ -1,0 +1,120 @@
+"""
+Provisional aliases: pages that are read by a canonical URL which nobody has fetched.
+
+The first page that declares such a URL provides its record; others join if they agree with it. When
+a page disagrees, or the fetch of the URL itself does, the record moves back to the page that
+provided it. Every step is safe to repeat and may be killed anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from aragog.urlstore import nodes
+from aragog.urlstore.due_index import DueIndex
+from aragog.urlstore.nodes import Nodes, alias_of, text
+from aragog.urlstore.watchers import Watches
+from aragog.urlstore.writing.agreement import is_trusting
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
+from aragog.zen.graph import Zen
+from aragog.zen.node_ids import node_id
+
+
+class Trust:
+    """Ends provisional aliases; `AliasMerger` moves the data."""
+
+    def __init__(self, zen: Zen, aliases: AliasMerger) -> None:
+        self._zen = zen
+        self._aliases = aliases
+        self._properties = zen.nodes
+        self._nodes = Nodes(zen)
+        self._due = DueIndex(zen)
+        self._watches = Watches(zen)
+
+    def disappoint(self, urls: Sequence[str], now_ms: int, *, gone: bool = False) -> None:
+        """
+        Undo the aliases that trusted one of `urls` before it was fetched.
+
+        `gone`: it has no page; those whose trust an earlier fetch confirmed stay.
+        """
+        marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
+        for url, row in marks.items():
+            if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
+                self.part(url, now_ms, f"{url} was fetched, and does not have this page")
+
+    def dispute(self, canonical: str, url: str, now_ms: int) -> None:
+        """
+        End the trust in a canonical URL that nobody fetched: the page of `url` names it too.
+
+        It is not believed again until it is fetched. Killed half-way, a repeated call completes it.
+        """
+        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+        first = next(iter(nodes.senders_of(row)), "")
+        mark = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
+        self._properties.put(node_id(canonical), mark, at_ms=now_ms)
+        why = f"{canonical} is not believed until it is fetched: {url} names it too and differs"
+        self.part(canonical, now_ms, why)
+
+    def part(self, canonical: str, now_ms: int, why: str) -> None:
+        """
+        Undo the provisional aliases of a URL, because of `why`.
+
+        Its record moves back to the URL that sent it, and the aliases that agreed with that record
+        then stand for the same URL, so that they keep a page. Safe to repeat.
+        """
+        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE])
+        trusting = [url for url in self._aliases.listed(canonical) if self._trusts(url, canonical)]
+        first = next((url for url in nodes.senders_of(row) if url in trusting), None)
+        for alias in trusting:
+            if first not in (None, alias):
+                self._follow(alias, canonical, str(first), now_ms, why)
+        for alias in trusting if first is None else [first]:
+            self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
+        if trusting:
+            self._unschedule(canonical, now_ms)
+
+    def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
+        """`undo` of an alias; others that agreed with its page follow it."""
+        own = self._properties.get(node_id(url), [nodes.CANONICAL])
+        canonical = alias_of(own, url)
+        if canonical is not None:
+            row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+            senders = nodes.senders_of(row)
+            if url in senders:
+                why = f"{url} does not name {canonical} any more"
+                for alias in list(self._aliases.listed(canonical)):
+                    if alias not in senders and self._trusts(alias, canonical):
+                        self._follow(alias, canonical, url, now_ms, why)
+        self._aliases.undo(url, now_ms, at_ms=at_ms)
+
+    def _trusts(self, alias: str, canonical: str) -> bool:
+        columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
+        return is_trusting(self._properties.get(node_id(alias), columns), alias, canonical)
+
+    def _reasons(self, alias: str, why: str) -> list[str]:
+        stored = self._properties.get(node_id(alias), [nodes.REASONS])
+        reasons = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
+        return [*(str(reason) for reason in reasons if reason != why), why]
+
+    def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
+        """Make an alias of `canonical` one of `target`, with whose page it agreed."""
+        before = self._properties.get(node_id(alias), [nodes.CANONICAL])
+        pointer = {
+            nodes.CANONICAL: target.encode(),
+            nodes.PROVISIONAL: b"",
+            nodes.REASONS: orjson.dumps([*self._reasons(alias, why), f"it agreed with {target}"]),
+        }
+        self._zen.mutate(alias_puts(self._zen, alias, target, now_ms))
+        at_ms = max(now_ms, before[nodes.CANONICAL].at_ms + 1)
+        self._properties.put(node_id(alias), pointer, at_ms=at_ms)
+        self._watches.move(canonical, target, now_ms, watched_as=alias)
+        self._zen.remove_edge(node_id(alias), ALIAS, node_id(canonical))
+
+    def _unschedule(self, canonical: str, now_ms: int) -> None:
+        """Drop the next fetch of a URL without a record: it was that of the page that left."""
+        columns = [nodes.SENTINEL, nodes.DUE, nodes.WATCHED]
+        row = self._properties.get(node_id(canonical), columns)
+        if nodes.SENTINEL not in row and text(row, nodes.DUE) and text(row, nodes.WATCHED) != "1":
+            self._due.schedule(canonical, None, now_ms)

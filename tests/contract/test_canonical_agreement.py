@@ -1,0 +1,318 @@
+"""Which pages a canonical URL stands for, on every engine: those that agree with what it shows."""
+
+from itertools import permutations
+
+import pytest
+
+from aragog.urlstore import nodes
+from aragog.urlstore.records import Likeness
+from aragog.urlstore.writing.alias_merger import ALIAS
+from aragog.urlstore.writing.write_planner import CLAIM_MS
+from aragog.zen.node_ids import node_id
+from tests.support.stores import NOW_MS, SAME, body, page
+
+LIST, SECOND = "http://shop.example/list", "http://shop.example/list?page=2"
+P1, P2, P3 = (f"http://shop.example/p/{n}" for n in (1, 2, 3))
+DECLARED = "http://shop.example/p/undefined"
+OK = {"status": 200}
+
+
+def fetched(url, at_ms=NOW_MS, *, text="", canonical_url=None, same=None, **parts):
+    """A fetch with its own text, body and link; `same`: it agrees with others of that word."""
+    text = text or f"the page of {url}"
+    return page(
+        url, at_ms, canonical_url=canonical_url or url, fields={"t": text.encode()},
+        provenance={"t": "meta"}, content=body(text), links=[f"{url}/link"], facts=OK,
+        complete=True, likeness=Likeness(body=same or text),
+        provisional=canonical_url not in (None, url),
+        canonical_reasons=(f"<link rel=canonical> names {canonical_url}",), **parts,
+    )  # fmt: skip
+
+
+def shown(store, url):
+    """What readers get of a URL: field, body and links, which are of one page."""
+    record, content = store.get(url), store.content(url)
+    links = {link.url.removesuffix("/link") for link in store.links.outlinks(url).items}
+    if record is None:
+        assert content is None
+        assert not links
+        return None
+    text = record.fields["t"].decode()
+    assert content.body == record.fields["t"]
+    assert links == {text.removeprefix("the page of ")}
+    return text
+
+
+def write(a_stand, *pages):
+    for one in pages:
+        a_stand.clock.advance_ms(10)
+        a_stand.store.write_pages([one])
+
+
+def test_the_second_page_of_a_list_does_not_replace_the_first(a_stand):
+    write(a_stand, fetched(LIST), fetched(SECOND, NOW_MS + 5, canonical_url=LIST))
+
+    for url in (LIST, SECOND):
+        assert shown(a_stand.store, url) == f"the page of {url}"
+        assert a_stand.store.resolve(url) == url
+    assert a_stand.store.aliases.of(LIST) == []
+    assert any(f"{LIST} was fetched" in why for why in a_stand.store.aliases.reasons(SECOND))
+
+
+@pytest.mark.parametrize("other", ["http://m.shop.example/list", "http://www.shop.example/list"])
+def test_a_page_that_agrees_reads_as_the_fetched_one_on_any_host(a_stand, other):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(other, NOW_MS + 5, canonical_url=LIST, same="x"),
+    )
+
+    assert shown(a_stand.store, other) == shown(a_stand.store, LIST) == f"the page of {LIST}"
+    assert a_stand.store.aliases.of(LIST) == [other]
+    assert not a_stand.store.get(other).provisional
+
+
+def test_a_page_of_its_own_that_comes_to_agree_gives_its_record_up(a_stand):
+    write(
+        a_stand,
+        fetched(LIST),
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST),
+        fetched(SECOND, NOW_MS + 20, canonical_url=LIST, same=f"the page of {LIST}"),
+    )
+
+    assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"
+    assert len(list(a_stand.content.keys())) == 1
+
+
+def test_an_alias_that_no_longer_agrees_gets_its_own_record(a_stand):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
+        fetched(SECOND, NOW_MS + 20, canonical_url=LIST),
+    )
+
+    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
+    assert shown(a_stand.store, LIST) == f"the page of {LIST}"
+    assert a_stand.store.aliases.of(LIST) == []
+
+
+def test_the_first_page_that_names_an_unfetched_url_is_read_by_it(a_stand):
+    write(a_stand, fetched(P1, canonical_url=DECLARED))
+
+    assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
+    assert a_stand.store.get(P1).provisional
+
+
+def test_a_second_page_joins_an_unfetched_canonical_url_if_it_agrees(a_stand):
+    write(
+        a_stand,
+        fetched(P1, canonical_url=DECLARED, same="x"),
+        fetched(P2, NOW_MS + 5, canonical_url=DECLARED, same="x"),
+    )
+
+    assert {shown(a_stand.store, url) for url in (P1, P2, DECLARED)} == {f"the page of {P1}"}
+    assert sorted(a_stand.store.aliases.of(DECLARED)) == [P1, P2]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_first_disagreement_about_an_unfetched_canonical_url_ends_the_trust(a_stand, together):
+    pages = [
+        fetched(P1, canonical_url=DECLARED, due_at_ms=NOW_MS + 99),
+        fetched(P2, NOW_MS + 5, canonical_url=DECLARED),
+        fetched(P3, NOW_MS + 6, canonical_url=DECLARED, same=f"the page of {P1}"),
+    ]
+    if together:
+        a_stand.clock.advance_ms(10)
+        written = a_stand.store.write_pages(pages)
+        assert [one.unconfirmed for one in written] == [None, DECLARED, DECLARED]
+    else:
+        write(a_stand, *pages)
+
+    for url in (P1, P2, P3):
+        assert shown(a_stand.store, url) == f"the page of {url}"
+        assert not a_stand.store.get(url).provisional
+        assert any("not believed" in why for why in a_stand.store.aliases.reasons(url))
+    assert a_stand.store.get(DECLARED) is None
+    assert list(a_stand.store.aliases.of(DECLARED)) == []
+    # Nobody asked for the declared URL, so it is not due either.
+    due = {due.url for due in a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}
+    assert DECLARED not in due
+
+
+def test_pages_that_joined_keep_a_page_when_the_trust_ends(a_stand):
+    write(
+        a_stand,
+        fetched(P1, canonical_url=DECLARED, same="x"),
+        fetched(P2, NOW_MS + 5, canonical_url=DECLARED, same="x"),
+        fetched(P3, NOW_MS + 6, canonical_url=DECLARED),
+    )
+
+    assert shown(a_stand.store, P1) == shown(a_stand.store, P2) == f"the page of {P1}"
+    assert a_stand.store.resolve(P2) == P1
+    assert shown(a_stand.store, P3) == f"the page of {P3}"
+    assert any(P3 in why for why in a_stand.store.aliases.reasons(P2))
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_declared_url_decides_when_it_is_fetched(a_stand, agrees):
+    same = f"the page of {P1}" if agrees else None
+    write(
+        a_stand,
+        fetched(P1, canonical_url=DECLARED),
+        fetched(P2, NOW_MS + 5, canonical_url=DECLARED),
+        fetched(DECLARED, NOW_MS + 20, same=same),
+    )
+    assert shown(a_stand.store, DECLARED) == f"the page of {DECLARED}"
+    assert shown(a_stand.store, P1) == f"the page of {P1}"
+
+    write(
+        a_stand,
+        fetched(P1, NOW_MS + 40, canonical_url=DECLARED),
+        fetched(P2, NOW_MS + 41, canonical_url=DECLARED),
+    )
+
+    assert shown(a_stand.store, DECLARED) == f"the page of {DECLARED}"
+    assert shown(a_stand.store, P1) == f"the page of {DECLARED if agrees else P1}"
+    assert shown(a_stand.store, P2) == f"the page of {P2}"
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_fetch_of_a_provisional_canonical_url_confirms_or_ends_the_trust(a_stand, agrees):
+    write(
+        a_stand,
+        fetched(P1, canonical_url=DECLARED, same="x"),
+        fetched(P2, NOW_MS + 5, canonical_url=DECLARED, same="x"),
+        fetched(DECLARED, NOW_MS + 20, same="x" if agrees else "y"),
+    )
+
+    assert shown(a_stand.store, DECLARED) == f"the page of {DECLARED}"
+    kept = f"the page of {DECLARED if agrees else P1}"
+    assert shown(a_stand.store, P1) == shown(a_stand.store, P2) == kept
+    assert not a_stand.store.get(P1).provisional
+
+
+def test_a_target_that_is_gone_makes_no_alias(a_stand):
+    gone = page(DECLARED, facts={"status": 404, "outcome": "Gone"}, gone=True)
+    write(a_stand, gone, fetched(P1, NOW_MS + 5, canonical_url=DECLARED))
+
+    assert a_stand.store.resolve(P1) == P1
+    assert shown(a_stand.store, P1) == f"the page of {P1}"
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_target_that_redirects_stands_for_the_last_url_of_its_chain(a_stand, agrees):
+    moved = fetched(DECLARED, final_url=LIST, text=f"the page of {LIST}", same="x")
+    moved = page(
+        DECLARED, final_url=LIST, canonical_url=LIST, fields=moved.fields, content=moved.content,
+        links=[f"{LIST}/link"], facts=OK, likeness=moved.likeness,
+    )  # fmt: skip
+    other = fetched(P1, NOW_MS + 5, canonical_url=DECLARED, same="x" if agrees else "y")
+    write(a_stand, moved, other)
+
+    assert a_stand.store.resolve(P1) == (LIST if agrees else P1)
+    assert shown(a_stand.store, P1) == f"the page of {LIST if agrees else P1}"
+    assert shown(a_stand.store, DECLARED) == f"the page of {LIST}"
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_in_any_order_and_twice_no_page_is_read_as_one_it_differs_from(a_stand, order):
+    pages = [
+        fetched(P1, NOW_MS + 1, canonical_url=DECLARED),
+        fetched(P2, NOW_MS + 2, canonical_url=DECLARED),
+        fetched(P3, NOW_MS + 3, canonical_url=P1),
+        fetched(DECLARED, NOW_MS + 4),
+    ]
+    chosen = [pages[n] for n in order]
+    write(a_stand, *chosen, *chosen)
+
+    for url in (P1, P2, P3, DECLARED):
+        assert shown(a_stand.store, url) == f"the page of {url}"
+    a_stand.clock.advance_ms(3_600_000)
+    a_stand.store.maintenance.repair(grace_s=0.001)
+    for url in (P1, P2, P3, DECLARED):
+        assert shown(a_stand.store, url) == f"the page of {url}"
+
+
+def test_aliases_of_an_older_version_stay_until_they_can_be_compared(a_stand):
+    """What was stored without a likeness is neither joined nor torn apart by guess."""
+    old = page(LIST, fields={"t": b"list"}, content=body("list"), facts=OK)
+    a_stand.store.write_pages([old])
+    a_stand.store.aliases.merge(SECOND, LIST, at_ms=NOW_MS)
+
+    write(
+        a_stand,
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST),
+        fetched(P1, NOW_MS + 6, canonical_url=LIST),
+    )
+
+    assert a_stand.store.resolve(SECOND) == LIST
+    assert a_stand.store.get(LIST).fields == {"t": b"list"}
+    assert shown(a_stand.store, P1) == f"the page of {P1}"
+
+
+def test_watches_of_pages_stay_with_them_when_the_trust_ends(a_stand):
+    write(a_stand, fetched(P1, canonical_url=DECLARED))
+    a_stand.store.schedule.watch(P1, "team")
+
+    write(a_stand, fetched(P2, NOW_MS + 20, canonical_url=DECLARED))
+
+    assert a_stand.store.schedule.watchers(P1) == ["team"]
+    assert a_stand.store.schedule.watchers(P2) == a_stand.store.schedule.watchers(DECLARED) == []
+
+
+def test_watches_of_an_alias_that_no_longer_agrees_leave_with_it(a_stand):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
+    )
+    for url, owner in ((LIST, "lists"), (SECOND, "seconds")):
+        a_stand.store.schedule.watch(url, owner)
+
+    write(a_stand, fetched(SECOND, NOW_MS + 30, canonical_url=LIST))
+
+    assert a_stand.store.schedule.watchers(LIST) == ["lists"]
+    assert a_stand.store.schedule.watchers(SECOND) == ["seconds"]
+    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
+    assert a_stand.store.zen.get_edge(node_id(SECOND), ALIAS, node_id(LIST)) is None
+
+
+def test_same_is_a_likeness_that_agrees_with_itself():
+    assert SAME.agrees(SAME)
+    assert not Likeness().agrees(Likeness())
+
+
+def test_of_two_processes_that_write_the_first_pages_at_once_one_is_the_first(a_stand):
+    """The other keeps its own record for now; it may join when it is fetched again."""
+    leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
+    assert leases.take(node_id(DECLARED), None, node_id(P2))
+
+    write(a_stand, fetched(P1, canonical_url=DECLARED))
+    assert a_stand.store.resolve(P1) == P1
+    assert shown(a_stand.store, P1) == f"the page of {P1}"
+    assert a_stand.store.get(DECLARED) is None
+
+    write(a_stand, fetched(P2, NOW_MS + 5, canonical_url=DECLARED))
+    assert shown(a_stand.store, DECLARED) == f"the page of {P2}"
+
+
+def test_a_claim_whose_process_was_lost_ends(a_stand):
+    leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
+    leases.take(node_id(DECLARED), None, node_id(P2))
+    a_stand.clock.advance_ms(CLAIM_MS + 1)
+
+    write(a_stand, fetched(P1, NOW_MS + CLAIM_MS, canonical_url=DECLARED))
+
+    assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
+
+
+def test_an_older_fetch_of_a_url_does_not_mix_into_the_page_that_it_is_an_alias_of(a_stand):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 20, canonical_url=LIST, same="x"),
+        fetched(SECOND, NOW_MS + 10, same="older"),
+    )
+
+    assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"

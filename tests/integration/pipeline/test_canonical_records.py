@@ -1,0 +1,152 @@
+"""Fetched pages whose canonical tags name others: what the store then shows of each URL."""
+
+import pytest
+
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.pipeline.fetch_results import pack
+from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.routing import Destination
+from aragog.settings import Settings
+from aragog.stages.page_updates import failure_write
+from aragog.urls.url_filter import UrlFilter
+from tests.support.fetch_results import fetch_result
+from tests.support.stores import NOW_MS, page
+
+pytestmark = pytest.mark.redis
+
+SITE = "https://shop.example"
+LIST, SECOND = f"{SITE}/list", f"{SITE}/list?page=2"
+WORDS = " ".join(f"word{n} of the article" for n in range(40))
+
+
+def html(title, text, canonical=None):
+    """A page; its navigation is the same everywhere."""
+    link = f'<link rel="canonical" href="{canonical}">' if canonical else ""
+    menu = "".join(f"<li><a href=/{n}>Section {n}</a>" for n in range(60))
+    return f"<html><head><title>{title}</title>{link}</head><body><nav>{menu}</nav><main><h1>{title}</h1><p>{text}</p></main>"
+
+
+def crawl(stand, *pages, **job):
+    """Read and store (URL, markup) each, one after the other; returns the messages sent."""
+    for url, markup in pages:
+        stand.clock.advance_ms(1000)
+        packed = pack(markup.encode())
+        (token,) = stand.spool.put_many([packed.blob])
+        result = fetch_result(
+            job=UrlJob(url=url, **job), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
+            fetched_at_ms=stand.clock.now_ms(), content_type="text/html", token=token,
+            body_hash=packed.sha256,
+        )  # fmt: skip
+        stand.in_flight.mark([url])
+        (message,) = [
+            m
+            for m in stand.canonicalize(ResultBatch((result,)))
+            if m.destination is Destination.STORE
+        ]
+        stand.write(message.message)
+
+
+def title(stand, url):
+    record = stand.store.get(url, ["page.title"])
+    return record and record.fields["page.title"].decode().strip('"')
+
+
+def test_page_two_of_a_list_does_not_answer_for_the_list(pipeline_stand):
+    crawl(
+        pipeline_stand,
+        (LIST, html("Page one", WORDS)),
+        (SECOND, html("Page two", "lamp chair table " * 20, "/list")),
+    )
+
+    assert title(pipeline_stand, LIST) == "Page one"
+    assert title(pipeline_stand, SECOND) == "Page two"
+    assert b"Page one" in pipeline_stand.store.content(LIST).body
+
+
+def test_a_variant_with_another_counter_reads_as_the_page(pipeline_stand):
+    crawl(
+        pipeline_stand,
+        (LIST, html("Article", f"{WORDS} 17 views")),
+        (f"{LIST}?ref=home", html("Article", f"{WORDS} 18 views", "/list")),
+    )
+
+    assert pipeline_stand.store.resolve(f"{LIST}?ref=home") == LIST
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    ["undefined", "null", "{{ canonical }}", f"{SITE}/${{slug}}", "shop.example/p/1", "$URL"],
+)
+def test_a_placeholder_makes_no_record_of_two_pages(pipeline_stand, placeholder):
+    first, second = f"{SITE}/p/1", f"{SITE}/p/2"
+    crawl(
+        pipeline_stand,
+        (first, html("One", WORDS, placeholder)),
+        (second, html("Two", WORDS, placeholder)),  # even with the same text
+    )
+
+    assert [title(pipeline_stand, url) for url in (first, second)] == ["One", "Two"]
+    assert [pipeline_stand.store.resolve(url) for url in (first, second)] == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("job", "asked"),
+    [
+        ({"depth": 2}, True),
+        ({"depth": 0}, False),
+        ({"depth": 1, "url_filter": UrlFilter(exclude=("*/shared",)).wire()}, False),
+    ],
+)
+def test_a_canonical_url_that_pages_differ_about_is_asked_once_where_links_are_followed(
+    pipeline_stand, job, asked
+):
+    pages = [
+        (f"{SITE}/p/{n}", html(f"Product {n}", f"thing{n} " * 40, "/shared")) for n in range(4)
+    ]
+    crawl(pipeline_stand, *pages, **job)
+
+    assert [title(pipeline_stand, url) for url, _ in pages] == [f"Product {n}" for n in range(4)]
+    assert pipeline_stand.sent.urls().count(f"{SITE}/shared") == asked
+    pipeline_stand.in_flight.clear([f"{SITE}/shared"])
+    crawl(pipeline_stand, *pages, **job)
+    assert pipeline_stand.sent.urls().count(f"{SITE}/shared") == asked
+
+
+def test_the_fetch_of_a_shared_canonical_url_decides_for_the_pages_that_name_it(pipeline_stand):
+    first, second, shared = (f"{SITE}/{name}" for name in ("p/1", "p/2", "shared"))
+    pages = [
+        (first, html("One", WORDS, "/shared")),
+        (second, html("Two", "another text " * 30, "/shared")),
+    ]
+    crawl(pipeline_stand, *pages, (shared, html("One", WORDS)), *pages)
+
+    assert pipeline_stand.store.resolve(first) == shared
+    assert pipeline_stand.store.resolve(second) == second
+
+
+def test_a_canonical_url_is_followed_through_all_that_is_known(pipeline_stand):
+    """A names B, which redirects to C, which is gone: A is not an alias of a page that is gone."""
+    stand = pipeline_stand
+    b, c = f"{SITE}/b", f"{SITE}/c"
+    gone = FetchRecord(
+        url=c, final_url=c, outcome=OutcomeKind.GONE, status=404, fetched_at_ms=NOW_MS
+    )
+    stand.store.write_pages(
+        [failure_write(FetchResult(job=UrlJob(url=c), fetch=gone), Settings()).write]
+    )
+    stand.store.write_pages(
+        [
+            page(
+                b,
+                final_url=c,
+                canonical_url=b,
+                fields={"page.title": b'"B"'},
+                facts={"status": 200},
+            )
+        ]
+    )
+
+    crawl(stand, (f"{SITE}/a", html("A", WORDS, "/b")))
+
+    assert stand.store.resolve(f"{SITE}/a") == f"{SITE}/a"
+    assert title(stand, f"{SITE}/a") == "A"
