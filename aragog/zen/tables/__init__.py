@@ -98,6 +98,17 @@ class CellTable(Protocol):
             for row, cells in self.get_many(rows, columns).items()
         }
 
+    def lengths_many(self, rows: Sequence[bytes]) -> dict[bytes, dict[bytes, int]]:
+        """
+        The bytes of the value of each cell of the existing rows.
+
+        Engines that can, find them without reading the values.
+        """
+        return {
+            row: {column: len(cell.value) for column, cell in cells.items()}
+            for row, cells in self.get_many(rows).items()
+        }
+
     @abstractmethod
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Write cells of one row, atomically."""

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 from aragog.errors import BadInput, CorruptRow, StoreUnavailable
+from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, refuse_empty
 from aragog.zen.tables.hbase.connection import call_many, thrift_api
 from aragog.zen.tables.hbase.pool import HBasePool
@@ -33,6 +34,8 @@ MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 MAX_PAGE_ROWS = 1024
 MAX_PAGE_BYTES = 1 << 20
+
+_LENGTHS = b"KeyOnlyFilter(true)"
 
 Cells = Mapping[bytes, bytes]
 
@@ -51,6 +54,7 @@ class HBaseTable(CellTable):
         call = "getRow" if columns is None else "getRowWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         results = self._pool.call(call, self._name, row, *columns_argument, {})
+        _count(results)
         return _cells(results[0]) if results else {}
 
     def get_many(
@@ -80,7 +84,33 @@ class HBaseTable(CellTable):
         distinct = list(dict.fromkeys(rows))
         for at in range(0, len(distinct), MAX_BATCH_ROWS):
             part = distinct[at : at + MAX_BATCH_ROWS]
-            yield from self._pool.call(call, self._name, part, *columns_argument, {})
+            results = self._pool.call(call, self._name, part, *columns_argument, {})
+            _count(results)
+            yield from results
+
+    def lengths_many(self, rows: Sequence[bytes]) -> dict[bytes, dict[bytes, int]]:
+        lengths_of: dict[bytes, dict[bytes, int]] = {}
+        distinct = list(dict.fromkeys(rows))
+        for at in range(0, len(distinct), MAX_CALLS_ON_THE_WAY):
+            some = distinct[at : at + MAX_CALLS_ON_THE_WAY]
+            lengths_of |= self._pool.run(partial(self._lengths, some))
+        return lengths_of
+
+    def _lengths(self, rows: Sequence[bytes], client: Any) -> dict[bytes, dict[bytes, int]]:
+        """One scan a row, whose filter replaces each value by its length."""
+        table = {"tableName": self._name, "attributes": {}}
+        scans = [
+            thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_LENGTHS)
+            for row in rows
+        ]
+        ids = call_many(client, "scannerOpenWithScan", [{**table, "scan": scan} for scan in scans])
+        found = call_many(client, "scannerGetList", [{"id": each, "nbRows": 1} for each in ids])
+        call_many(client, "scannerClose", [{"id": each} for each in ids])
+        return {
+            row.row: {c: int.from_bytes(cell.value) for c, cell in row.columns.items()}
+            for results in found
+            for row in results
+        }
 
     def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
         if cells:
@@ -120,6 +150,7 @@ class HBaseTable(CellTable):
             want = size if left is None else min(size, left)
             read = self._page_backward if reverse else self._page_forward
             page, more = self._pool.run(partial(read, start, stop, columns, want))
+            _count(page)
             for row in page:
                 yield row.row, _cells(row)
             if not more:
@@ -272,6 +303,16 @@ def _cells(row: Any) -> Row:
     }
 
 
+def _count(rows: Sequence[Any]) -> None:
+    """Count the bytes of rows that the gateway has sent."""
+    if (counted := counted_rows()) is not None:
+        counted.add(sum(_value_bytes(row) for row in rows))
+
+
+def _value_bytes(row: Any) -> int:
+    return sum(len(cell.value) for cell in (row.columns or {}).values())
+
+
 def _before(key: bytes) -> bytes | None:
     """A key just below `key`, with almost no keys in between; None if none exists."""
     if not key:
@@ -283,7 +324,7 @@ def _before(key: bytes) -> bytes | None:
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
     """Number of rows of the next page: four times as many, unless these were large."""
-    page_bytes = sum(len(cell.value) for row in page for cell in row.columns.values())
+    page_bytes = sum(map(_value_bytes, page))
     if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)
     return size if page_bytes * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)

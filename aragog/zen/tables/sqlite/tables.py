@@ -82,10 +82,17 @@ class SqliteTable(CellTable):
         first_byte = 0
         try:
             for first_byte, some in self._grouped(rows, itemgetter(0)):
-                fetched += self._layout.fetch(self._shards.connection(first_byte), some)
+                fetched += self._layout.fetch(self._shards.connection(first_byte), some, columns)
         except sqlite3.Error as error:
             raise self._shards.translated(error, first_byte) from error
         return self._layout.values(fetched, columns)
+
+    def lengths_many(self, rows: Sequence[bytes]) -> dict[bytes, dict[bytes, int]]:
+        lengths_of: dict[bytes, dict[bytes, int]] = {}
+        for first_byte, some in self._grouped(rows, itemgetter(0)):
+            with self._shards.reading(first_byte) as db:
+                lengths_of |= self._layout.lengths(db, some)
+        return lengths_of
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:
@@ -113,7 +120,7 @@ class SqliteTable(CellTable):
                 want = page if limit is None else min(page, limit - count)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
-                    page_rows = self._layout.scan(db, low, high, want, reverse=reverse)
+                    page_rows = self._layout.scan(db, low, high, want, columns, reverse=reverse)
                 for row, cells in page_rows:
                     if columns is not None:
                         cells = {c: cells[c] for c in columns if c in cells}  # noqa: PLW2901
