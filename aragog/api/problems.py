@@ -14,6 +14,7 @@ from aragog.errors import (
     NotUnique,
     SlowDown,
     TakenDown,
+    TooLarge,
     TransientError,
     Unsupported,
     VersionConflict,
@@ -88,6 +89,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, str(error))
         case Unsupported():
             return Problem(501, str(error))
+        case TooLarge():
+            return Problem(413, str(error))
         case BadInput():
             return Problem(400, str(error))
         case SlowDown():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.testing import examples
-from aragog.zen.tables import TABLES, Cell, Tables
+from aragog.zen.tables import TABLES, Cell, CellSize, Tables
 from aragog.zen.tables.memory import MemoryTables
 
 # A table whose rows lie packed in SQLite, and one whose rows do not.
@@ -61,13 +61,13 @@ class CellTableContract:
         assert tables[name].get_many([b"r1", b"r2"], [a]) == {b"r1": {a: Cell(b"1", 1000)}}
 
     @BOTH
-    def test_lengths_are_those_of_the_values(self, tables: Tables, name: str) -> None:
+    def test_sizes_are_those_of_the_values(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
         tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
 
-        assert tables[name].lengths_many([b"r1", b"r2", b"r3"]) == {
-            b"r1": {a: 5, b: 0}, b"r2": {a: 1},
+        assert tables[name].sizes_many([b"r1", b"r2", b"r3"]) == {
+            b"r1": {a: CellSize(5, 2000), b: CellSize(0, 1000)}, b"r2": {a: CellSize(1, 1000)},
         }  # fmt: skip
 
     def test_a_row_of_many_megabytes_is_read_and_changed_in_parts(self, tables: Tables) -> None:
@@ -79,7 +79,7 @@ class CellTableContract:
         assert nodes.get(b"r", [b"m:last", b"m:none"]) == {b"m:last": Cell(b"4", 5)}
         assert nodes.values_many([b"r"], (b"m:last", b"m:none")) == {b"r": (b"4", None)}
         assert nodes.get_many([b"r"], [b"m:3"]) == {b"r": {b"m:3": Cell(value, 4)}}
-        assert nodes.lengths_many([b"r"])[b"r"][b"m:0"] == len(value)
+        assert nodes.sizes_many([b"r"])[b"r"][b"m:0"].size_bytes == len(value)
         assert nodes.check_and_put(b"r", b"s:lock", None, b"me")
         assert nodes.incr(b"r", b"c:1", 7) == 7
 

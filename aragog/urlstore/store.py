@@ -41,6 +41,7 @@ from aragog.zen.indexes import Schema
 from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import OutlinkWriter
+from aragog.zen.row_limits import Most
 from aragog.zen.tables import Tables
 
 
@@ -151,6 +152,8 @@ class UrlStore:
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
+            TooLarge: the record would exceed `store.max_record_bytes` or `store.max_record_fields`;
+                nothing was written.
             VersionConflict: the version is another; nothing was written.
             BadInput: `at_ms` is negative or too far ahead; nothing was written.
             TakenDown: the URL was taken down.
@@ -253,4 +256,5 @@ def _schema(settings: StoreSettings) -> Schema:
         unique=settings.unique,
         indexed=settings.indexed,
         one_ended=frozenset({ALIAS, WATCH}),
+        most=Most(settings.max_record_bytes, settings.max_record_fields),
     )

@@ -19,6 +19,7 @@ from httptools import parse_url
 from starlette.types import ASGIApp, Message, Scope
 
 from aragog.api.memory import SMALL_BYTES
+from aragog.api.threads import CALLER
 
 log = logging.getLogger(__name__)
 
@@ -224,6 +225,7 @@ class AsgiExchange(Exchange):
         return self.cancelled or self._complete or (self._hung_up and self._body_taken)
 
     async def _run(self) -> None:
+        CALLER.set(self)
         try:
             await self.connection.app(self._scope, self.receive, self.send)
             if not self._complete and not self.cancelled and not self._hung_up:

@@ -31,6 +31,16 @@ class Cell(NamedTuple):
 Row = dict[bytes, Cell]
 
 
+class CellSize(NamedTuple):
+    """A cell without its value."""
+
+    size_bytes: int
+    at_ms: int
+
+
+RowSizes = dict[bytes, CellSize]
+
+
 def newest_ms(row: Row) -> int:
     """
     The timestamp for a delete of a row that was read.
@@ -98,14 +108,14 @@ class CellTable(Protocol):
             for row, cells in self.get_many(rows, columns).items()
         }
 
-    def lengths_many(self, rows: Sequence[bytes]) -> dict[bytes, dict[bytes, int]]:
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         """
-        The bytes of the value of each cell of the existing rows.
+        The size and the time of each cell of the existing rows.
 
         Engines that can, find them without reading the values.
         """
         return {
-            row: {column: len(cell.value) for column, cell in cells.items()}
+            row: {column: CellSize(len(cell.value), cell.at_ms) for column, cell in cells.items()}
             for row, cells in self.get_many(rows).items()
         }
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aragog.zen.tables import Cell, Row
+from aragog.zen.tables import Cell, CellSize, Row, RowSizes
 from aragog.zen.tables.packed import MAX_CELLS, RowHead, numbers_of, pack
 
 LARGE_BYTES = 1_048_576
@@ -65,9 +65,9 @@ def size_of(value: bytes | Place) -> int:
     return value.end - value.begin if isinstance(value, Place) else len(value)
 
 
-def lengths_of(cells: Mapping[bytes, Any]) -> dict[bytes, int]:
-    """The bytes of each value of a row."""
-    return {column: size_of(cell.value) for column, cell in cells.items()}
+def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
+    """The cells of a row without their values."""
+    return {column: CellSize(size_of(cell.value), cell.at_ms) for column, cell in cells.items()}
 
 
 def read_cells(cells: Mapping[bytes, Any], columns: Iterable[bytes], read: ReadPart) -> Row:

@@ -13,16 +13,16 @@ from typing import TypeVar
 
 from aragog.errors import StoreUnavailable
 from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables import Row
+from aragog.zen.tables import Row, RowSizes
 from aragog.zen.tables.packed import pack
 from aragog.zen.tables.packed_parts import (
     Place,
     laid_out,
-    lengths_of,
     placed_cells,
     read_cells,
     read_packed,
     size_of,
+    sizes_of,
 )
 from aragog.zen.tables.postgres.arrays import (
     BYTEA,
@@ -87,9 +87,9 @@ class LargeRows:
 
         return self._again(row, act, pack({}))
 
-    def lengths(self, row: bytes) -> dict[bytes, int]:
-        """See `CellTable.lengths_many`."""
-        return self._again(row, lambda s: lengths_of(placed_cells(s.read, s.size)), {})
+    def sizes(self, row: bytes) -> RowSizes:
+        """See `CellTable.sizes_many`."""
+        return self._again(row, lambda s: sizes_of(placed_cells(s.read, s.size)), {})
 
     def change(
         self, row: bytes, needed: Sequence[bytes], change: Callable[[Row], Row], *, repeatable: bool

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from aragog.clock import Clock
 from aragog.errors import CorruptRow, StoreUnavailable
 from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables import Cell, CellTable, Row, RowRange, Scan, refuse_empty
+from aragog.zen.tables import Cell, CellTable, Row, RowRange, RowSizes, Scan, refuse_empty
 from aragog.zen.tables.packed import (
     CellPut,
     Values,
@@ -28,7 +28,7 @@ from aragog.zen.tables.packed import (
     values_of_rows,
     without,
 )
-from aragog.zen.tables.packed_parts import LARGE_BYTES, lengths_of
+from aragog.zen.tables.packed_parts import LARGE_BYTES, sizes_of
 from aragog.zen.tables.postgres.arrays import (
     BYTEA,
     BYTEA_ARRAY,
@@ -47,6 +47,7 @@ from aragog.zen.tables.postgres.pool import PostgresPool
 MOST_PARTS = 4
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
+_PAGE_BYTES = 4_194_304
 _COUNTER_BYTES = 8
 _DATA = b"CASE WHEN octet_length(t.data) <= %d THEN t.data END" % LARGE_BYTES
 _GET = b"SELECT " + _DATA + b" FROM %s t WHERE row = $1"
@@ -131,9 +132,9 @@ class NodeRows(CellTable):
         fetched = self._fetch(rows, columns)
         return {row: cells for row, data in fetched if (cells := cells_of(data, columns))}
 
-    def lengths_many(self, rows: Sequence[bytes]) -> dict[bytes, dict[bytes, int]]:
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         return {
-            row: self._large.lengths(row) if data is None else lengths_of(cells_of(data, None))
+            row: self._large.sizes(row) if data is None else sizes_of(cells_of(data, None))
             for row, data in self._measured(rows)
         }
 
@@ -193,8 +194,8 @@ class NodeRows(CellTable):
         while limit is None or count < limit:
             # Rows without the requested columns are left out, so a page may be short.
             want = page if limit is None else min(page, limit - count)
-            page = min(4 * page, _SCAN_ROWS)
             found = self._page(start, stop, want, reverse=reverse)
+            page = _next_page(page, sum(len(data or b"") for _, data in found))
             for row, stored in found:
                 data = self._large.read(row, columns) if stored is None else stored
                 cells = cells_of(data, columns)
@@ -351,6 +352,13 @@ class NodeRows(CellTable):
         rows: list[tuple[bytes, bytes | None]] = self._pool.run([(statement, values)])[0]
         _count(sum(len(data) for _, data in rows if data is not None))
         return rows
+
+
+def _next_page(rows: int, size: int) -> int:
+    """The rows of the next page of a scan, after one with so many bytes."""
+    if size > _PAGE_BYTES:
+        return max(1, rows // 2)
+    return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
 
 
 def _is_one_part(data: bytes | None) -> bool:

@@ -13,16 +13,16 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables import Row
+from aragog.zen.tables import Row, RowSizes
 from aragog.zen.tables.packed import pack
 from aragog.zen.tables.packed_parts import (
     Place,
     ReadPart,
     laid_out,
-    lengths_of,
     placed_cells,
     read_packed,
     size_of,
+    sizes_of,
 )
 
 _MOST_IN_MEMORY = 8_388_608
@@ -51,10 +51,10 @@ class LargeRows:
             _count(sum(size_of(cells[c].value) for c in columns if c in cells))
             return read_packed(cells, columns, read)
 
-    def lengths(self, db: sqlite3.Connection, row: bytes) -> dict[bytes, int]:
-        """See `CellTable.lengths_many`."""
+    def sizes(self, db: sqlite3.Connection, row: bytes) -> RowSizes:
+        """See `CellTable.sizes_many`."""
         with self._opened(db, row) as (blob, size):
-            return {} if blob is None else lengths_of(placed_cells(_reader(blob), size))
+            return {} if blob is None else sizes_of(placed_cells(_reader(blob), size))
 
     def change(self, db: sqlite3.Connection, row: bytes, change: Callable[[Row], Row]) -> None:
         """

@@ -15,15 +15,18 @@ from functools import partial
 from typing import Any, Protocol
 
 from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables import TABLES, Cell, Row
+from aragog.zen.tables import TABLES, Cell, CellSize, Row, RowSizes
 from aragog.zen.tables.packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
-from aragog.zen.tables.packed_parts import LARGE_BYTES, lengths_of
+from aragog.zen.tables.packed_parts import LARGE_BYTES, sizes_of
 from aragog.zen.tables.sqlite.large_rows import LargeRows
 
 _COUNTED_BYTES = 65_536
 """Rows are counted together until they have so many: a call for each costs 5 % of a read."""
 _ROWS_A_STATEMENT = 32
 """Each number of rows up to this one is a statement of its own, which SQLite keeps prepared."""
+
+_PAGE_BYTES = 4_194_304
+"""A page of a scan ends with the row that makes it larger."""
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 DeleteItem = tuple[bytes, Sequence[bytes] | None, int]
@@ -59,10 +62,8 @@ class Layout(Protocol):
             if not cells.keys().isdisjoint(columns)
         }
 
-    def lengths(
-        self, db: sqlite3.Connection, rows: Sequence[bytes]
-    ) -> dict[bytes, dict[bytes, int]]:
-        """See `CellTable.lengths_many`."""
+    def sizes(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        """See `CellTable.sizes_many`."""
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         """Put each (row, cells, at_ms); a row may occur several times."""
@@ -79,8 +80,12 @@ class Layout(Protocol):
         columns: Sequence[bytes] | None,
         *,
         reverse: bool,
-    ) -> list[tuple[bytes, Row]]:
-        """Up to `limit` rows of the range, in order, with `columns` and perhaps further cells."""
+    ) -> tuple[list[tuple[bytes, Row]], bool]:
+        """
+        Up to `limit` rows of the range, in order, with `columns` and perhaps further cells.
+
+        Fewer if they are large. And whether there may be more.
+        """
 
 
 class Packed(Layout):
@@ -145,11 +150,9 @@ class Packed(Layout):
     ) -> dict[bytes, tuple[bytes | None, ...]]:
         return values_of_rows(fetched, columns)
 
-    def lengths(
-        self, db: sqlite3.Connection, rows: Sequence[bytes]
-    ) -> dict[bytes, dict[bytes, int]]:
+    def sizes(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         return {
-            row: self._large.lengths(db, row) if type(data) is int else lengths_of(unpack(data))
+            row: self._large.sizes(db, row) if type(data) is int else sizes_of(unpack(data))
             for row, data in self._measured(db, rows)
         }
 
@@ -200,10 +203,21 @@ class Packed(Layout):
         columns: Sequence[bytes] | None,
         *,
         reverse: bool,
-    ) -> list[tuple[bytes, Row]]:
+    ) -> tuple[list[tuple[bytes, Row]], bool]:
         sql, arguments = _scan(self._scan, low, high, limit, reverse=reverse)
-        rows = self._with_large(db, _counted(db.execute(sql, arguments)), columns)
-        return [(row, unpack(data)) for row, data in rows]
+        cursor = db.execute(sql, arguments)
+        rows: list[tuple[bytes, Any]] = []
+        size = 0
+        for row, data in cursor:
+            rows.append((row, data))
+            size += _PAGE_BYTES if type(data) is int else len(data)
+            if size > _PAGE_BYTES:
+                break
+        cursor.close()
+        _count(sum([0 if type(data) is int else len(data) for _, data in rows]))
+        more = len(rows) == limit or size > _PAGE_BYTES
+        found = self._with_large(db, rows, columns)
+        return [(row, unpack(data)) for row, data in found], more
 
 
 def _counted(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
@@ -241,7 +255,7 @@ class Single(Layout):
             "PRIMARY KEY (row, col)) WITHOUT ROWID"
         )
         self._get = f"SELECT col, value, at FROM {name} WHERE row=?"  # noqa: S608
-        self._lengths = f"SELECT col, length(value) FROM {name} WHERE row=?"  # noqa: S608
+        self._sizes = f"SELECT col, length(value), at FROM {name} WHERE row=?"  # noqa: S608
         self._get_some = _get_some(name, "row, col, value, at")
         self._put = (
             f"INSERT INTO {name} VALUES (?, ?, ?, ?) "  # noqa: S608
@@ -312,23 +326,28 @@ class Single(Layout):
         columns: Sequence[bytes] | None,  # noqa: ARG002 - cells are read as they lie
         *,
         reverse: bool,
-    ) -> list[tuple[bytes, Row]]:
+    ) -> tuple[list[tuple[bytes, Row]], bool]:
         sql, arguments = _scan(self._scan, low, high, limit, reverse=reverse)
         rows: dict[bytes, Row] = {}
         size = 0
-        for row, column, value, at_ms in db.execute(sql, arguments):
-            rows.setdefault(row, {})[column] = Cell(value, at_ms)
+        cursor = db.execute(sql, arguments)
+        for row, column, value, at_ms in cursor:
+            if row not in rows:
+                if size > _PAGE_BYTES:
+                    break
+                rows[row] = {}
+            rows[row][column] = Cell(value, at_ms)
             size += len(value)
+        cursor.close()
         _count(size)
-        return list(rows.items())
+        return list(rows.items()), len(rows) == limit or size > _PAGE_BYTES
 
-    def lengths(
-        self, db: sqlite3.Connection, rows: Sequence[bytes]
-    ) -> dict[bytes, dict[bytes, int]]:
-        found: dict[bytes, dict[bytes, int]] = {}
+    def sizes(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        found: dict[bytes, RowSizes] = {}
         for row in rows:
-            if cells := dict(db.execute(self._lengths, (row,))):
-                found[row] = cells
+            cells = db.execute(self._sizes, (row,)).fetchall()
+            if cells:
+                found[row] = {column: CellSize(size, at_ms) for column, size, at_ms in cells}
         return found
 
 
