@@ -112,10 +112,11 @@ class Packed(Layout):
             return {}
         data = rows[0]
         if type(data) is int:
-            data = self._large.read(db, row, columns)
-        elif (counted := counted_rows()) is not None:
-            counted.add(len(data))
-        return unpack(data, columns)
+            return unpack(self._large.read(db, row, columns), columns)
+        cells = unpack(data, columns)
+        if (counted := counted_rows()) is not None:
+            counted.add(_kept_bytes(data, cells, columns))
+        return cells
 
     def get_many(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
@@ -214,10 +215,13 @@ class Packed(Layout):
             if size > _PAGE_BYTES:
                 break
         cursor.close()
-        _count(sum([0 if type(data) is int else len(data) for _, data in rows]))
         more = len(rows) == limit or size > _PAGE_BYTES
-        found = self._with_large(db, rows, columns)
-        return [(row, unpack(data)) for row, data in found], more
+        large = {row for row, data in rows if type(data) is int}  # counted when they are read
+        found = [
+            (row, data, unpack(data, columns)) for row, data in self._with_large(db, rows, columns)
+        ]
+        _count(sum([_kept_bytes(d, cells, columns) for row, d, cells in found if row not in large]))
+        return [(row, cells) for row, _, cells in found], more
 
 
 def _counted(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
@@ -239,6 +243,13 @@ def _counted(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
         raise
     counted.add(size)
     return rows
+
+
+def _kept_bytes(data: bytes, cells: Row, columns: Sequence[bytes] | None) -> int:
+    """What a reader keeps of a row; of a small one simply its size."""
+    if columns is None or len(data) <= _COUNTED_BYTES:
+        return len(data)
+    return sum([len(cell.value) for cell in cells.values()])
 
 
 def _count(size: int) -> None:
