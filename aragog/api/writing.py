@@ -106,11 +106,11 @@ def _written(store: UrlStore, request: PutRequest) -> str:
     """
     before = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in before if name not in request.fields]
-    version = store.fields.put(
+    version = store.put(
         request.url,
         request.fields,
         at_ms=request.at_ms,
-        provenance=request.provenance or {},
+        provenance=request.provenance,
         if_version=_expected(store, request.url, request.if_version),
         leaving=[*request.deleted, *replaced],
     )

@@ -103,7 +103,7 @@ class StoreSettings:
     """Maximum length of a field name in UTF-8."""
     max_field_bytes: int = 1_048_576
     """Maximum size of a field's value; larger data belongs in the content store."""
-    max_record_bytes: int = 8_388_608
+    max_record_bytes: int = 16_777_216
     """
     Maximum size of a record, and of a node or an edge of a graph: a write of an application that
     would exceed it is refused. What is fetched from a page is written whatever the record has.

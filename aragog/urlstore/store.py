@@ -9,7 +9,7 @@ state or the new one, never a wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from aragog.clock import Clock
 from aragog.errors import ConfigError
@@ -137,6 +137,7 @@ class UrlStore:
         at_ms: int | None = None,
         provenance: Mapping[str, str] | None = None,
         if_version: str | None = None,
+        leaving: Collection[str] = (),
     ) -> str:
         """
         Set fields; others stay. Returns the new version.
@@ -149,6 +150,7 @@ class UrlStore:
             provenance: field to where it was found, returned by `get(info=True)`.
             if_version: write only if the record still has this version; "" for one that does not
                 exist yet.
+            leaving: fields that the caller deletes afterward; they do not count for the limits.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
@@ -159,7 +161,12 @@ class UrlStore:
             TakenDown: the URL was taken down.
         """
         return self.fields.put(
-            url, fields, at_ms=at_ms, provenance=provenance or {}, if_version=if_version
+            url,
+            fields,
+            at_ms=at_ms,
+            provenance=provenance or {},
+            if_version=if_version,
+            leaving=leaving,
         )
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:

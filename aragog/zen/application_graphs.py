@@ -22,7 +22,7 @@ from aragog.zen.indexes import CANONICAL_URL, PAGE_BYTES, Schema
 from aragog.zen.pair_edges import MOST_COUNTED, NewEdge, PairEdge, PairEdges
 from aragog.zen.tables import Tables
 
-_FIRST_NODES = 4
+_FIRST_NODES = 2
 MOST_REMOVED = 10_000
 """Edges that one `remove_node` removes."""
 

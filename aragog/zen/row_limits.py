@@ -20,7 +20,7 @@ from aragog.zen.tables import CellTable, RowSizes
 class Most(NamedTuple):
     """What a row may have."""
 
-    size_bytes: int = 8_388_608
+    size_bytes: int = 16_777_216
     """Of all values together."""
     properties: int = 2_000
 

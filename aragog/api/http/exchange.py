@@ -210,8 +210,9 @@ class AsgiExchange(Exchange):
         if self.cancelled:
             return
         if not self.started:
+            head = self._head_of(message)  # may raise; then the client gets another response
             self.started = True
-            connection.transport.write(self._head_of(message))
+            connection.transport.write(head)
             return
         body, more = message.get("body", b""), message.get("more_body", False)
         if body and self._scope["method"] != "HEAD":

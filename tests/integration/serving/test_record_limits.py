@@ -91,9 +91,9 @@ def test_a_record_that_grows_is_refused_at_its_limit_and_stays_readable(store, h
     deleted = http.ask("DELETE", f"/v1/urls?url={URL}&fields=team.f0.0,team.f0.1")
     again = patch(http, URL, {"team.g": "x" * PART})
 
-    assert [reply.status for reply in replies] == [200] * 2 + [413] * 10
-    assert "bytes, the limit is 8,388,608 (store.max_record_bytes)" in refused.json["detail"]
-    assert (read.status, len(read.json["fields"])) == (200, 8)
+    assert [reply.status for reply in replies] == [200] * 4 + [413] * 8
+    assert "bytes, the limit is 16,777,216 (store.max_record_bytes)" in refused.json["detail"]
+    assert (read.status, len(read.json["fields"])) == (200, 16)
     assert (replaced.status, deleted.status, again.status) == (200, 204, 200)
     store.remove(URL)
 
@@ -119,7 +119,7 @@ def test_writers_of_one_record_at_once_do_not_exceed_its_limit_together(store, h
     for writer in writers:
         writer.join()
 
-    assert sum(size.size_bytes for size in store.fields.sizes(URL).values()) < 8_388_608
+    assert sum(size.size_bytes for size in store.fields.sizes(URL).values()) < 16_777_216
     store.remove(URL)
 
 
@@ -129,9 +129,9 @@ def test_nodes_and_edges_that_grow_are_refused_at_their_limit(client, graph):
     value = b'"%b"' % (b"x" * PART)
 
     def grow(put):
-        for n in range(9):
+        for n in range(18):
             put({f"team.f{n}": value})
-        with pytest.raises(BadInput, match="the limit is 8,388,608"):
+        with pytest.raises(BadInput, match="the limit is 16,777,216"):
             put({"team.more": value})
 
     grow(lambda fields: client.put_node(node, fields, graph=graph))
@@ -140,7 +140,7 @@ def test_nodes_and_edges_that_grow_are_refused_at_their_limit(client, graph):
         grow(lambda fields: client.mutate(
             graph, [GraphMutation("put_node", "m", properties=fields)]
         ))  # fmt: skip
-    assert len(client.get_node(node, graph=graph).properties) == 9
+    assert len(client.get_node(node, graph=graph).properties) == 18
     client.remove_node(node, graph=graph)
 
 
