@@ -10,7 +10,7 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── InvalidField            name or size of a field
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
-    │   ├── TooLarge                what is written, or asked for, exceeds a limit
+    │   ├── SizeExceeded            what is written, or asked for, exceeds a limit
     │   ├── Unsupported             this server does not have what the call needs
     │   └── InvalidMessage          a task message that this version cannot read
     ├── VersionConflict             read again and decide again
@@ -111,7 +111,7 @@ class TakenDown(BadInput):
     url: str
 
 
-class TooLarge(BadInput):
+class SizeExceeded(BadInput):
     """What is written, or asked for at once, exceeds a limit; the message has the figure."""
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 from aragog.api.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
 from aragog.api.operation import Caller
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
-from aragog.errors import BadInput, TakenDown, TooLarge
+from aragog.errors import BadInput, SizeExceeded, TakenDown
 from aragog.options import Option
 from aragog.urls.keys import url_key
 from aragog.urls.normalize import normalize
@@ -120,14 +120,14 @@ def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T])
 
     Raises:
         BadInput: there is no such graph.
-        TooLarge: what is asked for is too much at once.
+        SizeExceeded: what is asked for is too much at once.
     """
     graph = graph_of(caller, name)
     try:
         with BoundedRead():
             return read(graph)
     except ReadTooLarge as error:
-        raise TooLarge(
+        raise SizeExceeded(
             f"they have more than {MOST_BYTES:,} bytes together: ask for fewer, or name the "
             "properties to read"
         ) from error

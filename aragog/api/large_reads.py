@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 
 from aragog.api.threads import is_abandoned
-from aragog.errors import TooLarge, TransientError
+from aragog.errors import SizeExceeded, TransientError
 from aragog.zen.read_bytes import CountedRows
 
 AT_ONCE = 2
@@ -46,7 +46,7 @@ class BoundedRead(CountedRows):
         TooManyReads: other large reads run.
         NobodyWaits: its caller has gone.
         ReadTooLarge: the records are too many for their size.
-        TooLarge: one of them alone is too large to be read whole.
+        SizeExceeded: one of them alone is too large to be read whole.
     """
 
     __slots__ = ("_bytes", "_has_place")
@@ -65,7 +65,7 @@ class BoundedRead(CountedRows):
         if is_abandoned():
             raise NobodyWaits("read", "its caller has gone")
         if size > MOST_BYTES:
-            raise TooLarge(
+            raise SizeExceeded(
                 f"the record has {size:,} bytes, and {MOST_BYTES:,} are read at once: name the "
                 "fields to read"
             )

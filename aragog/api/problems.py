@@ -12,9 +12,9 @@ from aragog.errors import (
     AragogError,
     BadInput,
     NotUnique,
+    SizeExceeded,
     SlowDown,
     TakenDown,
-    TooLarge,
     TransientError,
     Unsupported,
     VersionConflict,
@@ -89,7 +89,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, str(error))
         case Unsupported():
             return Problem(501, str(error))
-        case TooLarge():
+        case SizeExceeded():
             return Problem(413, str(error))
         case BadInput():
             return Problem(400, str(error))

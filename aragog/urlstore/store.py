@@ -154,8 +154,8 @@ class UrlStore:
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
-            TooLarge: the record would exceed `store.max_record_bytes` or `store.max_record_fields`;
-                nothing was written.
+            SizeExceeded: the record would exceed `store.max_record_bytes` or
+                `store.max_record_fields`; nothing was written.
             VersionConflict: the version is another; nothing was written.
             BadInput: `at_ms` is negative or too far ahead; nothing was written.
             TakenDown: the URL was taken down.

@@ -78,7 +78,7 @@ class ApplicationGraph:
         Raises:
             BadInput: a property has a name that is reserved; nothing was written.
             NotUnique: another node has one of the values; nothing was written.
-            TooLarge: a node would exceed the limits of the schema; nothing was written.
+            SizeExceeded: a node would exceed the limits of the schema; nothing was written.
         """
         at_ms = self._zen.clock.now_ms()
         for _, properties in nodes:

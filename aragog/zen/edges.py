@@ -110,7 +110,7 @@ class EdgeStore:
         store.
 
         Raises:
-            TooLarge: the edge would exceed the limits of the schema; nothing was written.
+            SizeExceeded: the edge would exceed the limits of the schema; nothing was written.
         """
         if edge_type == LINK:
             raise BadInput("put_edge: page links are written with their page, by OutlinkWriter")

@@ -126,7 +126,7 @@ class Zen:
 
         Raises:
             NotUnique: another node has the value of a unique property.
-            TooLarge: the node would exceed the limits of the schema.
+            SizeExceeded: the node would exceed the limits of the schema.
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
         self.put_rows([node_row(node_id, properties, at_ms)])

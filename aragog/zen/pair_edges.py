@@ -102,7 +102,7 @@ class PairEdges:
         for properties. Safe to repeat. Of several edges of one pair the last one counts.
 
         Raises:
-            TooLarge: an edge would exceed the limits of the schema; nothing was written.
+            SizeExceeded: an edge would exceed the limits of the schema; nothing was written.
         """
         wanted = {edge.pair: edge for edge in edges}
         if not any(edge.properties for edge in wanted.values()):

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from aragog.errors import TooLarge
+from aragog.errors import SizeExceeded
 from aragog.zen.tables import CellTable, RowSizes
 
 
@@ -59,7 +59,7 @@ class RowLimits:
         deleted right after the block, and do not count.
 
         Raises:
-            TooLarge: a row would exceed a limit; nothing was written.
+            SizeExceeded: a row would exceed a limit; nothing was written.
         """
         if not puts:
             yield
@@ -86,14 +86,14 @@ class RowLimits:
                 after.pop(column, None)
         size = sum(after.values())
         if size > max(self._most_bytes, sum(before.values())):
-            raise TooLarge(
+            raise SizeExceeded(
                 f"the record would have {size:,} bytes, the limit is {self._most_bytes:,} "
                 "(store.max_record_bytes); delete fields of it, or put large values in the "
                 "content store"
             )
         count = self._properties(after)
         if count > max(self._most_properties, self._properties(before)):
-            raise TooLarge(
+            raise SizeExceeded(
                 f"the record would have {count:,} fields, the limit is "
                 f"{self._most_properties:,} (store.max_record_fields); delete fields of it"
             )

@@ -21,10 +21,10 @@ from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import (
     BadInput,
     PermanentError,
+    SizeExceeded,
     StoreDamaged,
     StoreUnavailable,
     TakenDown,
-    TooLarge,
 )
 from aragog.pages.preferences import PURPOSES
 from aragog.urls.normalize import normalize
@@ -191,7 +191,7 @@ class EncodedReads:
         valid, refused = normalized(urls)
         try:
             results = self._results(valid, wanted)
-        except (PermanentError, TooLarge):
+        except (PermanentError, SizeExceeded):
             results = [self._alone(url, wanted) for url in valid]
         for place, error in refused.items():
             results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
@@ -228,7 +228,7 @@ class EncodedReads:
             return self._results([url], wanted)[0]
         except PermanentError as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
-        except TooLarge as error:
+        except SizeExceeded as error:
             return records.absent(idl.ItemStatus.BAD_INPUT, str(error))
 
 

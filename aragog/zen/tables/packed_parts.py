@@ -23,7 +23,7 @@ ReadPart = Callable[[int, int], bytes]
 """Reads a number of bytes of the stored row from an offset on."""
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a value lies in the stored row."""
 
     begin: int
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
-    """The cells of a stored row of `size` bytes; their values are `Place`s. For `Row`."""
+    """The cells of a stored row of `size` bytes; their values are `ValuePlace`s. For `Row`."""
     cells: dict[bytes, Any] = {}
     start = 0
     while start < size:
@@ -51,7 +51,9 @@ def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]
     numbers_at = start + RowHead.size + length
     numbers = packed.unpack(read(numbers_at, packed.size))
     values_at = numbers_at + packed.size
-    places = [Place(values_at + begin, values_at + end) for begin, end in pairwise(numbers[count:])]
+    places = [
+        ValuePlace(values_at + begin, values_at + end) for begin, end in pairwise(numbers[count:])
+    ]
     columns = [name.encode("latin-1") for name in orjson.loads(shape)]
     cells: list[tuple[bytes, Any]] = [
         (column, Cell(place, at_ms))  # type: ignore[arg-type]
@@ -60,9 +62,9 @@ def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]
     return cells, values_at + numbers[-1]
 
 
-def size_of(value: bytes | Place) -> int:
+def size_of(value: bytes | ValuePlace) -> int:
     """The bytes of a value, read or not."""
-    return value.end - value.begin if isinstance(value, Place) else len(value)
+    return value.end - value.begin if isinstance(value, ValuePlace) else len(value)
 
 
 def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
@@ -84,12 +86,12 @@ def read_packed(cells: Mapping[bytes, Any], columns: Sequence[bytes], read: Read
     return pack(read_cells(cells, columns, read))
 
 
-def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | Place]]:
+def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
     """What a packed row of these cells begins with, and its values in their order."""
     if len(cells) > MAX_CELLS:
         pack(dict(cells))  # raises
     columns = sorted(cells)
-    values: list[bytes | Place] = [cells[column].value for column in columns]
+    values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
     shape = orjson.dumps([column.decode("latin-1") for column in columns])
     ends = accumulate(map(size_of, values), initial=0)
     times = [cells[column].at_ms for column in columns]

@@ -5,11 +5,10 @@ import struct
 import threading
 from contextlib import closing
 
-import orjson
 import pytest
 
 from aragog.api.http.services import Services
-from aragog.api.large_reads import BoundedRead, NobodyWaits
+from aragog.api.large_reads import NobodyWaits
 from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.stores import url_store
 from aragog.client import GraphMutation, connect
@@ -18,8 +17,8 @@ from aragog.settings import Settings, StoreSettings
 from aragog.urlstore import nodes
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.node_ids import node_id
+from aragog.zen.read_bytes import CountedRows, counted_rows
 from tests.support import api_server, thrift_server
-from tests.support.waiting import wait_until
 
 URL = "http://a.example/"
 PART = 900_000
@@ -159,18 +158,24 @@ def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client,
     assert set(rest.fields) == {"team.small", *names[30:]}
 
 
-def test_a_field_of_an_oversized_record_is_deleted_without_reading_the_others(
-    store, oversized, monkeypatch
-):
-    """Deleting read the row, several times over, and missed its deadline."""
-    counted = []
-    monkeypatch.setattr(BoundedRead, "add", lambda _, size: counted.append(size))
+class Counting(CountedRows):
+    """Counts what a block reads."""
 
-    with BoundedRead():
+    def __init__(self):
+        self.size_bytes = 0
+
+    def add(self, size):
+        self.size_bytes += size
+
+
+def test_a_field_of_an_oversized_record_is_deleted_without_reading_the_others(store, oversized):
+    """Deleting read the row, several times over, and missed its deadline."""
+    counted = Counting()
+    with counted:
         store.delete_fields(oversized, ["team.f1"])
         assert store.get(oversized, ["team.small"]).fields == {"team.small": b"1"}
 
-    assert sum(counted) < 100_000
+    assert counted.size_bytes < 100_000
     assert "team.f1" not in store.fields.sizes(oversized)
 
 
@@ -225,33 +230,48 @@ def test_a_read_of_many_large_nodes_is_refused_with_the_figure(client, graphs):
     assert len(client.get_nodes("pins", keys, ["other"])) == 40
 
 
-def test_a_read_stops_when_its_caller_has_gone(http, graphs, monkeypatch):
-    """Its thread went on to the end of the scan."""
-    fill(graphs["pins"], 40, PART)
-    reached, let_go, ended = threading.Event(), threading.Event(), []
-    add = BoundedRead.add
+class Watched:
+    """A graph whose scan waits until it is let go, and then reads on."""
 
-    def slow(self, size):
-        reached.set()
-        let_go.wait(60)
+    def __init__(self):
+        self.reached, self.let_go, self.stopped = (threading.Event() for _ in range(3))
+
+    def scan_nodes(self, *_):
+        self.reached.set()
+        assert self.let_go.wait(60)
         try:
-            add(self, size)
+            counted_rows().add(1)
         except NobodyWaits:
-            ended.append(size)
+            self.stopped.set()
             raise
+        return [], None
 
-    monkeypatch.setattr(BoundedRead, "add", slow)
-    body = orjson.dumps({"graph": "pins", "limit": 1000})
-    sock = http.connect()
-    sock.sendall(
-        b"POST /v1/nodes:scan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-    )
-    assert reached.wait(60)
-    # Without this, the client might only have ended its side, and wait for the response.
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
-    assert http.get("/healthz").status == 200  # the server has seen by now that it was closed
-    let_go.set()
 
-    wait_until(lambda: ended, otherwise="the read stops")
+def test_a_read_stops_when_its_caller_has_gone(store):
+    """Its thread went on to the end of the scan."""
+    graph = Watched()
+    services = Services(graphs={"pins": graph})
+    with api_server.running(store, services, deadline_ms=60_000) as http:
+        sock = http.connect()
+        sock.sendall(
+            b"POST /v1/nodes:scan HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n"
+            b'Content-Type: application/json\r\n\r\n{"graph":"pins"}'
+        )
+        assert graph.reached.wait(60)
+        # Without this, the client might only have ended its side, and wait for the response.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        assert http.get("/healthz").status == 200  # the server has seen by now that it was closed
+        graph.let_go.set()
+
+        assert graph.stopped.wait(60)
+
+
+def test_a_read_stops_at_the_deadline_of_its_caller(store):
+    graph = Watched()
+    services = Services(graphs={"pins": graph})
+    with api_server.running(store, services, deadline_ms=100) as http:
+        assert http.ask("POST", "/v1/nodes:scan", {"graph": "pins"}).status == 504
+        graph.let_go.set()
+
+        assert graph.stopped.wait(60)

@@ -16,7 +16,7 @@ from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import Row, RowSizes
 from aragog.zen.tables.packed import pack
 from aragog.zen.tables.packed_parts import (
-    Place,
+    ValuePlace,
     laid_out,
     placed_cells,
     read_cells,
@@ -49,7 +49,7 @@ class _Changed(Exception):
     """The row is another one than at the first read."""
 
 
-class LargeRows:
+class LargeNodeRows:
     """The large rows of one table, whose full name is `full`."""
 
     def __init__(self, pool: PostgresPool, full: bytes) -> None:
@@ -157,11 +157,11 @@ class _StoredRow:
         return number(length), version, data
 
 
-def _pieces(values: Sequence[bytes | Place]) -> list[bytes]:
+def _pieces(values: Sequence[bytes | ValuePlace]) -> list[bytes]:
     """The three arrays of `_rewrite`: bytes of the caller, or where they are in the row."""
-    placed = [value if isinstance(value, Place) else None for value in values]
+    placed = [value if isinstance(value, ValuePlace) else None for value in values]
     return [
-        bytea_array([b"" if isinstance(value, Place) else value for value in values]),
+        bytea_array([b"" if isinstance(value, ValuePlace) else value for value in values]),
         int8_array([place.begin if place else 0 for place in placed]),
         int8_array([size_of(place) if place else -1 for place in placed]),
     ]

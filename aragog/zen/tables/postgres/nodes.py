@@ -40,7 +40,7 @@ from aragog.zen.tables.postgres.arrays import (
     xid_array,
 )
 from aragog.zen.tables.postgres.connection import Call, Statement
-from aragog.zen.tables.postgres.large_rows import LargeRows
+from aragog.zen.tables.postgres.large_rows import LargeNodeRows
 from aragog.zen.tables.postgres.partitions import Partitions, in_batches
 from aragog.zen.tables.postgres.pool import PostgresPool
 
@@ -75,7 +75,7 @@ class NodeRows(CellTable):
         self._of = partitions
         self._clock = clock
         full = partitions.full.encode()
-        self._large = LargeRows(pool, full)
+        self._large = LargeNodeRows(pool, full)
         self._get_many = Statement(
             b"n_get_many",
             b"SELECT t.row, %s FROM unnest($1) AS k(row) JOIN %s t ON t.row = k.row"

@@ -16,8 +16,8 @@ from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import Row, RowSizes
 from aragog.zen.tables.packed import pack
 from aragog.zen.tables.packed_parts import (
-    Place,
     ReadPart,
+    ValuePlace,
     laid_out,
     placed_cells,
     read_packed,
@@ -29,7 +29,7 @@ _MOST_IN_MEMORY = 8_388_608
 _COPIED_BYTES = 1_048_576
 
 
-class LargeRows:
+class LargePackedRows:
     """The large rows of one table."""
 
     def __init__(self, name: str) -> None:
@@ -107,7 +107,7 @@ def _reader(blob: sqlite3.Blob) -> ReadPart:
     return read
 
 
-def _copy(read: ReadPart, values: Sequence[bytes | Place]) -> IO[bytes]:
+def _copy(read: ReadPart, values: Sequence[bytes | ValuePlace]) -> IO[bytes]:
     """The values one behind the other, in memory or in a file without a name."""
     copied: Any = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 - the caller closes it
     for value in values:

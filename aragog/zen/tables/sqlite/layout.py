@@ -18,7 +18,7 @@ from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import TABLES, Cell, CellSize, Row, RowSizes
 from aragog.zen.tables.packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
 from aragog.zen.tables.packed_parts import LARGE_BYTES, sizes_of
-from aragog.zen.tables.sqlite.large_rows import LargeRows
+from aragog.zen.tables.sqlite.large_rows import LargePackedRows
 
 _COUNTED_BYTES = 65_536
 """Rows are counted together until they have so many: a call for each costs 5 % of a read."""
@@ -104,7 +104,7 @@ class Packed(Layout):
         )
         self._delete = f"DELETE FROM {name} WHERE row=?"  # noqa: S608
         self._scan = _scans(f"SELECT row, {some} FROM {name}")  # noqa: S608
-        self._large = LargeRows(name)
+        self._large = LargePackedRows(name)
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         rows = db.execute(self._get, (row,)).fetchone()
