@@ -10,6 +10,7 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── InvalidField            name or size of a field
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
+    │   ├── SizeExceeded            what is written, or asked for, exceeds a limit
     │   ├── Unsupported             this server does not have what the call needs
     │   └── InvalidMessage          a task message that nobody can read
     │       └── NewerMessage        a newer version of aragog can read it
@@ -109,6 +110,10 @@ class TakenDown(BadInput):
 
     MESSAGE = "{url}: was taken down"
     url: str
+
+
+class SizeExceeded(BadInput):
+    """What is written, or asked for at once, exceeds a limit; the message has the figure."""
 
 
 class Unsupported(BadInput):

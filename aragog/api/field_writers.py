@@ -54,8 +54,8 @@ class FieldWriters:
             Problem: 403, the token may not.
             TransientError: the store does not answer.
         """
-        if self._declared and (record := store.get(url)) is not None:
-            self.check(token, record.fields)
+        if self._declared:
+            self.check(token, store.fields.sizes(url))
 
     def _looks_like(self, field: str) -> str | None:
         """The declared name or prefix that a field looks like without being it."""

@@ -8,13 +8,14 @@ fields, which only `put` writes: fields have owners, limits and takedowns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+from aragog.api.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
 from aragog.api.operation import Caller
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
-from aragog.errors import BadInput, TakenDown
+from aragog.errors import BadInput, SizeExceeded, TakenDown
 from aragog.options import Option
 from aragog.urls.keys import url_key
 from aragog.urls.normalize import normalize
@@ -23,6 +24,8 @@ from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN, OUT
 from aragog.zen.edges import Edge
 from aragog.zen.node_ids import node_id
+
+T = TypeVar("T")
 
 MOST_VALUE_BYTES = 1_000_000
 LEAST_TYPE, MOST_TYPE = 16, 65_535
@@ -109,6 +112,25 @@ def graph_of(caller: Caller, name: str) -> ApplicationGraph:
         BadInput: there is no such graph.
     """
     return caller.parts.graphs[name]
+
+
+def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T]) -> T:
+    """
+    A read of a graph of an application, bounded as the reads of the store are.
+
+    Raises:
+        BadInput: there is no such graph.
+        SizeExceeded: what is asked for is too much at once.
+    """
+    graph = graph_of(caller, name)
+    try:
+        with BoundedRead():
+            return read(graph)
+    except ReadTooLarge as error:
+        raise SizeExceeded(
+            f"they have more than {MOST_BYTES:,} bytes together: ask for fewer, or name the "
+            "properties to read"
+        ) from error
 
 
 def cursor_of(cursor: str | None) -> bytes | None:

@@ -22,6 +22,7 @@ from aragog.api.graph import (
     cursor_of,
     graph_of,
     id_of,
+    read_graph,
     refuse_taken_down,
 )
 from aragog.api.operation import Caller, HttpRoute, operation
@@ -163,7 +164,7 @@ def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
     """
     source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
     if request.graph is not None:
-        edge = graph_of(caller, request.graph).get_edge(source, request.type, target)
+        edge = read_graph(caller, request.graph, lambda g: g.get_edge(source, request.type, target))
     else:
         edge = caller.read(
             lambda store: store.zen.get_edge(source, request.type, target, score=request.score)
@@ -189,7 +190,11 @@ class EdgesRequest:
 
 @operation(EdgesRequest, http=HttpRoute("GET", "/v1/edges"), thrift="Zen.edges")
 def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
-    """The edges of a node by score. Type 0: a page's links, with `url`, `text` and `rel`."""
+    """
+    The edges of a node by score. Type 0: a page's links, with `url`, `text` and `rel`.
+
+    A page ends before its limit once its properties have 4 MiB.
+    """
     key, after = id_of(request.node, request.graph), cursor_of(request.cursor)
 
     def read(graph: Zen | ApplicationGraph) -> Edges:
@@ -200,7 +205,8 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
         )  # fmt: skip
 
     if request.graph is not None:
-        page = read(_with_type(graph_of(caller, request.graph), request.type))
+        _check_type(request.type)
+        page = read_graph(caller, request.graph, read)
     else:
         page = caller.read(lambda store: read(store.zen))
     shown = tuple(map(GraphEdge.of, page.items))
@@ -236,8 +242,8 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
 
     if request.graph is None:
         return caller.read(read)
-    graph = _with_type(graph_of(caller, request.graph), request.type)
-    return graph.count_edges(key, direction, request.type)
+    _check_type(request.type)
+    return read_graph(caller, request.graph, lambda g: g.count_edges(key, direction, request.type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,10 +327,9 @@ def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[PairEdge]:
         yield PairEdge(id_of(change.node, name), change.type, id_of(change.other, name))
 
 
-def _with_type(graph: ApplicationGraph, edge_type: int) -> ApplicationGraph:
-    """The graph; raises BadInput for a type that its edges cannot have."""
+def _check_type(edge_type: int) -> None:
+    """Raise BadInput for a type that edges of a graph cannot have."""
     if edge_type < LEAST_TYPE:
         raise BadInput(
             f"type: must be from {LEAST_TYPE} to {MOST_TYPE} in a graph, got {edge_type}"
         )
-    return graph

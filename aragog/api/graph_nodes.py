@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Annotated
 
 from aragog.api.batch_urls import present
@@ -18,6 +19,7 @@ from aragog.api.graph import (
     graph_of,
     id_of,
     own_node,
+    read_graph,
 )
 from aragog.api.operation import Caller, HttpRoute, operation
 from aragog.api.tokens import WRITE
@@ -25,6 +27,8 @@ from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Fields, Limit
 from aragog.errors import BadInput
 from aragog.options import Option
 from aragog.urlstore.store import UrlStore
+from aragog.zen.application_graphs import ApplicationGraph
+from aragog.zen.graph import Zen
 
 LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
 
@@ -65,7 +69,7 @@ def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
     """
     key = id_of(request.node, request.graph)
     if request.graph is not None:
-        own = graph_of(caller, request.graph).get_node(key, request.properties)
+        own = read_graph(caller, request.graph, lambda g: g.get_node(key, request.properties))
         return None if own is None else GraphNode(key.hex(), own)
 
     def read(store: UrlStore) -> GraphNode | None:
@@ -91,9 +95,13 @@ class GetNodesRequest:
 @operation(GetNodesRequest, http=HttpRoute("POST", "/v1/nodes:batchGet", member="nodes"),
            thrift="Zen.getNodes")  # fmt: skip
 def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
-    """Several nodes of a graph, in order; those that do not exist are left out."""
+    """
+    Several nodes of a graph, in order; those that do not exist are left out.
+
+    Up to 32 MiB; for nodes that have more together, ask for fewer of them or of their properties.
+    """
     keys = [id_of(node, request.graph) for node in request.nodes]
-    found = graph_of(caller, request.graph).get_nodes(keys, request.properties)
+    found = read_graph(caller, request.graph, lambda g: g.get_nodes(keys, request.properties))
     return [GraphNode(key.hex(), found[key]) for key in keys if key in found]
 
 
@@ -109,9 +117,14 @@ class ScanNodesRequest:
 
 @operation(ScanNodesRequest, http=HttpRoute("POST", "/v1/nodes:scan"), thrift="Zen.scanNodes")
 def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
-    """All nodes of a graph, page by page, in the order of their ids; not a snapshot."""
-    found, cursor = graph_of(caller, request.graph).scan_nodes(
-        request.limit, cursor_of(request.cursor), request.properties
+    """
+    All nodes of a graph, page by page, in the order of their ids; not a snapshot.
+
+    A page ends before its limit once its properties have 4 MiB.
+    """
+    after = cursor_of(request.cursor)
+    found, cursor = read_graph(
+        caller, request.graph, lambda g: g.scan_nodes(request.limit, after, request.properties)
     )
     shown = tuple(GraphNode(key.hex(), values) for key, values in found)
     return ScannedNodes(shown, cursor.hex() if cursor else None)
@@ -167,7 +180,7 @@ def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
         return
     zen = caller.store.zen
     key = own_node(caller, request.node)
-    caller.parts.writers.check(caller.token, zen.get_node(key) or ())
+    caller.parts.writers.check(caller.token, zen.property_sizes(key))
     zen.remove_node(key)
 
 
@@ -201,7 +214,11 @@ def lookup(caller: Caller, request: LookupRequest) -> NodePage:
                 f"name: {request.name!r} is not indexed in {request.graph}; "
                 "add it to store.graph_indexed"
             )
-        found, cursor = graph.lookup(request.name, request.value, request.limit, after)
+        found, cursor = read_graph(
+            caller,
+            request.graph,
+            lambda g: g.lookup(request.name, request.value, request.limit, after),
+        )
     else:
         if request.name not in caller.store.zen.schema.searchable:
             raise BadInput(f"name: {request.name!r} is not indexed; add it to store.indexed")
@@ -246,15 +263,14 @@ def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | N
                 f"name: {request.name!r} is not unique in {request.graph}; "
                 "add it to store.graph_unique"
             )
-        own = graph.lookup_unique(request.name, request.value)
-        properties = None if own is None else graph.get_node(own, request.properties)
-        return None if own is None or properties is None else GraphNode(own.hex(), properties)
+        return read_graph(caller, request.graph, partial(_unique_node, request))
     if request.name not in caller.store.zen.schema.unique:
         raise BadInput(f"name: {request.name!r} is not unique; add it to store.unique")
 
-    def read(store: UrlStore) -> GraphNode | None:
-        key = store.zen.lookup_unique(request.name, request.value)
-        values = None if key is None else store.zen.get_node(key, request.properties)
-        return None if key is None or values is None else GraphNode(key.hex(), values)
+    return caller.read(lambda store: _unique_node(request, store.zen))
 
-    return caller.read(read)
+
+def _unique_node(request: LookupUniqueRequest, graph: Zen | ApplicationGraph) -> GraphNode | None:
+    key = graph.lookup_unique(request.name, request.value)
+    values = None if key is None else graph.get_node(key, request.properties)
+    return None if key is None or values is None else GraphNode(key.hex(), values)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import threading
 
-from aragog.errors import TransientError
+from aragog.api.threads import is_abandoned
+from aragog.errors import SizeExceeded, TransientError
 from aragog.zen.read_bytes import CountedRows
 
 AT_ONCE = 2
@@ -23,6 +24,10 @@ WAIT_S = 0.5
 
 class TooManyReads(TransientError):
     """Other large reads run; the same call may work later."""
+
+
+class NobodyWaits(TransientError):
+    """The caller of the read has gone, or its deadline has passed; nobody gets this."""
 
 
 class ReadTooLarge(TransientError):
@@ -39,7 +44,9 @@ class BoundedRead(CountedRows):
 
     Raises:
         TooManyReads: other large reads run.
+        NobodyWaits: its caller has gone.
         ReadTooLarge: the records are too many for their size.
+        SizeExceeded: one of them alone is too large to be read whole.
     """
 
     __slots__ = ("_bytes", "_has_place")
@@ -55,6 +62,13 @@ class BoundedRead(CountedRows):
 
     def add(self, size: int) -> None:
         """See `CountedRows`."""
+        if is_abandoned():
+            raise NobodyWaits("read", "its caller has gone")
+        if size > MOST_BYTES:
+            raise SizeExceeded(
+                f"the record has {size:,} bytes, and {MOST_BYTES:,} are read at once: name the "
+                "fields to read"
+            )
         if self._bytes > MOST_BYTES:
             raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once")
         self._bytes += size

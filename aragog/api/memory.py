@@ -120,26 +120,50 @@ class GrowingBytes:
 
 class UnreadBytes:
     """
-    The counted bytes of one connection that its client has not read.
+    The bytes of one connection that its client has not read, counted among those of all.
+
+    A large response is counted before it is written (`writing`, `written`), and what else lies in
+    the buffer of a client that does not read is counted when it stops to read (`blocked`).
 
     Args:
-        memory: counts them.
+        memory: counts them; one for all connections and doors of a process.
     """
 
-    __slots__ = ("_bytes", "_memory")
+    __slots__ = ("_buffered", "_bytes", "_memory", "_pending")
 
     def __init__(self, memory: MemoryLimit) -> None:
         self._memory = memory
         self._bytes = 0
+        self._buffered = 0
+        self._pending = 0
+
+    def writing(self, size: int) -> None:
+        """A response whose bytes are counted is written now."""
+        self._pending = size
 
     def written(self, size: int, *, blocked: bool) -> None:
         """Keep counted bytes until `were_read`; give them back if the client reads at once."""
+        self._pending = 0
         if blocked:
             self._bytes += size
         else:
             self._memory.give_back(size)
 
+    def blocked(self, buffered: int) -> bool:
+        """
+        Count what the buffer holds beside counted bytes.
+
+        False: there is no room; the connection must be closed, because its client does not read.
+        """
+        more = buffered - self._bytes - self._buffered - self._pending
+        if more <= 0:
+            return True
+        if not self._memory.take(more):
+            return False
+        self._buffered += more
+        return True
+
     def were_read(self) -> None:
         """Give them back: the client has read nearly all, or has gone."""
-        self._memory.give_back(self._bytes)
-        self._bytes = 0
+        self._memory.give_back(self._bytes + self._buffered)
+        self._bytes = self._buffered = 0

@@ -12,6 +12,7 @@ from aragog.errors import (
     AragogError,
     BadInput,
     NotUnique,
+    SizeExceeded,
     SlowDown,
     TakenDown,
     TransientError,
@@ -88,6 +89,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, str(error))
         case Unsupported():
             return Problem(501, str(error))
+        case SizeExceeded():
+            return Problem(413, str(error))
         case BadInput():
             return Problem(400, str(error))
         case SlowDown():

@@ -21,7 +21,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from contextvars import ContextVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from aragog.api.problems import Overloaded
 
@@ -34,6 +35,35 @@ _TOGETHER_EAGER = 8
 _RESULTS_AT_ONCE = 16
 _TICK_S = 0.002
 """While calls are in flight: how often deadlines and the progress of threads are checked."""
+
+
+class Cancellable(Protocol):
+    """What waits for a call, and may go."""
+
+    cancelled: bool
+
+
+CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
+"""Who waits for the calls that a task makes; None: a caller that stays until its deadline."""
+
+
+class _Running(threading.local):
+    """The call that this thread makes; None: several together, or none."""
+
+    call: ThreadCall | None = None
+
+
+_RUNNING = _Running()
+
+
+def is_abandoned() -> bool:
+    """
+    Whether nobody waits any more for what this thread does: its caller has gone, or is too late.
+
+    Long reads ask this now and then, and stop.
+    """
+    call = _RUNNING.call
+    return call is not None and call.abandoned
 
 
 class ThreadCall(ABC):
@@ -69,6 +99,11 @@ class ThreadCall(ABC):
     @abstractmethod
     def expire(self) -> None:
         """Do without the result, on the event loop: the deadline has passed."""
+
+    @property
+    def abandoned(self) -> bool:
+        """Nobody waits for the result any more. In any thread."""
+        return False
 
     def wait(self, now_s: float) -> None:  # noqa: B027 - most calls need not know
         """Called on the event loop now and then until the result is there."""
@@ -151,6 +186,7 @@ class CallThreads:
 
     def _run(self, call: ThreadCall) -> None:
         others = self._others(call)
+        _RUNNING.call = None if others else call
         if others:
             call.run_with(others)
             self._done.append(call)
@@ -201,14 +237,20 @@ class CallThreads:
 class _AwaitedCall(ThreadCall, Generic[T]):
     """A function whose result a coroutine awaits."""
 
-    __slots__ = ("_call", "_error", "_result", "future")
+    __slots__ = ("_call", "_caller", "_error", "_result", "future")
 
     def __init__(self, call: Callable[[], T], deadline_s: float) -> None:
         super().__init__(deadline_s)
         self.future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._caller = CALLER.get()
         self._call = call
         self._result: Any = None
         self._error: BaseException | None = None
+
+    @property
+    def abandoned(self) -> bool:
+        caller = self._caller
+        return self.future.done() or (caller is not None and caller.cancelled)
 
     def run(self) -> None:
         if self.future.done():

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Self
 
 from aragog.api.problems import Problem
-from aragog.errors import ConfigError
+from aragog.errors import BadInput, ConfigError
 from aragog.hosts import is_loopback
 from aragog.settings import ServingSettings
 
@@ -108,7 +108,11 @@ def require_graph(token: str | None, scope: str, graph: str | None) -> None:
 
     Raises:
         Problem: 403, it may not.
+        BadInput: no graph can have this name.
     """
+    if graph is not None and not GRAPH_SCOPE.fullmatch(f"{READ}@{graph}"):
+        # It would be part of a header of the refusal.
+        raise BadInput(f"graph: there is no graph {graph[:100]!r}; add it to store.graphs")
     needed = scope if graph is None else f"{scope}@{graph}"
     if isinstance(token, Token) and not token.allows(needed):
         raise lacking(needed)

@@ -104,22 +104,23 @@ def _written(store: UrlStore, request: PutRequest) -> str:
     A replacement deletes the values that were there before it, and none that another writer, who
     knows the new version already, has put meanwhile.
     """
-    record = store.get(request.url, info=True) if request.replace else None
+    before = store.fields.sizes(request.url) if request.replace else {}
+    replaced = [name for name in before if name not in request.fields]
     version = store.put(
         request.url,
         request.fields,
         at_ms=request.at_ms,
         provenance=request.provenance,
         if_version=_expected(store, request.url, request.if_version),
+        leaving=[*request.deleted, *replaced],
     )
-    if record is None:
+    if not request.replace:
         gone = list(request.deleted)
         return store.delete_fields(request.url, gone) if gone else version
-    gone = [name for name in record.fields if name not in request.fields]
-    if not gone:
+    if not replaced:
         return version
-    at_ms = max(record.info[name].at_ms for name in gone)
-    return store.delete_fields(request.url, gone, at_ms=at_ms)
+    at_ms = max(before[name].at_ms for name in replaced)
+    return store.delete_fields(request.url, replaced, at_ms=at_ms)
 
 
 def _expected(store: UrlStore, url: str, if_version: str | None) -> str | None:

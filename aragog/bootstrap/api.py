@@ -21,6 +21,7 @@ from aragog.api.fetching import Enqueue, Fetching
 from aragog.api.field_writers import FieldWriters
 from aragog.api.hedging import HedgedReads, ReadStore
 from aragog.api.jobs import Jobs
+from aragog.api.memory import MemoryLimit
 from aragog.api.operation import Explain, OtherParts, Parts
 from aragog.api.page_texts import PageTexts
 from aragog.api.tokens import Tokens
@@ -131,10 +132,16 @@ class ThriftServices:
         parts: what operations use.
         sock: from `listen`.
         tokens: shared with the HTTP API.
+        unread: counts what clients have not read, shared as well.
     """
 
     def __init__(
-        self, settings: Settings, parts: Parts, sock: socket.socket, tokens: Tokens
+        self,
+        settings: Settings,
+        parts: Parts,
+        sock: socket.socket,
+        tokens: Tokens,
+        unread: MemoryLimit,
     ) -> None:
         from aragog.api.listener import tls_context  # noqa: PLC0415 - asyncio
         from aragog.api.thrift.handlers import services  # noqa: PLC0415 - an extra
@@ -145,7 +152,7 @@ class ThriftServices:
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)
         embedded = settings.store.is_embedded
         self._server = ThriftServer(
-            services(parts), settings.serving, embedded=embedded, tokens=tokens
+            services(parts), settings.serving, embedded=embedded, tokens=tokens, replies=unread
         )
         self.metrics: Collector = ThriftMetrics(self._server)
         """What Prometheus reads; not registered yet."""

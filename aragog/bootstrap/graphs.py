@@ -9,6 +9,7 @@ from aragog.bootstrap.stores import tables, timed_tables
 from aragog.settings import Settings, StoreSettings
 from aragog.zen.application_graphs import ApplicationGraphs
 from aragog.zen.indexes import Schema
+from aragog.zen.row_limits import Most
 from aragog.zen.tables import Tables
 
 _SHARDS = 4
@@ -60,6 +61,7 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
             unique=tuple(_of(name, store.graph_unique)),
             indexed=tuple(_of(name, store.graph_indexed)),
             counted=tuple(map(int, _of(name, store.graph_counted))),
+            most=Most(store.max_record_bytes, store.max_record_fields),
         )
         for name in store.graphs
     }

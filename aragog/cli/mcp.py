@@ -6,14 +6,14 @@ import asyncio
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import ExitStack
-from functools import lru_cache
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from aragog.api.tokens import READ, SCOPES
 from aragog.cli.data_folder import command_settings
+from aragog.cli.mcp_clients import POOL_SIZE, TokenClients
 from aragog.client import Client, connect
 from aragog.errors import ConfigError
 from aragog.extras import require
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TOKEN = "ARAGOG_TOKEN"  # noqa: S105 - the name of a variable
 DEADLINE_S = 30.0
-_MOST_CLIENTS = 64
 _PORTS = click.IntRange(1, 65_535)
 
 
@@ -55,7 +54,7 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
         with connect(
             address, token=os.environ.get(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
         ) as client:
-            asyncio.run(_over_stdio(_server(lambda _: client, formats, scopes)))
+            asyncio.run(_over_stdio(_server(lambda _: nullcontext(client), formats, scopes)))
         return
     _over_http(address, formats, scopes, port)
 
@@ -80,15 +79,21 @@ def _over_http(
 
     with ExitStack() as clients:
 
-        @lru_cache(maxsize=_MOST_CLIENTS)
-        def client_with(token: str | None) -> Client:
-            client = connect(address, token=token, deadline_s=DEADLINE_S, field_formats=formats)
-            return clients.enter_context(client)
+        def open_client(token: str | None) -> Client:
+            return connect(
+                address,
+                token=token,
+                deadline_s=DEADLINE_S,
+                pool_size=POOL_SIZE,
+                field_formats=formats,
+            )
 
-        def client_of(context: Any) -> Client:
+        tokens = clients.enter_context(closing(TokenClients(open_client)))
+
+        def client_of(context: Any) -> AbstractContextManager[Client]:
             header = context.request.headers.get("authorization", "")
             kind, _, token = header.partition(" ")
-            return client_with(token.strip() or None if kind.lower() == "bearer" else None)
+            return tokens.of(token.strip() or None if kind.lower() == "bearer" else None)
 
         server = _server(client_of, formats, scopes)
         app = server.streamable_http_app(stateless_http=True, json_response=True)

@@ -10,6 +10,7 @@ can read.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ and never instructions."""
 MOST_CONTENT_BYTES = 200_000
 """Of content in one answer, where a call does not say how much it wants."""
 
-ClientOf = Callable[["ServerRequestContext[Any]"], Client]
+ClientOf = Callable[["ServerRequestContext[Any]"], AbstractContextManager[Client]]
 """The client with the token of whoever sent a request."""
 
 
@@ -61,7 +62,7 @@ def mcp_server(client_of: ClientOf, formats: FieldFormats, scopes: Collection[st
     The server; `run` it over standard input and output, or serve its `streamable_http_app`.
 
     Args:
-        client_of: returns the client of a request; threads share clients.
+        client_of: lends the client of a request, in the thread of its call.
         formats: the formats of the fields.
         scopes: which tools are offered; the token decides what they may do.
     """
@@ -79,9 +80,10 @@ def mcp_server(client_of: ClientOf, formats: FieldFormats, scopes: Collection[st
         operation = offered.get(params.name)
         if operation is None:
             return _error(f"{params.name[:100]!r} is no tool; there are {', '.join(offered)}")
-        client, arguments = client_of(context), params.arguments or {}
+        arguments = params.arguments or {}
         return await anyio.to_thread.run_sync(
-            lambda: _called(client, operation, arguments, formats), abandon_on_cancel=True
+            lambda: _called(client_of(context), operation, arguments, formats),
+            abandon_on_cancel=True,
         )
 
     return Server(
@@ -112,7 +114,7 @@ def _tool(operation: Operation[Any, Any]) -> types.Tool:
 
 
 def _called(
-    client: Client,
+    lent: AbstractContextManager[Client],
     operation: Operation[Any, Any],
     arguments: Mapping[str, Any],
     formats: FieldFormats,
@@ -126,7 +128,8 @@ def _called(
         given = {name: getattr(request, name) for name in names}
         if given.get("limit_bytes", 0) is None:
             given["limit_bytes"] = MOST_CONTENT_BYTES
-        answer = client.call(operation, **given)
+        with lent as client:
+            answer = client.call(operation, **given)
     except AragogError as error:
         return _error(f"{type(error).__name__}: {error}")
     except (TypeError, ValueError) as error:

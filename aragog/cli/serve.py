@@ -92,7 +92,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         )
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
         api = Api(store, serving, services, tokens)
-        beside = ThriftServices(settings, api.parts, thrift, tokens) if thrift else None
+        beside = ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
         if beside is not None:
             prometheus_client.REGISTRY.register(beside.metrics)
         # A full collection of all that was imported would stop all requests for 40 ms.

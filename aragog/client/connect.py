@@ -12,6 +12,7 @@ from aragog.client.async_client import AsyncClient
 from aragog.client.store_client import DEADLINE_S, Backend, Client
 from aragog.errors import ConfigError
 from aragog.extras import require
+from aragog.secret import without_password
 
 THRIFT_PORT = 8101
 POOL_SIZE = 16
@@ -47,10 +48,16 @@ def connect(
     """
     if token is not None and not _TOKEN.fullmatch(token):
         raise ConfigError("client token: must be printable ASCII without spaces")
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:  # whose text may quote a password
+        raise ConfigError(
+            f"client address {without_password(address)!r}: has a host or a port that is none"
+        ) from None
     backend: Backend
     if parts.scheme in ("thrift", "thrifts"):
-        require("thrift", f"client address {address!r}")
+        require("thrift", f"client address {without_password(address)!r}")
         context = (tls or ssl.create_default_context()) if parts.scheme == "thrifts" else None
         backend = _thrift_backend(parts, token, pool_size, context, field_formats)
     elif parts.scheme in ("http", "https"):
@@ -61,7 +68,8 @@ def connect(
         )
     else:
         raise ConfigError(
-            f"client address {address!r}: must begin with thrift://, thrifts://, http:// or https://"
+            f"client address {without_password(address)!r}: must begin with thrift://, "
+            "thrifts://, http:// or https://"
         )
     return Client(backend, deadline_s=deadline_s)
 

@@ -42,6 +42,7 @@ from aragog.errors import (
     VersionConflict,
 )
 from aragog.options import checked
+from aragog.secret import without_login, without_password
 from aragog.urlstore.field_formats import FieldFormats, parse
 
 
@@ -152,6 +153,7 @@ class HttpBackend:
         field_formats: Mapping[str, str] | None,
     ) -> None:  # fmt: skip
         self._address = address.rstrip("/")
+        self._shown = without_password(self._address)
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
         self._session.trust_env = False  # no proxy between services, and no ~/.netrc
@@ -214,7 +216,7 @@ class HttpBackend:
         response, _ = self._sent(crawling.get_fresh, request, limit_s)
         raw = parse(response.body)
         if response.status == 404 and "state" not in raw:
-            raise _problem(404, raw, self._address)
+            raise _problem(404, raw, self._shown)
         return fresh_of(raw, request.url, self._formats)
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
@@ -314,7 +316,7 @@ class HttpBackend:
     ) -> _Response:
         """A response of success, or 404 or 416 if it may be `missing`."""
         if limit_s <= 0:
-            raise ServiceUnavailable(self._address, _LATE)
+            raise ServiceUnavailable(self._shown, _LATE)
         try:
             response = self._session.request(
                 method, self._address + path, params=params, data=data, headers=headers,
@@ -323,11 +325,13 @@ class HttpBackend:
             )  # fmt: skip
             body = _body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
-            raise ServiceUnavailable(self._address, str(error)) from error
+            raise ServiceUnavailable(
+                self._shown, without_login(str(error), self._address)
+            ) from error
         if response.ok or (missing and response.status_code in (404, 416)):
             return _Response(response.status_code, body, response.headers)
         retry_after = response.headers.get("Retry-After")
-        raise _problem(response.status_code, _members(body), self._address, retry_after)
+        raise _problem(response.status_code, _members(body), self._shown, retry_after)
 
 
 def _filled(route: HttpRoute, members: dict[str, Any]) -> str:

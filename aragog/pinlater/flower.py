@@ -15,7 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tornado import template
+from tornado import template, web
+from tornado.httputil import HTTPHeaders
 
 from aragog.pinlater.admin import Admin
 
@@ -79,6 +80,23 @@ def _add(own: Iterable[Any], others: Sequence[Any], folder: Traversable | None) 
     handlers[-1:-1] = [*own, *others]  # the last route matches every path
     folders = [files("aragog.pinlater") / "templates", *([folder] if folder else [])]
     settings["template_loader"] = Loader(settings["template_path"], folders)
+    settings["transforms"] = [*settings.get("transforms", ()), Unframed]
+
+
+class Unframed(web.OutputTransform):
+    """Keeps every response of Flower out of frames: its buttons could be clicked through one."""
+
+    def transform_first_chunk(
+        self,
+        status_code: int,
+        headers: HTTPHeaders,
+        chunk: bytes,
+        finishing: bool,  # noqa: ARG002
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        """Called by tornado with the head of each response."""
+        headers["X-Frame-Options"] = "DENY"
+        headers["Content-Security-Policy"] = "frame-ancestors 'none'"
+        return status_code, headers, chunk
 
 
 class Loader(template.Loader):

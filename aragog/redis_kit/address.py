@@ -95,6 +95,14 @@ def is_usable(url: str) -> bool:
         return False
 
 
+def hosts_of(url: str) -> frozenset[str]:
+    """The hosts that a URL names, without ports; none for a socket."""
+    if is_sentinel(url):
+        return frozenset(host for host, _ in parse_sentinel(url).sentinels)
+    place = urlsplit(plain(url))
+    return frozenset() if place.scheme == "unix" else frozenset({place.hostname or "localhost"})
+
+
 def plain(url: str) -> str:
     """The URL with its password, in the form that redis-py accepts."""
     return reveal(url).replace("redis+socket://", "unix://")

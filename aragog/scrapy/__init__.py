@@ -19,6 +19,7 @@ The parts:
     prerequisites.py     what must hold before a spider opens
     spider_arguments.py  what a spider was created with: processes of a crawl have the same
     request_codec.py     requests as JSON
+    arrivals.py          what requests of other processes may ask of Scrapy's own downloader
     request_queue.py     jobs and claims
     slot_lines.py        claimed requests that wait for a slot of their domain
     feeder.py            the thread that claims requests and finds their slots

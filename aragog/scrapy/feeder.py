@@ -15,6 +15,7 @@ from scrapy import Spider
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import InvalidMessage, TransientError
+from aragog.scrapy.arrivals import Vet
 from aragog.scrapy.crawl_state import LEASE_MS, CrawlState
 from aragog.scrapy.request_codec import from_json
 from aragog.scrapy.request_queue import ClaimedRequest, RequestQueue
@@ -37,6 +38,7 @@ class Feeder(threading.Thread):
         lines: where those wait that this process has claimed.
         state: of the crawl.
         spider: has the callbacks.
+        vet: decides about requests that arrive.
         most: how many requests the process holds at once.
         free: how many more the engine could begin now.
         look_again: has the engine ask for requests; called in this thread.
@@ -49,6 +51,7 @@ class Feeder(threading.Thread):
         lines: SlotLines,
         state: CrawlState,
         spider: Spider,
+        vet: Vet,
         most: int,
         free: Callable[[], int],
         look_again: Callable[[], None],
@@ -62,6 +65,7 @@ class Feeder(threading.Thread):
         self._lines = lines
         self._state = state
         self._spider = spider
+        self._vet = vet
         self._most = most
         self._free = free
         self._look_again = look_again
@@ -126,8 +130,12 @@ class Feeder(threading.Thread):
             request = from_json(claimed.body, self._spider)
         except InvalidMessage as error:
             self._decline(claimed.tag, str(error))
-        else:
-            self._lines.add(HeldRequest(request, claimed.tag))
+            return
+        if reason := self._vet(request):
+            log.warning("%s is not requested: %s", request, reason)
+            self._queue.fail(claimed.tag, reason)
+            return
+        self._lines.add(HeldRequest(request, claimed.tag))
 
     def _decline(self, tag: str, problem: str) -> None:
         # Processes of another release know other callbacks: one of them may be able to run it.

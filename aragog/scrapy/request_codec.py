@@ -7,25 +7,39 @@ text. Pickles are not used: whoever can write to the broker could run code with 
 
 A request arrives as it was, or is refused. Subclasses of the known types are refused, because JSON
 would turn them into their base: an `IntEnum` into a number, a `Counter` into a dict.
+
+A message decides nothing about what runs here: the classes of requests and items are those of
+Scrapy, of the spider's own package and of the setting `ARAGOG_REQUEST_CLASSES`, nothing is imported
+for a message, callbacks are methods of the spider, and URLs are http or https.
 """
 
 from __future__ import annotations
 
 import base64
+import inspect
 import math
 import reprlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from itemadapter import ItemAdapter
-from scrapy import Request, Spider
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
 from aragog.errors import InvalidMessage
 
 VERSION = 1
+SETTING = "ARAGOG_REQUEST_CLASSES"
+"""Scrapy's setting: further classes of requests and items, by their full names."""
+_SCHEMES = ("http://", "https://")
+_OF_SCRAPY: dict[str, type[Request]] = {
+    f"{kind.__module__}.{kind.__qualname__}": kind
+    for kind in (Request, FormRequest, JsonRequest, XmlRpcRequest)
+}
 _PLAIN = frozenset({str, int, bool, type(None)})
 _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
@@ -70,9 +84,60 @@ def from_json(body: bytes, spider: Spider) -> Request:
         wire = orjson.loads(body)
         if wire["v"] != VERSION:
             raise ValueError(f"is of version {wire['v']}")
-        return request_from_dict(_unpacked(wire["request"]), spider=spider)
+        return _rebuilt(wire["request"], spider)
     except Exception as error:  # constructors of the project may raise anything
         raise InvalidMessage("request", f"{type(error).__name__}: {error}") from error
+
+
+def _rebuilt(given: dict[str, Any], spider: Spider) -> Request:
+    classes = KnownClasses(spider)
+    fields = _unpacked(given, classes)
+    if not str(fields["url"]).lower().startswith(_SCHEMES):
+        raise ValueError("its URL is neither http nor https")
+    if "_class" in fields:
+        fields["_class"] = classes.request(fields["_class"])
+    for name in (fields.get("callback"), fields.get("errback")):
+        if name is not None and not inspect.ismethod(getattr(spider, name, None)):
+            raise ValueError(f"{name!r} is no method of the spider")
+    return request_from_dict(fields, spider=spider)
+
+
+class KnownClasses:
+    """The classes that requests of a spider may have, and their items."""
+
+    def __init__(self, spider: Spider) -> None:
+        settings = getattr(spider, "settings", None)
+        self._named = frozenset(settings.getlist(SETTING)) if settings is not None else frozenset()
+        modules = settings.getlist("SPIDER_MODULES") if settings is not None else []
+        named = (type(spider).__module__, *modules)
+        self._packages = frozenset(name.partition(".")[0] for name in named)
+
+    def request(self, name: str) -> type[Request]:
+        """The class of a request; raises ValueError for another name."""
+        kind = _OF_SCRAPY.get(name) or self._loaded(name)
+        if not issubclass(kind, Request):
+            raise ValueError(f"{name} is no class of requests")  # noqa: TRY004 - as all refusals
+        return kind
+
+    def item(self, name: str) -> type:
+        """The class of an item; raises ValueError for another name."""
+        kind = self._loaded(name)
+        if not ItemAdapter.is_item_class(kind):
+            raise ValueError(f"{name} is no class of items")
+        return kind
+
+    def _loaded(self, name: str) -> type:
+        """A class that the spider's package has, or that the setting names."""
+        module, _, attribute = str(name).rpartition(".")
+        if name in self._named:
+            kind = load_object(name)
+        elif module.partition(".")[0] in self._packages:
+            kind = vars(sys.modules.get(module)).get(attribute) if module in sys.modules else None
+        else:
+            raise ValueError(f"{name} is not of the spider's package: name it in {SETTING}")
+        if not isinstance(kind, type) or f"{kind.__module__}.{kind.__qualname__}" != name:
+            raise ValueError(f"{name} is not the name of a class that this process has loaded")
+        return kind
 
 
 def _encoded(fields: Mapping[str, Any]) -> bytes:
@@ -109,43 +174,34 @@ def _packed_table(table: Mapping[Any, Any]) -> Any:
 def _packed_item(item: Any) -> Any:
     kind = type(item)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if _item_class(name) is not kind:
-        raise ValueError(f"{name} is not the name of this class of items")
     return {"!item": [name, _packed_table(dict(ItemAdapter(item)))]}
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: Any, classes: KnownClasses) -> Any:
     if isinstance(value, list):
-        return [_unpacked(each) for each in value]
+        return [_unpacked(each, classes) for each in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
         ((mark, inner),) = value.items()
         if mark.startswith("!"):
-            return _marked(mark, inner)
-    return {key: _unpacked(each) for key, each in value.items()}
+            return _marked(mark, inner, classes)
+    return {key: _unpacked(each, classes) for key, each in value.items()}
 
 
-def _marked(mark: str, inner: Any) -> Any:
+def _marked(mark: str, inner: Any, classes: KnownClasses) -> Any:
     match mark:
         case "!tuple":
-            return tuple(_unpacked(inner))
+            return tuple(_unpacked(inner, classes))
         case "!set":
-            return set(_unpacked(inner))
+            return set(_unpacked(inner, classes))
         case "!frozenset":
-            return frozenset(_unpacked(inner))
+            return frozenset(_unpacked(inner, classes))
         case "!bytes":
             return base64.b64decode(inner)
         case "!table":
-            return {_unpacked(key): _unpacked(value) for key, value in inner}
+            return {_unpacked(key, classes): _unpacked(value, classes) for key, value in inner}
         case "!item":
-            return _item_class(inner[0])(**_unpacked(inner[1]))
+            return classes.item(inner[0])(**_unpacked(inner[1], classes))
         case _:
             raise ValueError(f"{mark} is not known")
-
-
-def _item_class(name: str) -> type:
-    kind = load_object(name)
-    if not isinstance(kind, type) or not ItemAdapter.is_item_class(kind):
-        raise ValueError(f"{name} is no class of items")
-    return kind

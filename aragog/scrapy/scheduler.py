@@ -28,6 +28,7 @@ from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.models import NewJob
 from aragog.scrapy import engine
+from aragog.scrapy.arrivals import vet_arrivals
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.dupefilter import SharedDupeFilter
 from aragog.scrapy.feeder import Feeder
@@ -105,6 +106,7 @@ class SpiderScheduler(BaseScheduler):
             lines=SlotLines(crawl.fetches.fetch.slots, access.limiter.key_for, SystemClock()),
             state=crawl.state,
             spider=spider,
+            vet=vet_arrivals(self._crawler.settings, crawl.settings.fetch),
             most=4 * self._concurrency,
             free=lambda: self._concurrency - len(self._handed),
             look_again=lambda: _call_in(loop, self._look_again),

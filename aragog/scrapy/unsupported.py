@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 
 METHODS = ("GET", "HEAD", "POST")
-_FROM_ENVIRONMENT = "_scheme_proxy"
+FROM_ENVIRONMENT = "_scheme_proxy"
 """`HttpProxyMiddleware` marks requests so whose proxy is that of the environment."""
 
 _META = (
@@ -34,9 +34,14 @@ def why_unsupported(request: Request, own_proxy: str) -> str | None:
     if not proxy:
         return None
     # To send it from another address than the spider chose may expose this machine.
-    if request.meta.get(_FROM_ENVIRONMENT):
+    if request.meta.get(FROM_ENVIRONMENT):
         return None if own_proxy else _ENVIRONMENT
-    return None if own_proxy and _address(proxy) == _address(own_proxy) else _META
+    return None if is_own_proxy(proxy, own_proxy) else _META
+
+
+def is_own_proxy(proxy: str, own_proxy: str) -> bool:
+    """Whether a request names `fetch.proxy` itself."""
+    return bool(own_proxy) and _address(proxy) == _address(own_proxy)
 
 
 def _address(proxy: str) -> str:

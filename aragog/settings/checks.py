@@ -6,10 +6,11 @@ import dataclasses
 import ipaddress
 import re
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from aragog.hosts import split_port
 from aragog.redis_kit.address import is_usable
-from aragog.secret import SecretUrl, without_password
+from aragog.secret import SecretUrl, reveal, without_password
 from aragog.settings.crawling import (
     FetchSettings,
     IdentitySettings,
@@ -278,8 +279,13 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
         )
     elif scheme not in BROKER_SCHEMES:
         yield (
-            f"broker.url: {scheme}:// is not a supported broker; "
+            f"broker.url: {without_password(scheme + '://')} is not a supported broker; "
             "use pinlater://, redis:// or amqp://"
+        )
+    elif not _has_port(url):
+        yield (
+            f"broker.url: {without_password(url)!r} has a host or a port that is none; "
+            "in a password write / as %2F, # as %23, ? as %3F, @ as %40"
         )
 
 
@@ -297,6 +303,16 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
                 "redis://host:port/db, unix:///path or sentinel://host:port/service, "
                 "and in a password / as %2F, # as %23, ? as %3F, @ as %40"
             )
+
+
+def _has_port(url: str) -> bool:
+    """Whether no port of a broker's addresses is malformed; libraries would quote it."""
+    try:
+        for each in reveal(url).split(";"):
+            _ = urlsplit(each).port
+    except ValueError:
+        return False
+    return True
 
 
 def _is_postgres(url: str) -> bool:

@@ -103,6 +103,13 @@ class StoreSettings:
     """Maximum length of a field name in UTF-8."""
     max_field_bytes: int = 1_048_576
     """Maximum size of a field's value; larger data belongs in the content store."""
+    max_record_bytes: int = 16_777_216
+    """
+    Maximum size of a record, and of a node or an edge of a graph: a write of an application that
+    would exceed it is refused. What is fetched from a page is written whatever the record has.
+    """
+    max_record_fields: int = 2_000
+    """Maximum number of fields of a record, and of properties of a node or an edge, likewise."""
     inlinks: Literal["all", "external", "none"] = "all"
     """Inlinks to store: all, only those from other registered domains, or none."""
     compactions: int = 4

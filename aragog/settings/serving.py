@@ -78,8 +78,9 @@ class ServingSettings:
     """Bodies over HTTP, and large frames over Thrift, that a process holds at once, complete or
     not; further requests receive 503 or Unavailable."""
     max_response_memory_bytes: int = 268_435_456
-    """Large responses over HTTP, and over Thrift, that a process holds until their clients have
-    read them; further ones are replaced by 503 or Unavailable."""
+    """What a process holds over HTTP and Thrift together until its clients have read it. Further
+    large responses are replaced by 503 or Unavailable, and clients that do not read are
+    disconnected."""
     max_header_bytes: int = 65_536
     """Maximum size of the request line and headers; larger ones receive 431."""
     deadline_ms: int = 1000

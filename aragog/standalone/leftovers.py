@@ -23,6 +23,8 @@ def note(path: Path, pids: Iterable[int]) -> None:
     """Write the running processes to a file, atomically."""
     lines = [f"{pid} {started}\n" for pid in pids if (started := _started(pid))]
     new = path.with_suffix(".new")
+    new.unlink(missing_ok=True)  # one of an earlier release may be readable for others
+    new.touch(mode=0o600)
     new.write_text("".join(lines))
     new.replace(path)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.testing import examples
-from aragog.zen.tables import TABLES, Cell, Tables
+from aragog.zen.tables import TABLES, Cell, CellSize, Tables
 from aragog.zen.tables.memory import MemoryTables
 
 # A table whose rows lie packed in SQLite, and one whose rows do not.
@@ -59,6 +59,42 @@ class CellTableContract:
         assert tables[name].get(b"r1", [b]) == {b: Cell(b"", 1000)}
         assert tables[name].get(b"r2") == {}
         assert tables[name].get_many([b"r1", b"r2"], [a]) == {b"r1": {a: Cell(b"1", 1000)}}
+
+    @BOTH
+    def test_sizes_are_those_of_the_values(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
+        tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
+
+        assert tables[name].sizes_many([b"r1", b"r2", b"r3"]) == {
+            b"r1": {a: CellSize(5, 2000), b: CellSize(0, 1000)}, b"r2": {a: CellSize(1, 1000)},
+        }  # fmt: skip
+
+    def test_a_row_of_many_megabytes_is_read_and_changed_in_parts(self, tables: Tables) -> None:
+        nodes, value = tables["n"], b"x" * 1_000_000
+        for number in range(5):
+            nodes.put(b"r", {b"m:%d" % number: value, b"m:last": b"%d" % number}, at_ms=number + 1)
+        nodes.put(b"r", {b"m:0": b"old"}, at_ms=0)
+
+        assert nodes.get(b"r", [b"m:last", b"m:none"]) == {b"m:last": Cell(b"4", 5)}
+        assert nodes.values_many([b"r"], (b"m:last", b"m:none")) == {b"r": (b"4", None)}
+        assert nodes.get_many([b"r"], [b"m:3"]) == {b"r": {b"m:3": Cell(value, 4)}}
+        assert nodes.sizes_many([b"r"])[b"r"][b"m:0"].size_bytes == len(value)
+        assert nodes.check_and_put(b"r", b"s:lock", None, b"me")
+        assert nodes.incr(b"r", b"c:1", 7) == 7
+
+        nodes.delete(b"r", [b"m:0", b"m:1", b"m:4"], at_ms=3)
+        nodes.put(b"r", {b"m:last": b"new"}, at_ms=9)
+
+        row = nodes.get(b"r")
+        shown = {c: cell for c, cell in row.items() if c.startswith(b"m:")}
+        assert shown == {
+            b"m:2": Cell(value, 3), b"m:3": Cell(value, 4), b"m:4": Cell(value, 5),
+            b"m:last": Cell(b"new", 9),
+        }  # fmt: skip
+        assert (row[b"s:lock"].value, row[b"c:1"].value) == (b"me", (7).to_bytes(8))
+        nodes.delete(b"r", at_ms=2**53)
+        assert nodes.get(b"r") == {}
 
     @BOTH
     def test_the_larger_timestamp_stays_whatever_the_order(self, tables: Tables, name: str) -> None:

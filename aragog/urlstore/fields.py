@@ -10,7 +10,7 @@ comparison.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import orjson
 
@@ -29,7 +29,7 @@ from aragog.urlstore.writing.next_due import renewed
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from aragog.zen.properties import CellSize, Row
 
 LOCK_MS = 10_000
 
@@ -85,8 +85,14 @@ class Fields:
         at_ms: int | None,
         provenance: Mapping[str, str],
         if_version: str | None,
+        leaving: Collection[str] = (),
     ) -> str:
-        """`UrlStore.put`."""
+        """
+        `UrlStore.put`.
+
+        The fields that are `leaving` do not count for the limits of the record: the caller deletes
+        them afterward.
+        """
         self._rules.check(fields)
         normalized, now_ms = normalize(url), self._clock.now_ms()
         at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
@@ -97,7 +103,10 @@ class Fields:
         version = os.urandom(8).hex()
         puts = self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
-        with self._takedowns.writing(normalized, canonical):
+        room = self._zen.node_limits.writing(
+            [(key, cells) for _, key, cells, _ in puts], _columns_of(leaving)
+        )
+        with self._takedowns.writing(normalized, canonical), room:
             if nodes.SENTINEL not in row:
                 self._zen.mutate([host_put(canonical, now_ms)])
             if if_version is None:
@@ -132,9 +141,7 @@ class Fields:
         at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalized, BASE)
         check_not_taken_down(canonical, row)
-        columns = [
-            column_of(name) for name in names for column_of in (nodes.field_column, from_column)
-        ]
+        columns = _columns_of(names)
         if columns:
             self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
             self._clock.deleted_at(min(at_ms, now_ms))
@@ -144,6 +151,17 @@ class Fields:
                 [put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
             )
         return version
+
+    def sizes(self, url: str) -> dict[str, CellSize]:
+        """
+        The fields of a record, each with the size of its value and its time; values are not read.
+
+        Empty if there is no record.
+        """
+        canonical, row = self._nodes.resolve(normalize(url), [nodes.SENTINEL])
+        if nodes.SENTINEL not in row:
+            return {}
+        return self._zen.property_sizes(node_id(canonical))
 
     def check(self, fields: Mapping[str, bytes]) -> None:
         """
@@ -204,3 +222,7 @@ class Fields:
                 ]
             )
         return changed | gone
+
+
+def _columns_of(names: Collection[str]) -> list[bytes]:
+    return [column_of(name) for name in names for column_of in (nodes.field_column, from_column)]

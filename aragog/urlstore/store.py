@@ -9,7 +9,7 @@ state or the new one, never a wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from aragog.clock import Clock
 from aragog.errors import ConfigError
@@ -41,6 +41,7 @@ from aragog.zen.indexes import Schema
 from aragog.zen.link_records import ListLimits
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import OutlinkWriter
+from aragog.zen.row_limits import Most
 from aragog.zen.tables import Tables
 
 
@@ -136,6 +137,7 @@ class UrlStore:
         at_ms: int | None = None,
         provenance: Mapping[str, str] | None = None,
         if_version: str | None = None,
+        leaving: Collection[str] = (),
     ) -> str:
         """
         Set fields; others stay. Returns the new version.
@@ -148,15 +150,23 @@ class UrlStore:
             provenance: field to where it was found, returned by `get(info=True)`.
             if_version: write only if the record still has this version; "" for one that does not
                 exist yet.
+            leaving: fields that the caller deletes afterward; they do not count for the limits.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
+            SizeExceeded: the record would exceed `store.max_record_bytes` or
+                `store.max_record_fields`; nothing was written.
             VersionConflict: the version is another; nothing was written.
             BadInput: `at_ms` is negative or too far ahead; nothing was written.
             TakenDown: the URL was taken down.
         """
         return self.fields.put(
-            url, fields, at_ms=at_ms, provenance=provenance or {}, if_version=if_version
+            url,
+            fields,
+            at_ms=at_ms,
+            provenance=provenance or {},
+            if_version=if_version,
+            leaving=leaving,
         )
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
@@ -253,4 +263,5 @@ def _schema(settings: StoreSettings) -> Schema:
         unique=settings.unique,
         indexed=settings.indexed,
         one_ended=frozenset({ALIAS, WATCH}),
+        most=Most(settings.max_record_bytes, settings.max_record_fields),
     )

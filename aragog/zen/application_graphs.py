@@ -17,11 +17,12 @@ from typing import NamedTuple
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput, Unfinished
 from aragog.zen.edges import Edge
-from aragog.zen.graph import Zen, node_row
-from aragog.zen.indexes import CANONICAL_URL, Schema
+from aragog.zen.graph import NODE_COLUMNS, Zen, node_row
+from aragog.zen.indexes import CANONICAL_URL, PAGE_BYTES, Schema
 from aragog.zen.pair_edges import MOST_COUNTED, NewEdge, PairEdge, PairEdges
 from aragog.zen.tables import Tables
 
+_FIRST_NODES = 2
 MOST_REMOVED = 10_000
 """Edges that one `remove_node` removes."""
 
@@ -77,12 +78,13 @@ class ApplicationGraph:
         Raises:
             BadInput: a property has a name that is reserved; nothing was written.
             NotUnique: another node has one of the values; nothing was written.
+            SizeExceeded: a node would exceed the limits of the schema; nothing was written.
         """
         at_ms = self._zen.clock.now_ms()
         for _, properties in nodes:
             if CANONICAL_URL in properties:
                 raise BadInput(f"properties: {CANONICAL_URL!r} is reserved; choose another name")
-        self._zen.mutate([node_row(key, properties, at_ms) for key, properties in nodes])
+        self._zen.put_rows([node_row(key, properties, at_ms) for key, properties in nodes])
 
     def put_node(self, node_id: bytes, properties: Mapping[str, bytes]) -> None:
         """Set properties of a node, creating it if missing; `put_nodes` of one."""
@@ -129,14 +131,26 @@ class ApplicationGraph:
         """
         (nodes with their properties in the order of their ids, cursor or None at the end).
 
-        Not a snapshot: a node that is put meanwhile may be missing.
+        Ends before `limit` with a node that brings the properties to `PAGE_BYTES`. Not a snapshot:
+        a node that is put meanwhile may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"
-        with closing(self._zen.nodes.scan(start)) as rows:
+        with closing(self._zen.nodes.scan(start, names=NODE_COLUMNS)) as rows:
             keys = [key for key, _ in islice(rows, limit + 1)]
-        following = keys[limit - 1] if len(keys) > limit else None
-        found = self._zen.get_nodes(keys[:limit], names)
-        return [(key, found[key]) for key in keys[:limit] if key in found], following
+        wanted = keys[:limit]
+        items: list[tuple[bytes, dict[str, bytes]]] = []
+        at, size, part = 0, 0, _FIRST_NODES
+        while at < len(wanted) and size < PAGE_BYTES:
+            found = self._zen.get_nodes(some := wanted[at : at + part], names)
+            for key in some:
+                at += 1
+                if key in found:
+                    items.append((key, found[key]))
+                    size += sum(map(len, found[key].values()))
+                if size >= PAGE_BYTES:
+                    break
+            part = max(1, min(8 * part, PAGE_BYTES * at // max(size, 1)))
+        return items, wanted[at - 1] if at < len(keys) else None
 
     def repair(self) -> RepairedGraph:
         """

@@ -16,13 +16,14 @@ from aragog.clock import Clock
 from aragog.errors import BadInput
 from aragog.urls.keys import url_key
 from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
-from aragog.zen.indexes import MAX_LIMIT, Schema
+from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.link_records import OutLink
 from aragog.zen.node_ids import list_id
 from aragog.zen.outlink_writer import CELL
 from aragog.zen.outlinks import from_lines, unpack
 from aragog.zen.properties import Row, newest_ms
+from aragog.zen.row_limits import RowLimits
 from aragog.zen.tables import Put, Tables
 
 _URL = b"s:url"
@@ -43,6 +44,11 @@ class Edge(NamedTuple):
     at_ms: int = 0
     """When it was put; 0 for outgoing page links, whose page knows."""
 
+    @property
+    def size_bytes(self) -> int:
+        """Of its properties."""
+        return sum(map(len, self.properties.values()))
+
 
 class Edges(NamedTuple):
     """A page of a list of edges; `cursor` continues it, None: it is complete."""
@@ -58,6 +64,7 @@ class EdgeStore:
         self._tables = tables
         self._table = tables["e"]
         self._schema = schema
+        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.most)
         self._clock = clock
         self._links = LinkEdges(tables, PostingLists(tables))
 
@@ -101,6 +108,9 @@ class EdgeStore:
         Safe to repeat. Counts increase if it is new. A writer that crashes in between, or two that
         write the same new edge at once, leave the counts wrong until `recount` or a repair of the
         store.
+
+        Raises:
+            SizeExceeded: the edge would exceed the limits of the schema; nothing was written.
         """
         if edge_type == LINK:
             raise BadInput("put_edge: page links are written with their page, by OutlinkWriter")
@@ -109,8 +119,9 @@ class EdgeStore:
             source, edge_type, target, score=score
         )
         rows = self.edge_rows(source, edge_type, target, properties or {}, at_ms, score=score)
-        for _, key, cells, _ in rows:
-            self._table.put(key, cells, at_ms=at_ms)
+        with self._limits.writing([(key, cells) for _, key, cells, _ in rows if properties]):
+            for _, key, cells, _ in rows:
+                self._table.put(key, cells, at_ms=at_ms)
         if is_new:
             self._count_both(source, edge_type, target, 1)
 
@@ -166,7 +177,8 @@ class EdgeStore:
         """
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
-        One range scan, for any number of edges. `direction` is `OUT` or `IN` of `aragog.zen.codec`;
+        One range scan, for any number of edges; a page ends before `limit` with an edge that brings
+        the properties to `PAGE_BYTES`. `direction` is `OUT` or `IN` of `aragog.zen.codec`;
         scores are from `least_score` to `most_score`. Page links are edges of type `LINK`: outgoing
         ones in the order of the page, with its position as score, incoming ones by source;
         `reverse` and bounds have no effect on them. One-ended types have no outgoing edges.
@@ -175,13 +187,14 @@ class EdgeStore:
         if edge_type == LINK:
             return self._links.edges(node_id, direction, limit, cursor)
         items: list[Edge] = []
-        last = None
+        last, size = None, 0
         scores = least_score, most_score
         with closing(self._scan(node_id, direction, edge_type, cursor, scores, reverse)) as rows:
             for key, edge in rows:
-                if len(items) == limit:
+                if len(items) == limit or size >= PAGE_BYTES:
                     return Edges(items, last)
                 items.append(edge)
+                size += edge.size_bytes
                 last = key
         return Edges(items, None)
 

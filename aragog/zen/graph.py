@@ -27,9 +27,12 @@ from aragog.zen.log import TimeLog
 from aragog.zen.ordered_indexes import DueTimes, HostIndex
 from aragog.zen.properties import NodeStore
 from aragog.zen.registry import Registry
-from aragog.zen.tables import Put, Row, Salvaged, Tables
+from aragog.zen.row_limits import RowLimits
+from aragog.zen.tables import CellSize, Put, Row, Salvaged, Tables
 
 _SENTINEL = b"m:_"
+NODE_COLUMNS = (_SENTINEL, CANONICAL_COLUMN)
+"""Each node has one of them."""
 
 
 class Zen:
@@ -54,6 +57,8 @@ class Zen:
         self.clock = clock or SystemClock()
         self._indexes = PropertyIndexes(tables, self.schema, self.clock)
         self.nodes = NodeStore(tables)
+        self.node_limits = RowLimits(tables["n"], b"m:", _SENTINEL, self.schema.most)
+        """The limits of what applications write into nodes."""
         self._edges = edges = EdgeStore(tables, self.schema, self.clock)
         self.put_edge, self.get_edge = edges.put_edge, edges.get_edge
         self.remove_edge, self.purge_edges = edges.remove_edge, edges.purge_edges
@@ -121,9 +126,15 @@ class Zen:
 
         Raises:
             NotUnique: another node has the value of a unique property.
+            SizeExceeded: the node would exceed the limits of the schema.
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
-        self.mutate([node_row(node_id, properties, at_ms)])
+        self.put_rows([node_row(node_id, properties, at_ms)])
+
+    def put_rows(self, rows: Sequence[Put]) -> None:
+        """Put rows of nodes within the limits of the schema; raises as `put_node`."""
+        with self.node_limits.writing([(key, cells) for _, key, cells, _ in rows]):
+            self.mutate(rows)
 
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
@@ -147,6 +158,15 @@ class Zen:
             key: _node_properties(row, names)
             for key, row in rows.items()
             if _SENTINEL in row or CANONICAL_COLUMN in row
+        }
+
+    def property_sizes(self, node_id: bytes) -> dict[str, CellSize]:
+        """Each property of a node with its size and its time; the values are not read."""
+        cells = self.nodes.sizes_many([node_id]).get(node_id, {})
+        return {
+            column[2:].decode(): size
+            for column, size in cells.items()
+            if column.startswith(b"m:") and column != _SENTINEL
         }
 
     def remove_node(self, node_id: bytes) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aragog.clock import Clock
@@ -23,6 +23,7 @@ from aragog.errors import NotUnique
 from aragog.zen.codec import BUCKETS, after, index_key, index_prefix, unique_key
 from aragog.zen.leases import CellLeases, Lease
 from aragog.zen.properties import Row
+from aragog.zen.row_limits import Most
 from aragog.zen.tables import Put, Tables, newest_ms
 
 CANONICAL_URL = "canonical_url"
@@ -30,6 +31,8 @@ CANONICAL_URL = "canonical_url"
 CANONICAL_COLUMN = b"s:canonical_url"
 MAX_LIMIT = 6000
 """Maximum number of edges or nodes that one call returns."""
+PAGE_BYTES = 4_194_304
+"""A page of nodes or edges ends once their properties have so many bytes."""
 
 _ACQUIRED_MS = 10_000
 """How long an acquired value waits for its property to be set."""
@@ -56,6 +59,8 @@ class Schema:
     """Edge types whose number is stored with the node, in both directions."""
     one_ended: frozenset[int] = frozenset()
     """Edge types that are listed at their target only, and stored there only."""
+    most: Most = field(default_factory=Most)
+    """What a node or an edge may have."""
 
     @property
     def searchable(self) -> tuple[str, ...]:

@@ -20,8 +20,9 @@ from aragog.clock import Clock
 from aragog.errors import BadInput
 from aragog.zen.codec import IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
 from aragog.zen.edges import Edge, Edges, count_column
-from aragog.zen.indexes import MAX_LIMIT, Schema
+from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from aragog.zen.properties import Cell, Row, newest_ms
+from aragog.zen.row_limits import RowLimits
 from aragog.zen.tables import CellTable, Tables
 
 MOST_COUNTED = 10_000
@@ -30,6 +31,7 @@ MOST_COUNTED = 10_000
 _PAIR = b"x"
 _SCORE = b"p:s"
 _PROPERTY = b"p:p"
+_FIRST_EDGES = 2
 _LISTED = b"p:_"
 _CURSOR_BYTES = 24
 _AT_ONCE = 500
@@ -88,6 +90,7 @@ class PairEdges:
         self._most_counted = most_counted
         self._nodes: CellTable = tables["n"]
         self._table: CellTable = tables["e"]
+        self._limits = RowLimits(self._table, _PROPERTY, b"", schema.most)
         self._counted = frozenset(schema.counted)
         self._clock = clock
 
@@ -95,10 +98,21 @@ class PairEdges:
         """
         Put edges: one that exists gets the score, and keeps properties that are not given.
 
-        One read and two writes for any number of edges, a third if scores change. Safe to repeat.
-        Of several edges of one pair the last one counts.
+        One read and two writes for any number of edges, a third if scores change, and a read more
+        for properties. Safe to repeat. Of several edges of one pair the last one counts.
+
+        Raises:
+            SizeExceeded: an edge would exceed the limits of the schema; nothing was written.
         """
         wanted = {edge.pair: edge for edge in edges}
+        if not any(edge.properties for edge in wanted.values()):
+            self._put(wanted)
+            return
+        cells = [(pair.key, _cells(edge)) for pair, edge in wanted.items()]
+        with self._limits.writing(cells):
+            self._put(wanted)
+
+    def _put(self, wanted: Mapping[PairEdge, NewEdge]) -> None:
         before = self._pairs(wanted)
         now_ms = self._clock.now_ms()
         lists: list[tuple[bytes, Mapping[bytes, bytes], int]] = []
@@ -155,7 +169,8 @@ class PairEdges:
         """
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
-        One range scan, and one multi-get for the edges of the page. `direction` is `OUT` or `IN` of
+        One range scan, and a few multi-gets for the edges of the page, which ends before `limit`
+        where the properties have about `PAGE_BYTES`. `direction` is `OUT` or `IN` of
         `aragog.zen.codec`; scores are from `least_score` to `most_score`.
 
         Raises:
@@ -172,13 +187,18 @@ class PairEdges:
         items: list[Edge] = []
         ended = start >= stop
         with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
-            while not ended and len(items) <= limit:
-                wanted = limit + 1 - len(items)
+            size, part = 0, _FIRST_EDGES
+            while not ended and len(items) <= limit and size < PAGE_BYTES:
+                wanted = min(part, limit + 1 - len(items))
                 keys = [key for key, _ in islice(rows, wanted)]
                 ended = len(keys) < wanted
-                items += self._true(keys)
-        if len(items) <= limit:
+                more = self._true(keys)
+                items += more
+                size += sum(edge.size_bytes for edge in more)
+                part = max(1, min(8 * part, PAGE_BYTES * len(items) // max(size, 1)))
+        if len(items) <= limit and ended:
             return Edges(items, None)
+        limit = min(limit, len(items))
         last_edge = items[limit - 1]
         key = edge_key(node_id, direction, edge_type, last_edge.score, last_edge.other)
         return Edges(items[:limit], key[len(prefix) :])
@@ -201,14 +221,27 @@ class PairEdges:
         """
         if edge_type in self._counted:
             return self._stored_count(node_id, direction, edge_type)
-        walk = self.walk(node_id, direction, edge_type)
-        found = sum(1 for _ in islice(walk, self._most_counted + 1))
+        found = self._counted_one_by_one(node_id, direction, edge_type)
         if found > self._most_counted:
             raise BadInput(
                 f"type: the node has more than {self._most_counted} edges of type {edge_type}; "
                 "add the type to store.graph_counted"
             )
         return found
+
+    def _counted_one_by_one(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """The number of edges, counted up to one more than may be; properties are not read."""
+        start, stop = score_range(edge_prefix(node_id, direction, edge_type))
+        found = 0
+        with closing(self._table.scan(start, stop)) as rows:
+            while found <= self._most_counted and (keys := [k for k, _ in islice(rows, _AT_ONCE)]):
+                pairs = [(_pair_of(key).key, read_edge_key(key)[3]) for key in keys]
+                scores = self._table.get_many([key for key, _ in pairs], [_SCORE])
+                found += sum(
+                    _SCORE in (row := scores.get(key, {})) and _score(row) == score
+                    for key, score in pairs
+                )
+        return min(found, self._most_counted + 1)
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """

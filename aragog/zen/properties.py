@@ -12,9 +12,9 @@ from collections.abc import Generator, Mapping, Sequence
 
 from aragog.clock import Clock
 from aragog.zen.leases import CellLeases
-from aragog.zen.tables import Cell, Row, Salvaged, Tables, newest_ms
+from aragog.zen.tables import Cell, CellSize, Row, Salvaged, Tables, newest_ms
 
-__all__ = ["Cell", "Row", "Salvaged", "newest_ms"]
+__all__ = ["Cell", "CellSize", "Row", "Salvaged", "newest_ms"]
 
 
 class NodeStore:
@@ -26,6 +26,7 @@ class NodeStore:
         self.get = self._table.get
         self.get_many = self._table.get_many
         self.values_many = self._table.values_many
+        self.sizes_many = self._table.sizes_many
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set properties as of `at_ms`, atomically; newer values stay."""

@@ -100,3 +100,17 @@ while True:
             writer.send_signal(signal.SIGKILL)
         body, meta = FolderContent(tmp_path).get(KEY)
         assert body == meta["n"].encode() * 300_000
+
+
+def test_nobody_else_can_read_the_folder_whatever_it_was_made_with(tmp_path):
+    """It was 0755 where something else had made it, and its files 0644."""
+    folder = tmp_path / "content"
+    folder.mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        FolderContent(folder).put(KEY, b"body", {})
+    finally:
+        os.umask(before)
+
+    modes = [path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"))]
+    assert not any(modes), modes

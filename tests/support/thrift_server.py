@@ -59,7 +59,7 @@ def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
     batches: Any = None, jobs: Any = None, explain: Any = None,
-    takedowns_changed: Any = unshared, graphs: Any = None, **options: Any,
+    takedowns_changed: Any = unshared, graphs: Any = None, replies: Any = None, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
@@ -76,7 +76,9 @@ def running(
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = ThriftServer(handlers, settings, embedded=embedded, tokens=shared_tokens)
+    server = ThriftServer(
+        handlers, settings, embedded=embedded, tokens=shared_tokens, replies=replies
+    )
     start = server.start(sock, tls=tls_context(settings))
     asyncio.run_coroutine_threadsafe(start, loop).result(TIMEOUT_S)
     running_server = Running(sock.getsockname()[1], server, loop)

@@ -170,6 +170,8 @@ class ApiConnection(asyncio.Protocol):
         self.blocked = True
         self.readable_again.clear()
         self._since_s = time.monotonic()
+        if not self._unread.blocked(self.transport.get_write_buffer_size()):
+            self.transport.abort()
 
     def resume_writing(self) -> None:
         self.blocked = False
@@ -219,6 +221,7 @@ class ApiConnection(asyncio.Protocol):
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
         """Write, and keep bytes that are counted in `unsent` until the client has read them."""
+        self._unread.writing(counted_bytes)
         self.transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
             self._unread.written(counted_bytes, blocked=self.blocked)

@@ -19,6 +19,7 @@ from httptools import parse_url
 from starlette.types import ASGIApp, Message, Scope
 
 from aragog.api.memory import SMALL_BYTES
+from aragog.api.threads import CALLER
 
 log = logging.getLogger(__name__)
 
@@ -209,8 +210,9 @@ class AsgiExchange(Exchange):
         if self.cancelled:
             return
         if not self.started:
+            head = self._head_of(message)  # may raise; then the client gets another response
             self.started = True
-            connection.transport.write(self._head_of(message))
+            connection.transport.write(head)
             return
         body, more = message.get("body", b""), message.get("more_body", False)
         if body and self._scope["method"] != "HEAD":
@@ -224,6 +226,7 @@ class AsgiExchange(Exchange):
         return self.cancelled or self._complete or (self._hung_up and self._body_taken)
 
     async def _run(self) -> None:
+        CALLER.set(self)
         try:
             await self.connection.app(self._scope, self.receive, self.send)
             if not self._complete and not self.cancelled and not self._hung_up:

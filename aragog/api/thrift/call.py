@@ -125,6 +125,10 @@ class Call(ThreadCall):
 
     # What `CallThreads` calls
 
+    @property
+    def abandoned(self) -> bool:
+        return self.answered or self.connection.gone
+
     def run(self) -> None:
         """Make the call, or its next step."""
         if self.answered:

@@ -180,6 +180,7 @@ class Connection(asyncio.Protocol):
             return
         self._state = ThriftState.QUEUED if self._buffer or self._paused else ThriftState.IDLE
         self._since_s = time.monotonic()
+        self._unread.writing(counted_bytes)
         self._transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
             self._unread.written(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
@@ -193,6 +194,8 @@ class Connection(asyncio.Protocol):
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
+            if not self._unread.blocked(self._transport.get_write_buffer_size()):
+                self.abort()
 
     def resume_writing(self) -> None:
         self._unread.were_read()

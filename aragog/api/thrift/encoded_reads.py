@@ -18,7 +18,14 @@ from aragog.api.thrift import records
 from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
-from aragog.errors import BadInput, PermanentError, StoreDamaged, StoreUnavailable, TakenDown
+from aragog.errors import (
+    BadInput,
+    PermanentError,
+    SizeExceeded,
+    StoreDamaged,
+    StoreUnavailable,
+    TakenDown,
+)
 from aragog.pages.preferences import PURPOSES
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record, is_allowed
@@ -184,7 +191,7 @@ class EncodedReads:
         valid, refused = normalized(urls)
         try:
             results = self._results(valid, wanted)
-        except PermanentError:
+        except (PermanentError, SizeExceeded):
             results = [self._alone(url, wanted) for url in valid]
         for place, error in refused.items():
             results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
@@ -221,6 +228,8 @@ class EncodedReads:
             return self._results([url], wanted)[0]
         except PermanentError as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
+        except SizeExceeded as error:
+            return records.absent(idl.ItemStatus.BAD_INPUT, str(error))
 
 
 _UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")

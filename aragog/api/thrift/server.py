@@ -53,6 +53,7 @@ class ThriftServer:
         settings: limits, deadlines and tokens.
         embedded: the store answers without waiting for a network; see `CallThreads`.
         tokens: those in the settings, shared with the HTTP API; None: they are not shared.
+        replies: counts what clients have not read, likewise.
     """
 
     def __init__(
@@ -62,12 +63,15 @@ class ThriftServer:
         *,
         embedded: bool = True,
         tokens: Tokens | None = None,
+        replies: MemoryLimit | None = None,
     ) -> None:
         self.max_frame_bytes = settings.max_body_bytes
         self.limits_s = limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
         """Counts the large frames that arrive, and those of calls that run."""
-        self.replies = MemoryLimit(settings.max_response_memory_bytes, "unread replies")
+        self.replies = replies or MemoryLimit(
+            settings.max_response_memory_bytes, "unread responses"
+        )
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls so far, by (method, outcome), for metrics."""
         self.durations = Histogram(

@@ -22,6 +22,7 @@ from psycopg.conninfo import make_conninfo
 
 from aragog.clock import SystemClock
 from aragog.pinlater.postgres.wire import Argument, reader
+from aragog.secret import without_login
 
 CONNECT_WITHIN_S = 2
 """libpq takes no less."""
@@ -66,17 +67,18 @@ class PostgresLink:
 
     def __init__(self, dsn: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        options = make_conninfo(
-            dsn,
-            connect_timeout=CONNECT_WITHIN_S,
-            application_name="pinlater",
-            client_encoding="utf8",
-        )
         try:
+            options = make_conninfo(
+                dsn,
+                connect_timeout=CONNECT_WITHIN_S,
+                application_name="pinlater",
+                client_encoding="utf8",
+            )
             # It closes itself only in the process that opened it.
             self.connection = psycopg.connect(options, autocommit=True)
         except psycopg.Error as error:
-            raise ConnectionError(_line(str(error))) from error
+            # Without the cause, whose text may quote the password.
+            raise ConnectionError(without_login(_line(str(error)), dsn)) from None
         self.pgconn = self.connection.pgconn
 
     @property

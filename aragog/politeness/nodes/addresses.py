@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aragog.redis_kit.address import is_sentinel, plain
+from aragog.redis_kit.address import hosts_of, is_sentinel, plain
 from aragog.secret import reveal
 
 # The name of the server of `redis.url`, whose address may change.
@@ -25,6 +25,8 @@ class NodeAddresses:
         self.first = tuple(self.name(url) for url in urls)
         """The names of these URLs."""
         self._urls = {self.name(url): reveal(url) for url in urls}
+        known = [*urls, *([] if shared is None else [shared])]
+        self._hosts = frozenset[str]().union(*map(hosts_of, known))
 
     def name(self, url: str) -> str:
         """Return the name of a URL: the URL without user and password, or `redis.url`."""
@@ -38,7 +40,9 @@ class NodeAddresses:
         """
         Return the URL of a node.
 
-        User and password are those of the same server in the settings, else those of `redis.url`.
+        User and password are those of the same server in the settings. A server on a host of the
+        settings that they do not name itself gets those of `redis.url`; any other host gets none,
+        because whoever can write the record could name a host of his own.
         """
         if name == SHARED and self._shared is not None:
             return self._shared
@@ -49,5 +53,7 @@ class NodeAddresses:
         login, at, _ = shared.partition("://")[2].rpartition("@")
         scheme, separator, place = name.partition("://")
         if scheme == "unix" or is_sentinel(name) != is_sentinel(shared):
+            return name
+        if not hosts_of(name) <= self._hosts:
             return name
         return f"{scheme}{separator}{login}{at}{place}"

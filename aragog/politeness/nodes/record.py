@@ -12,12 +12,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
-from aragog.errors import BadInput
-from aragog.known_fields import known
+from aragog.errors import BadInput, LimiterUnavailable
+from aragog.politeness.nodes.addresses import SHARED
+from aragog.redis_kit.address import is_usable
 from aragog.redis_kit.nodes import Ring
 
+_MOST_NODES = 1_000
+_MOST_FORMER = 1_000
+_MOST_NAME_CHARS = 500
+_LONGEST_LEASE_S = 3_600.0
 # How long a process uses a record after it read it, in seconds.
 LEASE_S = 30.0
 _NONCE = 1 << 20
@@ -55,12 +60,19 @@ class RingRecord:
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
-        """Decode what `packed` returned."""
-        values = json.loads(text)
-        for name in ("active", "drained", "lost"):
-            values[name] = tuple(values[name])
-        former = tuple(tuple(nodes) for nodes in values["former"])
-        return cls(**known(cls, values | {"former": former}))
+        """
+        Decode what `packed` returned, of this or a later release.
+
+        Whoever can write to a server of the limiter can write a record, so it is checked.
+
+        Raises:
+            LimiterUnavailable: it is no record.
+        """
+        try:
+            return cls(**_checked(json.loads(text)))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            reason = f"is invalid: {type(error).__name__}: {str(error)[:200]}"
+            raise LimiterUnavailable("the record of the limiter's ring", reason) from error
 
     def packed(self) -> bytes:
         """Encode the record as JSON."""
@@ -180,3 +192,43 @@ class RingRecord:
     def _next(self, **changes: tuple[str, ...] | tuple[tuple[str, ...], ...]) -> RingRecord:
         version = (self.epoch + 1) * _NONCE + secrets.randbelow(_NONCE)
         return replace(self, version=version, **changes)  # type: ignore[arg-type]
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """The known members of a record; raises ValueError and its like if one cannot be."""
+    active, drained, lost = (_names(values[name]) for name in ("active", "drained", "lost"))
+    former = values["former"]
+    if not active or set(active) & set(drained) or len(former) > _MOST_FORMER:
+        raise ValueError("its nodes contradict each other")
+    lease_s = float(values["lease_s"])
+    if not 0 < lease_s <= _LONGEST_LEASE_S:
+        raise ValueError(f"its lease is {lease_s} s")
+    return {
+        "version": _version(values["version"]),
+        "active": active,
+        "drained": drained,
+        "lost": lost,
+        "former": tuple(map(_names, former)),
+        "restart_version": _version(values["restart_version"]),
+        "lease_s": lease_s,
+    }
+
+
+def _version(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise ValueError("a version is a number from 0 to 2^53")
+    return value
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    """Names of nodes, each once: `redis.url`, or a URL without a login."""
+    if not isinstance(values, list) or len(values) > _MOST_NODES:
+        raise ValueError(f"nodes are a list of {_MOST_NODES} at most")
+    for name in values:
+        if not isinstance(name, str) or len(name) > _MOST_NAME_CHARS:
+            raise ValueError("a node has a name that is no short text")
+        if name != SHARED and ("@" in name or not is_usable(name)):
+            raise ValueError("a node has a name that is no URL of Redis without a login")
+    if len(set(values)) < len(values):
+        raise ValueError("a node is named twice")
+    return tuple(values)

@@ -63,7 +63,8 @@ class FolderContent:
         try:
             self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            self._tmp.mkdir(exist_ok=True)
+            _keep_private(self.folder)
+            self._tmp.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"data_dir: cannot make {self._tmp}: {error.strerror}") from error
         self._sweep()
@@ -120,7 +121,7 @@ class FolderContent:
 
     def _write(self, path: Path, data: bytes) -> None:
         # Not Path.open, which costs as much as the system calls.
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             left = memoryview(data)
             while left:
@@ -135,7 +136,7 @@ class FolderContent:
         try:
             tmp.replace(path)
         except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
             # The rename itself is in the folder's data (fsync(2)).
@@ -162,3 +163,11 @@ class FolderContent:
         except OSError as error:
             reason = REMEDIES.get(error.errno or 0) or error.strerror or str(error)
             raise ContentUnavailable(str(self.folder), reason) from error
+
+
+def _keep_private(folder: Path) -> None:
+    """Take from others what an earlier release, or a copy, let them do in the folder."""
+    mode = folder.stat().st_mode & 0o777
+    if mode & 0o077:
+        with suppress(PermissionError):  # it belongs to somebody else, who decides
+            folder.chmod(mode & 0o700)

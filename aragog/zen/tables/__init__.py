@@ -31,6 +31,16 @@ class Cell(NamedTuple):
 Row = dict[bytes, Cell]
 
 
+class CellSize(NamedTuple):
+    """A cell without its value."""
+
+    size_bytes: int
+    at_ms: int
+
+
+RowSizes = dict[bytes, CellSize]
+
+
 def newest_ms(row: Row) -> int:
     """
     The timestamp for a delete of a row that was read.
@@ -96,6 +106,17 @@ class CellTable(Protocol):
         return {
             row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])
             for row, cells in self.get_many(rows, columns).items()
+        }
+
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        """
+        The size and the time of each cell of the existing rows.
+
+        Engines that can, find them without reading the values.
+        """
+        return {
+            row: {column: CellSize(len(cell.value), cell.at_ms) for column, cell in cells.items()}
+            for row, cells in self.get_many(rows).items()
         }
 
     @abstractmethod

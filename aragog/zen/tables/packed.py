@@ -25,7 +25,8 @@ import orjson
 from aragog.errors import BadInput
 from aragog.zen.tables import Cell, Row
 
-_HEAD = Struct(">HI")
+RowHead = Struct(">HI")
+"""The format of what a row begins with: the number of cells, and the length of the shape."""
 _new = tuple.__new__
 
 CellPut = tuple[Mapping[bytes, bytes], int]
@@ -50,16 +51,16 @@ def pack(row: Row) -> bytes:
     cells = [row[column] for column in columns]
     values = [cell[0] for cell in cells]
     ends = accumulate(map(len, values), initial=0)
-    numbers = _numbers(len(cells)).pack(*[cell[1] for cell in cells], *ends)
-    return b"".join([_HEAD.pack(len(cells), len(shape)), shape, numbers, *values])
+    numbers = numbers_of(len(cells)).pack(*[cell[1] for cell in cells], *ends)
+    return b"".join([RowHead.pack(len(cells), len(shape)), shape, numbers, *values])
 
 
 def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     """The existing cells of `columns`; all cells for None."""
-    count, length = _HEAD.unpack_from(data)
-    start = _HEAD.size + length
-    shape = data[_HEAD.size : start]
-    packed = _numbers(count)
+    count, length = RowHead.unpack_from(data)
+    start = RowHead.size + length
+    shape = data[RowHead.size : start]
+    packed = numbers_of(count)
     numbers = packed.unpack_from(data, start)
     start += packed.size
     where = _where(shape) if columns is None else _some(shape, tuple(columns))
@@ -74,8 +75,8 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
 
 def end_of(data: bytes, start: int = 0) -> int:
     """Where the packed row that begins at `start` ends, in data that may hold more."""
-    count, length = _HEAD.unpack_from(data, start)
-    values: int = start + _HEAD.size + length + 12 * count + 4
+    count, length = RowHead.unpack_from(data, start)
+    values: int = start + RowHead.size + length + 12 * count + 4
     return values + int.from_bytes(data[values - 4 : values])
 
 
@@ -85,10 +86,10 @@ def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
 
     If no column is new, nothing is unpacked into cells: a third of the time.
     """
-    count, length = _HEAD.unpack_from(data)
-    start = _HEAD.size + length
-    where = _numbered(data[_HEAD.size : start])
-    packed = _numbers(count)
+    count, length = RowHead.unpack_from(data)
+    start = RowHead.size + length
+    where = _numbered(data[RowHead.size : start])
+    packed = numbers_of(count)
     numbers = packed.unpack_from(data, start)
     stored, times = data[start + packed.size :], list(numbers[:count])
     values = [stored[begin:end] for begin, end in pairwise(numbers[count:])]
@@ -119,7 +120,7 @@ def values_of_rows(
     places: Places | None = None
     for key, data in rows:
         if places is None or not data.startswith(places.head):
-            shape_end = _HEAD.size + _HEAD.unpack_from(data)[1]
+            shape_end = RowHead.size + RowHead.unpack_from(data)[1]
             places = _places(data[:shape_end], columns)
             _, ends_of, ends_at, values_at, spans = places
         if spans:
@@ -146,8 +147,8 @@ class Places(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
-    count, _ = _HEAD.unpack_from(head)
-    number_of = dict(_where(head[_HEAD.size :]))
+    count, _ = RowHead.unpack_from(head)
+    number_of = dict(_where(head[RowHead.size :]))
     cells = sorted(number_of[column] for column in columns if column in number_of)
     needed = sorted({*cells, *(cell + 1 for cell in cells)})
     number = {offset: n for n, offset in enumerate(needed)}
@@ -164,7 +165,8 @@ def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
 
 
 @lru_cache(maxsize=1024)
-def _numbers(count: int) -> Struct:
+def numbers_of(count: int) -> Struct:
+    """The format of the times and offsets of a row of `count` cells."""
     return Struct(f">{count}q{count + 1}I")
 
 

@@ -279,3 +279,18 @@ def test_a_refresh_of_a_url_that_was_taken_down_is_refused(browser, system):
 
 def test_nothing_ended_in_a_traceback(browser, system):
     assert "Traceback" not in system.logs()
+
+
+@pytest.mark.parametrize(
+    "path", ["/workers", "/pinlater/queues", "/aragog/domains", "/api/workers", "/no-such-page"]
+)
+def test_no_page_may_be_framed(system, path):
+    """A page of a stranger could show Flower's buttons, and have an operator click them."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        headers = opener.open(f"{system.url}{path}", timeout=60).headers
+    except urllib.error.HTTPError as refused:
+        headers = refused.headers
+
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"

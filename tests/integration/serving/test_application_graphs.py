@@ -13,7 +13,7 @@ from aragog.api.tokens import make
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.cli import main
 from aragog.client import GraphMutation, connect
-from aragog.errors import AccessDenied, ConfigError
+from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
 from aragog.urls.keys import url_key
 from aragog.zen.codec import OUT
@@ -172,3 +172,30 @@ def graph_tables_of(engine):
     settings = Settings(store=StoreSettings(engine=engine, dsn="postgresql://u@localhost/d"))
     with closing(graph_tables(settings, "pins")) as tables:
         return tables.schema.name if engine == "postgres" else tables["n"]._name
+
+
+NO_NAMES = ["pi\0ns", "\0", "a\r\nSet-Cookie: a=b", "ä", "a" * 20 + "\n", '"', "pins\n"]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_a_name_that_no_graph_can_have_gets_a_response(settings, name):
+    """One with NUL got none: the scope that its token lacked was part of a header."""
+    token, entry = make("reader", ["read"])
+    writer, other = make("writer", ["write@pins", "read@pins"])
+    store = stand(MemoryTables()).store
+    with (
+        closing(application_graphs(settings)) as graphs,
+        api_server.running(store, Services(graphs=graphs), tokens=(entry, other)) as http,
+        thrift_server.running(store, graphs=graphs, tokens=(entry, other)) as thrift,
+    ):
+        for each in (token, writer):
+            reply = http.ask(
+                "POST", "/v1/nodes:scan", {"graph": name}, Authorization=f"Bearer {each}"
+            )
+            assert reply.status == 400
+            assert reply.json["detail"].startswith("graph: ")
+            with (
+                connect(f"thrift://127.0.0.1:{thrift.port}", token=each, deadline_s=60) as client,
+                pytest.raises(BadInput, match="graph: "),
+            ):
+                client.scan_nodes(name)

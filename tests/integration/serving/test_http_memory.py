@@ -7,7 +7,10 @@ import orjson
 import pytest
 
 from aragog.api.tokens import READ, make
+from aragog.client import connect
+from aragog.errors import TransientError
 from aragog.zen.tables.memory import MemoryTables
+from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
@@ -153,3 +156,24 @@ def test_an_unread_response_gives_its_memory_back_when_its_client_leaves(store, 
             wait_until(lambda: api.api.unsent.held_bytes > 0, otherwise="it is counted")
         wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
         assert api.get("/healthz").status == 200
+
+
+def test_http_and_thrift_share_the_room_for_unread_responses(store):
+    """Each had its own: 765 MB over HTTP and 878 MB over Thrift at a limit of 400."""
+    limit = 30_000_000
+    with running(store, max_response_memory_bytes=limit, send_timeout_s=60) as api:
+        unsent = api.api.unsent
+        with thrift_server.running(store, send_timeout_s=60, replies=unsent) as thrift:
+            deaf = [api.connect(receive_bytes=65_536) for _ in range(2)]
+            for sock in deaf:
+                sock.sendall(LARGE["a plain read"])
+            wait_until(lambda: len(answered(deaf)) == 2, otherwise="both are answered")
+            assert answered(deaf) == [200, 200]
+            with connect(f"thrift://127.0.0.1:{thrift.port}", deadline_s=1) as client:
+                with pytest.raises(TransientError, match="too much memory is in use"):
+                    client.get(BIG)
+                assert unsent.held_bytes <= limit
+                for sock in deaf:
+                    sock.close()
+                wait_until(lambda: unsent.held_bytes == 0, otherwise="they are gone")
+                assert len(client.get(BIG).fields) == 12

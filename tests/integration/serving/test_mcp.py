@@ -8,7 +8,8 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -19,9 +20,11 @@ from aragog.api.http.services import Services
 from aragog.api.operations import OPERATIONS
 from aragog.api.tokens import READ, SCOPES, make
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.cli.mcp_clients import TokenClients
 from aragog.cli.mcp_tools import mcp_server, tools
 from aragog.client import connect
 from aragog.clock import ManualClock
+from aragog.errors import AccessDenied
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
@@ -95,7 +98,7 @@ def listens(port):
 def in_process(port, token, scopes=SCOPES):
     """The official client of a server of this process."""
     client = connect(f"http://127.0.0.1:{port}", token=token)
-    return client, Client(mcp_server(lambda _: client, FieldFormats(), scopes))
+    return client, Client(mcp_server(lambda _: nullcontext(client), FieldFormats(), scopes))
 
 
 def answers(port, token, *calls, scopes=SCOPES):
@@ -230,3 +233,59 @@ def test_over_http_each_request_brings_its_token(served):
     assert not accepted.is_error, accepted
     assert text_of(refused).startswith("AccessDenied: ")
     assert text_of(unknown).startswith("AccessDenied: ")
+
+
+def sockets():
+    """How many sockets this process has."""
+    found = 0
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found += str(each.readlink()).startswith("socket:")
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_random_tokens_leave_no_clients_behind(served):
+    """1,500 random tokens held 1,516 descriptors."""
+    port, reads, _ = served
+
+    def open_client(token):
+        return connect(f"http://127.0.0.1:{port}", token=token)
+
+    with closing(TokenClients(open_client)) as clients:
+        with clients.of(reads) as client:
+            assert client.token_view().name == "reads"
+        before = sockets()
+        for number in range(100):
+            with pytest.raises(AccessDenied), clients.of(f"random{number}"):
+                pass
+        assert len(clients) == 1
+        assert sockets() <= before + 4  # ends of the server that it has not closed yet
+
+
+def test_a_client_of_a_token_that_is_used_no_more_is_closed(served):
+    opened, closed = [], []
+
+    class OfToken:
+        def __init__(self, token):
+            self.token = token
+            opened.append(token)
+
+        def token_view(self):
+            return None
+
+        def close(self):
+            closed.append(self.token)
+
+    clients = TokenClients(OfToken, most=2)
+    with clients.of("a"):
+        for token in "bcd":
+            with clients.of(token) as client:
+                assert client.token == token
+        assert closed == ["b"]  # "a" was the first to go, and is in use
+    assert closed == ["b", "a"]
+    with clients.of("d"), clients.of("d"):
+        pass
+    assert opened == ["a", "b", "c", "d"]
+    clients.close()
+    assert sorted(closed) == ["a", "b", "c", "d"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aragog.api.http.batch_get import read_urls
-from aragog.api.memory import GrowingBytes, MemoryLimit
+from aragog.api.memory import GrowingBytes, MemoryLimit, UnreadBytes
 from aragog.api.problems import Problem
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
@@ -51,3 +51,29 @@ def test_a_batch_read_without_room_for_its_first_records_is_refused():
         statuses(MemoryLimit(10_000, "unread responses"))
 
     assert refusal.value.status == 503
+
+
+def test_what_a_client_does_not_read_is_counted_once():
+    memory = MemoryLimit(100, "unread responses")
+    unread = UnreadBytes(memory)
+
+    assert memory.take(60)
+    unread.writing(60)
+    assert unread.blocked(60)  # it is the response that is being written
+    unread.written(60, blocked=True)
+    assert memory.held_bytes == 60
+    assert unread.blocked(80)  # small responses behind it
+    assert memory.held_bytes == 80
+    unread.were_read()
+    assert memory.held_bytes == 0
+
+
+def test_connections_share_the_room_for_what_is_not_read():
+    memory = MemoryLimit(100, "unread responses")
+    one, other = UnreadBytes(memory), UnreadBytes(memory)
+
+    assert one.blocked(70)
+    assert not other.blocked(70)
+    assert memory.held_bytes == 70
+    one.were_read()
+    assert other.blocked(70)

@@ -1,5 +1,6 @@
 """What is in deploy/: the linters have nothing to say, and the settings are those of aragog."""
 
+import json
 import os
 import re
 import shutil
@@ -57,6 +58,44 @@ def test_the_compose_file_is_one():
 @pytest.mark.parametrize("path", KUBERNETES, ids=lambda path: path.stem)
 def test_a_manifest_is_what_kubernetes_accepts(path):
     assert problems("kubernetes-validate", "--strict", "-k", "1.33", path) == ""
+
+
+def pods():
+    """The pod of each workload, by its name."""
+    for path in KUBERNETES:
+        for each in yaml.safe_load_all(path.read_text()):
+            if "template" in each.get("spec", {}):
+                yield each["metadata"]["name"], each["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize(("name", "pod"), list(pods()))
+def test_the_namespace_accepts_every_pod(name, pod):
+    """The pod that renders was `Unconfined`, which the level `restricted` refuses."""
+    (namespace,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "namespace.yaml").read_text())
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+    own = pod["securityContext"]
+    assert own["runAsNonRoot"] is True
+    assert own["seccompProfile"]["type"] in {"RuntimeDefault", "Localhost"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    assert not any("hostPath" in volume for volume in pod.get("volumes", ()))
+    for container in (*pod["containers"], *pod.get("initContainers", ())):
+        mine = container["securityContext"]
+        assert mine["allowPrivilegeEscalation"] is False
+        assert mine["capabilities"] == {"drop": ["ALL"]}
+        assert "seccompProfile" not in mine
+
+
+def test_the_filter_of_the_renderer_lets_a_sandbox_be_made_and_nothing_be_mounted():
+    profile = json.loads((DEPLOY / "docker" / "seccomp-render.json").read_text())
+    (refused,) = profile["syscalls"]
+
+    assert profile["defaultAction"] == "SCMP_ACT_ALLOW"
+    assert refused["action"] == "SCMP_ACT_ERRNO"
+    assert {"mount", "bpf", "ptrace", "kexec_load", "init_module"} <= set(refused["names"])
+    assert not {"clone", "clone3", "unshare", "chroot", "setns"} & set(refused["names"])
+    render = yaml.safe_load(COMPOSE.read_text())["services"]["render"]
+    assert "seccomp=seccomp-render.json" in render["security_opt"]
 
 
 def test_every_manifest_is_in_the_kustomization():

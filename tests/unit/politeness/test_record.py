@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.errors import BadInput
+from aragog.errors import BadInput, LimiterUnavailable
 from aragog.politeness.nodes.addresses import NodeAddresses
 from aragog.politeness.nodes.record import RingRecord
 
@@ -82,7 +82,7 @@ def test_names_have_no_password_and_urls_get_it_back():
     )  # fmt: skip
     assert [addresses.url(name) for name in addresses.first][:2] == urls
     assert addresses.url("redis.url") == "rediss://me:two@main/0"
-    assert addresses.url("rediss://10.0.0.9:6379/0") == "rediss://me:two@10.0.0.9:6379/0"
+    assert addresses.url("rediss://10.0.0.1:7/0") == "rediss://me:two@10.0.0.1:7/0"
     assert addresses.name("redis.url") == "redis.url"
 
 
@@ -91,3 +91,50 @@ def test_a_field_of_a_newer_version_harms_nothing():
     newer = json.dumps({**json.loads(record.packed()), "from_the_future": 1}).encode()
 
     assert RingRecord.parse(newer) == record
+GOOD = json.loads(RingRecord.first(NODES[:2]).packed())
+WRONG = {
+    "no JSON": b"{",
+    "a list": b"[]",
+    "no nodes": {"active": []},
+    "a node that is no text": {"active": [1]},
+    "nodes that are a text": {"active": NODES[0]},
+    "a node with a login": {"active": ["redis://user:password@evil.test:1"]},
+    "a node of another protocol": {"active": ["http://evil.test/"]},
+    "a node twice": {"active": [NODES[0], NODES[0]]},
+    "a node that both decides and does not": {"drained": NODES[:1]},
+    "a long name": {"active": [f"redis://{'a' * 1000}"]},
+    "many nodes": {"active": [f"redis://h{n}" for n in range(2000)]},
+    "a version that is a text": {"version": "9"},
+    "a version beyond 2^53": {"version": 2**53},
+    "a lease without an end": {"lease_s": 1e308},
+    "a lease that is over": {"lease_s": -1},
+    "a lease that is none": {"lease_s": float("nan")},
+    "former nodes that are none": {"former": [["x"]]},
+    "no version": {"version": None},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_a_record_that_is_none_is_refused(wrong):
+    """It was taken as it was: a traceback in every worker, or a lease for ever."""
+    packed = wrong if isinstance(wrong, bytes) else json.dumps(GOOD | wrong).encode()
+
+    with pytest.raises(LimiterUnavailable, match="record of the limiter's ring: is invalid"):
+        RingRecord.parse(packed)
+
+
+def test_a_record_of_a_later_release_is_read():
+    assert RingRecord.parse(json.dumps(GOOD | {"more": [1]}).encode()).active == tuple(NODES[:2])
+
+
+def test_only_hosts_of_the_settings_get_a_login():
+    """A node that the record named got the login of `redis.url`, wherever it was."""
+    addresses = NodeAddresses(["redis://me:one@limiter:1/0"], "redis://me:two@main/0")
+
+    assert addresses.url("redis://limiter:2/0") == "redis://me:two@limiter:2/0"
+    assert addresses.url("redis://main:7/0") == "redis://me:two@main:7/0"
+    for name in ("redis://evil.test/0", "redis://main.evil.test/0", "rediss://10.0.0.9:6379/0"):
+        assert addresses.url(name) == name
+    sentinels = NodeAddresses([], "sentinel://me:two@a:1,b:1/main")
+    assert sentinels.url("sentinel://a:2,b/other") == "sentinel://me:two@a:2,b/other"
+    assert sentinels.url("sentinel://a:2,evil.test/x") == "sentinel://a:2,evil.test/x"

@@ -1,17 +1,21 @@
 """Requests of Scrapy as JSON."""
 
+import sys
 from collections import Counter, OrderedDict, defaultdict, namedtuple
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import IntEnum, StrEnum
+from types import ModuleType
 
+import orjson
 import pytest
 import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import FormRequest, Request
 from scrapy.http import Headers, JsonRequest
+from scrapy.settings import Settings
 
 from aragog.errors import InvalidMessage
 from aragog.scrapy.request_codec import from_json, to_json
@@ -297,3 +301,49 @@ def test_whatever_a_request_carries_arrives_as_it_is_or_is_refused(value):
 def test_a_request_of_another_version_or_spider_is_an_invalid_message(body):
     with pytest.raises(InvalidMessage):
         from_json(body, SPIDER)
+
+
+HOSTILE = {
+    "a module that nobody has imported": {"meta": {"!item": ["this.s", {}]}},
+    "a module that ends the process": {"_class": "venv.__main__.x"},
+    "a class of another package": {"meta": {"!item": ["aragog.settings.FetchSettings", {}]}},
+    "a class of requests of another package": {"_class": "logging.Logger"},
+    "a class that a module of the spider only imports": {
+        "meta": {"!item": [f"{__name__}.Request", {}]}
+    },
+    "a file": {"url": "file:///etc/passwd"},
+    "a bucket": {"url": "s3://bucket/key"},
+    "data": {"url": "data:text/html,x"},
+    "a callback that is no method": {"callback": "name"},
+    "a callback that is a class": {"callback": "__class__"},
+}
+
+
+@pytest.mark.parametrize("fields", HOSTILE.values(), ids=HOSTILE)
+def test_a_message_decides_nothing_about_what_runs(fields):
+    """`venv.__main__` was imported, and ended the process; any class was built."""
+    body = orjson.dumps({"v": 1, "request": {"url": "http://a.test/", **fields}})
+    before = set(sys.modules)
+
+    with pytest.raises(InvalidMessage):
+        from_json(body, SPIDER)
+
+    assert not {"this", "venv", "venv.__main__"} & (set(sys.modules) - before)
+
+
+def test_classes_of_other_packages_travel_if_a_setting_names_them():
+    spider = ShopSpider()
+    body = b'{"v": 1, "request": {"url": "http://a.test/", "meta": {"a": {"!item": ["%b", {}]}}}}'
+    shelf, counter = b"tests_of_others.Shelf", b"fractions.Fraction"
+    module = sys.modules["tests_of_others"] = ModuleType("tests_of_others")
+    module.Shelf = make_dataclass("Shelf", [("name", str, "")])
+    module.Shelf.__module__ = "tests_of_others"
+
+    with pytest.raises(InvalidMessage, match="name it in ARAGOG_REQUEST_CLASSES"):
+        from_json(body % shelf, spider)
+    spider.settings = Settings({"ARAGOG_REQUEST_CLASSES": [shelf.decode(), counter.decode()]})
+    with pytest.raises(InvalidMessage, match="is no class of items"):
+        from_json(body % counter, spider)
+
+    assert from_json(body % shelf, spider).meta == {"a": module.Shelf()}
+    del sys.modules["tests_of_others"]

@@ -3,12 +3,16 @@
 import copy
 import dataclasses
 import pickle
+import traceback
 
 import pytest
 
-from aragog.errors import ConfigError
-from aragog.secret import Secret, SecretUrl, reveal, without_password
+from aragog.client import connect
+from aragog.errors import ConfigError, TransientError
+from aragog.pinlater.postgres.link import PostgresLink
+from aragog.secret import Secret, SecretUrl, reveal, without_login, without_password
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, load_settings
+from aragog.zen.tables.postgres.connection import ConnectionLost, PostgresConnection, ServerError
 
 PASSWORD = "hunter2"
 URLS = (
@@ -20,6 +24,29 @@ URLS = (
     f"user:{PASSWORD}@host",
     f"unix:///run/redis.sock?password={PASSWORD}",
     f"smtp://user:{PASSWORD}@host",
+    f"host=db port=5432 user=app password={PASSWORD} dbname=pages",
+    f"host=db password='a b {PASSWORD}'",
+    f"host=db password = {PASSWORD}",
+    f"host=db password=a b {PASSWORD}",
+    f"postgresql://user:{PASSWORD}",
+    f"postgresql://user:{PASSWORD}/db",
+    f"postgresql:/user:{PASSWORD}@host/db",
+    f"postgresql//user:{PASSWORD}@host/db",
+    f"postgresql:user:{PASSWORD}@host",
+    f"user:{PASSWORD}",
+    f"postgresql://host/db?user=app&password={PASSWORD}",
+    f"postgresql://host/db?pw={PASSWORD}",
+    f"postgresql://host/db?p%61ssword={PASSWORD}",
+    f"postgresql://host/db?host=h password={PASSWORD}",
+    f"postgresql://host/db#{PASSWORD}",
+    f"postgresql://user:a/{PASSWORD}@host/db",
+    f"postgresql://user:a?{PASSWORD}@host/db",
+    f"postgresql://user:a {PASSWORD}@host,other/db",
+    f"redis://host:6379/:{PASSWORD}",
+    f"amqp://user:{PASSWORD}@host:not-a-port//",
+    f"sentinel://host:1,host:2/service?sentinel_password={PASSWORD}",
+    f"user:{PASSWORD}://host",
+    f"{PASSWORD}@",
 )
 
 
@@ -34,8 +61,75 @@ def test_a_url_is_shown_without_its_password(url):
 
 
 def test_a_url_without_a_password_is_shown_whole():
-    for url in ("redis://host:6379/0", "unix:///run/redis.sock?db=0", "", "smtp://x"):
+    for url in (
+        "redis://host:6379/0", "unix:///run/redis.sock?db=0", "", "smtp://x", "localhost:6379",
+        "postgresql://a:5432,b:5433/pages?sslmode=require", "host=db port=5432 dbname=pages",
+        "sentinel://[::1]:26379/service/0", "pinlater+socket:///tmp/r.sock?virtual_host=1",
+    ):  # fmt: skip
         assert without_password(url) == url
+
+
+BROKERS = (
+    f"amqp://user:{PASSWORD}", f"amqp://user:{PASSWORD}/", f"pinlater://user:a/{PASSWORD}@host",
+    f"redis://user:{PASSWORD}", f"amqp://ok//;amqp://user:{PASSWORD}//", f"user:{PASSWORD}://host",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BROKERS)
+def test_a_malformed_address_of_a_broker_is_refused_without_its_password(tmp_path, url):
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_BROKER__URL": url}
+    with pytest.raises(ConfigError) as refused:
+        load_settings(environ=environ)
+
+    assert PASSWORD not in "".join(traceback.format_exception(refused.value))
+
+
+ADDRESSES = ("http://user:{}@127.0.0.1:1", "thrift://user:{}@127.0.0.1:1", "http://user:{}",
+             "ftp://user:{}@127.0.0.1", "http://user:a/{}@127.0.0.1")  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_client_shows_its_address_without_the_password(address):
+    with (
+        pytest.raises((ConfigError, TransientError)) as failed,
+        connect(address.format(PASSWORD), deadline_s=0.2) as client,
+    ):
+        client.token_view()
+
+    assert PASSWORD not in str(failed.value)
+
+
+MESSAGES = (
+    (f"postgresql://user:a/{PASSWORD}@host/db", f'invalid integer value "a/{PASSWORD}" for "port"'),
+    (f"postgresql://user:{PASSWORD}/db", f'invalid integer value "{PASSWORD}" for "port"'),
+    (f"postgresql:/user:{PASSWORD}@h", f'missing "=" after "postgresql:/user:{PASSWORD}@h"'),
+    (f"postgresql://user:{PASSWORD}@host/db", f'cannot read "{PASSWORD}"'),
+    ("postgresql://user:%68unter2@host/db", f'cannot read "{PASSWORD}"'),
+    (f"host=db password='{PASSWORD}'", f'cannot read "{PASSWORD}"'),
+    (f"postgresql://host/db?password={PASSWORD}", f'cannot read "{PASSWORD}"'),
+)
+
+
+@pytest.mark.parametrize(("url", "message"), MESSAGES)
+def test_a_message_of_a_library_is_shown_without_the_password(url, message):
+    assert PASSWORD not in without_login(message, url)
+
+
+def test_a_message_of_a_library_about_a_good_address_stays():
+    text = "connection refused: is the server at db:5432 running?"
+
+    assert without_login(text, f"postgresql://user:{PASSWORD}@db/pages") == text
+
+
+@pytest.mark.parametrize("url", [url for url in URLS if "postgres" in url or "host=db" in url])
+def test_connecting_to_a_malformed_postgresql_shows_no_password(url):
+    with pytest.raises((ServerError, ConnectionLost)) as refused:
+        PostgresConnection(url.replace("host", "127.0.0.1:1"), timeout_s=1, pooler=False)
+    with pytest.raises(ConnectionError) as lost:
+        PostgresLink(url.replace("host", "127.0.0.1:1"), 1)
+
+    for error in (refused.value, lost.value):
+        assert PASSWORD not in "".join(traceback.format_exception(error))
 
 
 @pytest.mark.parametrize("kind", [Secret, SecretUrl])

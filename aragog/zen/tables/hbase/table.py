@@ -22,7 +22,18 @@ from functools import partial
 from typing import Any
 
 from aragog.errors import BadInput, CorruptRow, StoreUnavailable
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, refuse_empty
+from aragog.zen.read_bytes import counted_rows
+from aragog.zen.tables import (
+    TABLES,
+    Cell,
+    CellSize,
+    CellTable,
+    Row,
+    RowRange,
+    RowSizes,
+    Scan,
+    refuse_empty,
+)
 from aragog.zen.tables.hbase.connection import call_many, thrift_api
 from aragog.zen.tables.hbase.pool import HBasePool
 
@@ -31,8 +42,11 @@ MAX_BATCH_BYTES = 4 << 20
 # Responses are small, so gateway and client never block each other with unread data.
 MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
+FIRST_COUNTED_ROWS = 8
 MAX_PAGE_ROWS = 1024
 MAX_PAGE_BYTES = 1 << 20
+
+_SIZES = b"KeyOnlyFilter(true)"
 
 Cells = Mapping[bytes, bytes]
 
@@ -51,6 +65,7 @@ class HBaseTable(CellTable):
         call = "getRow" if columns is None else "getRowWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         results = self._pool.call(call, self._name, row, *columns_argument, {})
+        _count(results)
         return _cells(results[0]) if results else {}
 
     def get_many(
@@ -78,9 +93,41 @@ class HBaseTable(CellTable):
         call = "getRows" if columns is None else "getRowsWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
-        for at in range(0, len(distinct), MAX_BATCH_ROWS):
-            part = distinct[at : at + MAX_BATCH_ROWS]
-            yield from self._pool.call(call, self._name, part, *columns_argument, {})
+        # A reader whose bytes are counted must not get 500 large rows before the first is counted.
+        at, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
+        while part := distinct[at : at + size]:
+            results = self._pool.call(call, self._name, part, *columns_argument, {})
+            _count(results)
+            yield from results
+            at += len(part)
+            if size < MAX_BATCH_ROWS:
+                size = min(_next_size(size, results), MAX_BATCH_ROWS)
+
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        sizes_of: dict[bytes, RowSizes] = {}
+        distinct = list(dict.fromkeys(rows))
+        for at in range(0, len(distinct), MAX_CALLS_ON_THE_WAY):
+            some = distinct[at : at + MAX_CALLS_ON_THE_WAY]
+            sizes_of |= self._pool.run(partial(self._sizes, some))
+        return sizes_of
+
+    def _sizes(self, rows: Sequence[bytes], client: Any) -> dict[bytes, RowSizes]:
+        """One scan a row, whose filter replaces each value by its length."""
+        table = {"tableName": self._name, "attributes": {}}
+        scans = [
+            thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES) for row in rows
+        ]
+        ids = call_many(client, "scannerOpenWithScan", [{**table, "scan": scan} for scan in scans])
+        found = call_many(client, "scannerGetList", [{"id": each, "nbRows": 1} for each in ids])
+        call_many(client, "scannerClose", [{"id": each} for each in ids])
+        return {
+            row.row: {
+                column: CellSize(int.from_bytes(cell.value), cell.timestamp)
+                for column, cell in row.columns.items()
+            }
+            for results in found
+            for row in results
+        }
 
     def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
         if cells:
@@ -115,11 +162,12 @@ class HBaseTable(CellTable):
         if columns is not None and not columns:
             return
         left = limit
-        size = FIRST_PAGE_ROWS
+        size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
         while (left is None or left > 0) and (stop is None or start < stop):
             want = size if left is None else min(size, left)
             read = self._page_backward if reverse else self._page_forward
             page, more = self._pool.run(partial(read, start, stop, columns, want))
+            _count(page)
             for row in page:
                 yield row.row, _cells(row)
             if not more:
@@ -272,6 +320,16 @@ def _cells(row: Any) -> Row:
     }
 
 
+def _count(rows: Sequence[Any]) -> None:
+    """Count the bytes of rows that the gateway has sent."""
+    if (counted := counted_rows()) is not None:
+        counted.add(sum(_value_bytes(row) for row in rows))
+
+
+def _value_bytes(row: Any) -> int:
+    return sum(len(cell.value) for cell in (row.columns or {}).values())
+
+
 def _before(key: bytes) -> bytes | None:
     """A key just below `key`, with almost no keys in between; None if none exists."""
     if not key:
@@ -283,7 +341,7 @@ def _before(key: bytes) -> bytes | None:
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
     """Number of rows of the next page: four times as many, unless these were large."""
-    page_bytes = sum(len(cell.value) for row in page for cell in row.columns.values())
+    page_bytes = sum(map(_value_bytes, page))
     if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)
     return size if page_bytes * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)

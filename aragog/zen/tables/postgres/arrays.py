@@ -15,7 +15,7 @@ from struct import Struct, pack
 BYTEA, INT8, TEXT = 17, 20, 25
 BYTEA_ARRAY, INT8_ARRAY, XID_ARRAY = 1001, 1016, 1011
 """Object ids of types, which are the same in every PostgreSQL."""
-_XID = 28
+XID = 28
 
 _HEAD = Struct(">iiIii")
 _LENGTH = Struct(">i").pack
@@ -37,7 +37,7 @@ def int8_array(values: Sequence[int]) -> bytes:
 
 def xid_array(values: Sequence[bytes]) -> bytes:
     """Transaction ids, as they were read, as `xid[]`."""
-    parts = [_HEAD.pack(1, 0, _XID, len(values), 1)]
+    parts = [_HEAD.pack(1, 0, XID, len(values), 1)]
     for value in values:
         parts += (b"\0\0\0\4", value)
     return b"".join(parts)

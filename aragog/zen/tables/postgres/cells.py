@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from aragog.clock import Clock
 from aragog.errors import CorruptRow
+from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import Cell, CellTable, Row, RowRange, Scan, refuse_empty
 from aragog.zen.tables.postgres.arrays import (
     BYTEA,
@@ -28,6 +29,7 @@ from aragog.zen.tables.postgres.pool import PostgresPool
 
 _FIRST_CELLS = 16
 _MOST_CELLS = 2048
+_PAGE_BYTES = 1_048_576
 _NOW = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
 _new = tuple.__new__
 
@@ -116,7 +118,9 @@ class CellRows(CellTable):
                 if columns is None
                 else (self._get_some, (keys, bytea_array(columns)))
             )
-            _collect(self._pool.run([call])[0], cells_of)
+            found = self._pool.run([call])[0]
+            _count(found)
+            _collect(found, cells_of)
         return cells_of
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
@@ -177,6 +181,7 @@ class CellRows(CellTable):
         size = _FIRST_CELLS
         while limit is None or limit > 0:
             found = self._page(start, stop, columns, size, reverse=reverse)
+            _count(found)
             page: dict[bytes, Row] = {}
             _collect(found, page)
             ended = len(found) < size
@@ -195,7 +200,10 @@ class CellRows(CellTable):
                         return
             if ended:
                 return
-            size = min(4 * size, max(size, _MOST_CELLS))
+            if sum(len(value) for _, _, _, value in found) > _PAGE_BYTES:
+                size = max(_FIRST_CELLS, size // 2)
+            else:
+                size = min(4 * size, max(size, _MOST_CELLS))
 
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
@@ -245,6 +253,11 @@ class CellRows(CellTable):
         if columns is not None:
             values.append(bytea_array(columns))
         return self._pool.run([(statement, values)])[0]
+
+
+def _count(rows: Rows) -> None:
+    if (counted := counted_rows()) is not None:
+        counted.add(sum(len(value) for _, _, _, value in rows))
 
 
 _GET = b"SELECT col, at, value FROM %s WHERE row = $1"

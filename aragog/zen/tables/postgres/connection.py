@@ -20,6 +20,7 @@ import psycopg
 from psycopg import pq
 
 from aragog.errors import BadInput, StoreUnavailable
+from aragog.secret import without_login
 
 MAX_IDLE_S = 240.0
 """A connection that was idle longer is not used: firewalls forget such connections silently."""
@@ -137,13 +138,15 @@ class PostgresConnection:
                 options="" if pooler else options,
             )
         except psycopg.OperationalError as error:
-            text = " ".join(str(error).split())
+            # Without the cause, whose text may quote the password.
+            text = without_login(" ".join(str(error).split()), dsn)
             state = error.sqlstate or next((s for words, s in REFUSALS if words in text), None)
             if state:
-                raise ServerError(state, text) from error
-            raise ConnectionLost(text, sent=False) from error
+                raise ServerError(state, text) from None
+            raise ConnectionLost(text, sent=False) from None
         except psycopg.Error as error:
-            raise ServerError(error.sqlstate or "", " ".join(str(error).split())) from error
+            text = without_login(" ".join(str(error).split()), dsn)
+            raise ServerError(error.sqlstate or "", text) from None
         self._pg = self._connection.pgconn
         self._pg.nonblocking = 1
         self._poll = select.poll()

@@ -11,12 +11,13 @@ Whoever makes the fourth part merges them, as does each of the calls that read b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from aragog.clock import Clock
 from aragog.errors import CorruptRow, StoreUnavailable
 from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables import Cell, CellTable, Row, RowRange, Scan, refuse_empty
+from aragog.zen.tables import Cell, CellTable, Row, RowRange, RowSizes, Scan, refuse_empty
 from aragog.zen.tables.packed import (
     CellPut,
     Values,
@@ -27,6 +28,7 @@ from aragog.zen.tables.packed import (
     values_of_rows,
     without,
 )
+from aragog.zen.tables.packed_parts import LARGE_BYTES, sizes_of
 from aragog.zen.tables.postgres.arrays import (
     BYTEA,
     BYTEA_ARRAY,
@@ -38,13 +40,17 @@ from aragog.zen.tables.postgres.arrays import (
     xid_array,
 )
 from aragog.zen.tables.postgres.connection import Call, Statement
+from aragog.zen.tables.postgres.large_rows import LargeNodeRows
 from aragog.zen.tables.postgres.partitions import Partitions, in_batches
 from aragog.zen.tables.postgres.pool import PostgresPool
 
 MOST_PARTS = 4
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
+_PAGE_BYTES = 4_194_304
 _COUNTER_BYTES = 8
+_DATA = b"CASE WHEN octet_length(t.data) <= %d THEN t.data END" % LARGE_BYTES
+_GET = b"SELECT " + _DATA + b" FROM %s t WHERE row = $1"
 ATTEMPTS = 1000
 """Each failed attempt means that another writer succeeded."""
 
@@ -56,7 +62,8 @@ Change = Callable[[Row, int], Row]
 class _Seen(NamedTuple):
     """A row as it was read."""
 
-    data: bytes
+    data: bytes | None
+    """None: it is large."""
     version: bytes
 
 
@@ -68,15 +75,17 @@ class NodeRows(CellTable):
         self._of = partitions
         self._clock = clock
         full = partitions.full.encode()
+        self._large = LargeNodeRows(pool, full)
         self._get_many = Statement(
             b"n_get_many",
-            b"SELECT t.row, t.data FROM unnest($1) AS k(row) JOIN %s t ON t.row = k.row" % full,
+            b"SELECT t.row, %s FROM unnest($1) AS k(row) JOIN %s t ON t.row = k.row"
+            % (_DATA, full),
             (BYTEA_ARRAY,),
         )
         self._see = Statement(
             b"n_see",
-            b"SELECT k.row, t.data, t.xmin, (extract(epoch from clock_timestamp()) * 1000)::bigint "
-            b"FROM unnest($1) AS k(row) LEFT JOIN %s t ON t.row = k.row" % full,
+            b"SELECT k.row, %s, t.xmin, (extract(epoch from clock_timestamp()) * 1000)::bigint "
+            b"FROM unnest($1) AS k(row) LEFT JOIN %s t ON t.row = k.row" % (_DATA, full),
             (BYTEA_ARRAY,),
         )
         self._put = Statement(
@@ -112,16 +121,25 @@ class NodeRows(CellTable):
         if not rows:
             return {}
         data = rows[0][0]
+        if data is None:
+            return cells_of(self._large.read(row, columns), columns)
         _count(len(data))
         return cells_of(data, columns)
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        return {row: cells for row, data in self._fetch(rows) if (cells := cells_of(data, columns))}
+        fetched = self._fetch(rows, columns)
+        return {row: cells for row, data in fetched if (cells := cells_of(data, columns))}
+
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        return {
+            row: self._large.sizes(row) if data is None else sizes_of(cells_of(data, None))
+            for row, data in self._measured(rows)
+        }
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
-        fetched = self._fetch(rows)
+        fetched = self._fetch(rows, columns)
         whole = [pair for pair in fetched if end_of(pair[1]) == len(pair[1])]
         values = values_of_rows(whole, columns)
         if len(whole) < len(fetched):
@@ -153,7 +171,7 @@ class NodeRows(CellTable):
     def merge_parts(self, rows: Sequence[bytes]) -> None:
         """Merge the parts of these rows; one that changes meanwhile is left to its next writer."""
         if rows:
-            self._try(rows, lambda _, cells, __: cells)
+            self._try(rows, lambda _, cells, __: cells, {})
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         self.delete_many([(row, columns, at_ms)])
@@ -168,7 +186,7 @@ class NodeRows(CellTable):
                 cells = without(cells, columns, at_ms)
             return cells
 
-        self._change(list(deletes), change)
+        self._change(list(deletes), change, {})
 
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows
@@ -176,9 +194,10 @@ class NodeRows(CellTable):
         while limit is None or count < limit:
             # Rows without the requested columns are left out, so a page may be short.
             want = page if limit is None else min(page, limit - count)
-            page = min(4 * page, _SCAN_ROWS)
             found = self._page(start, stop, want, reverse=reverse)
-            for row, data in found:
+            page = _next_page(page, sum(len(data or b"") for _, data in found))
+            for row, stored in found:
+                data = self._large.read(row, columns) if stored is None else stored
                 cells = cells_of(data, columns)
                 if cells:
                     count += 1
@@ -206,7 +225,8 @@ class NodeRows(CellTable):
                     cells = {**cells, column: Cell(value, _stamp(cell, now_ms))}
             return cells
 
-        self._change(list(numbers), change, repeatable=False)
+        needed = {row: [items[at][1] for at in places] for row, places in numbers.items()}
+        self._change(list(numbers), change, needed, repeatable=False)
         return done
 
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
@@ -220,33 +240,46 @@ class NodeRows(CellTable):
             value = counts[0].to_bytes(_COUNTER_BYTES, signed=True)
             return {**cells, column: Cell(value, _stamp(cell, now_ms))}
 
-        self._change([row], change, repeatable=False)
+        self._change([row], change, {row: [column]}, repeatable=False)
         return counts[0]
 
-    def _fetch(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """The existing ones of these rows as they are stored."""
-        result: list[tuple[bytes, bytes]] = []
+    def _fetch(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None
+    ) -> list[tuple[bytes, bytes]]:
+        """The existing ones of these rows as they are stored; large ones with `columns` alone."""
+        return [
+            (row, self._large.read(row, columns) if data is None else data)
+            for row, data in self._measured(rows)
+        ]
+
+    def _measured(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
+        """The existing ones of these rows as they are stored; None for a large one."""
+        result: list[tuple[bytes, bytes | None]] = []
         for some in in_batches(list(dict.fromkeys(rows)), len):
             (found,) = self._pool.run([(self._get_many, (bytea_array(some),))])
             result += found
-            _count(sum(len(data) for _, data in found))
+            _count(sum(len(data) for _, data in found if data is not None))
         return result
 
     def _change(
-        self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row], *,
-        repeatable: bool = True,
+        self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
+        needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> None:  # fmt: skip
-        """Read these rows, and write what `change` makes of each; again for those that changed."""
+        """
+        Read these rows, and write what `change` makes of each; again for those that changed.
+
+        Of a large row it gets only the values of the columns `needed`.
+        """
         left = rows
         for _ in range(ATTEMPTS):
-            left = self._try(left, change, repeatable=repeatable)
+            left = self._try(left, change, needed, repeatable=repeatable)
             if not left:
                 return
         raise StoreUnavailable(self._pool.where, f"{len(left)} rows change all the time")
 
     def _try(
-        self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row], *,
-        repeatable: bool = True,
+        self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
+        needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> list[bytes]:  # fmt: skip
         """One attempt of `_change`; returns the rows that other writers have changed meanwhile."""
         left: list[bytes] = []
@@ -255,9 +288,14 @@ class NodeRows(CellTable):
             wanted: set[bytes] = set()
             kinds: dict[Statement, list[tuple[bytes, bytes, bytes]]] = {}
             for row, seen, now_ms in self._seen(some):
-                cells = cells_of(seen.data, None) if seen else {}
+                if seen is not None and seen.data is None:
+                    own = partial(self._own_change, change, row, now_ms)
+                    if not self._large.change(row, needed.get(row, ()), own, repeatable=repeatable):
+                        left.append(row)
+                    continue
+                cells = cells_of(seen.data, None) if seen and seen.data else {}
                 new = change(row, cells, now_ms)
-                if new == cells and (seen is None or end_of(seen.data) == len(seen.data)):
+                if new == cells and (seen is None or _is_one_part(seen.data)):
                     continue
                 wanted.add(row)
                 statement = self._insert if seen is None else self._update if new else self._remove
@@ -270,6 +308,12 @@ class NodeRows(CellTable):
                     wanted -= {row for (row,) in done}
                 left += wanted
         return left
+
+    @staticmethod
+    def _own_change(
+        change: Callable[[bytes, Row, int], Row], row: bytes, now_ms: int, cells: Row
+    ) -> Row:
+        return change(row, cells, now_ms)
 
     def _arrays(
         self, statement: Statement, items: Sequence[tuple[bytes, bytes, bytes]]
@@ -288,7 +332,7 @@ class NodeRows(CellTable):
         return [
             (
                 row,
-                None if data is None or version is None else _Seen(data, version),
+                None if version is None else _Seen(data, version),
                 number(now) if own_ms is None else own_ms,
             )
             for row, data, version, now in found
@@ -296,19 +340,29 @@ class NodeRows(CellTable):
 
     def _page(
         self, start: bytes, stop: bytes | None, size: int, *, reverse: bool
-    ) -> list[tuple[bytes, bytes]]:
+    ) -> list[tuple[bytes, bytes | None]]:
         ends = b" AND row < $3" if stop is not None else b""
         statement = Statement(
             b"n_scan%d%d" % (bool(ends), reverse),
-            b"SELECT row, data FROM %s WHERE row >= $1%s ORDER BY row%s LIMIT $2"
-            % (self._of.full.encode(), ends, b" DESC" if reverse else b""),
+            b"SELECT row, %s FROM %s t WHERE row >= $1%s ORDER BY row%s LIMIT $2"
+            % (_DATA, self._of.full.encode(), ends, b" DESC" if reverse else b""),
             (BYTEA, INT8, *([BYTEA] if ends else [])),
         )
         values = (start, int8(size)) if stop is None else (start, int8(size), stop)
-        return self._pool.run([(statement, values)])[0]
+        rows: list[tuple[bytes, bytes | None]] = self._pool.run([(statement, values)])[0]
+        _count(sum(len(data) for _, data in rows if data is not None))
+        return rows
 
 
-_GET = b"SELECT data FROM %s WHERE row = $1"
+def _next_page(rows: int, size: int) -> int:
+    """The rows of the next page of a scan, after one with so many bytes."""
+    if size > _PAGE_BYTES:
+        return max(1, rows // 2)
+    return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
+
+
+def _is_one_part(data: bytes | None) -> bool:
+    return data is None or end_of(data) == len(data)
 
 
 def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:

@@ -27,6 +27,7 @@ from aragog.zen.tables import (
     Put,
     Row,
     RowRange,
+    RowSizes,
     Salvaged,
     Scan,
     Tables,
@@ -82,10 +83,17 @@ class SqliteTable(CellTable):
         first_byte = 0
         try:
             for first_byte, some in self._grouped(rows, itemgetter(0)):
-                fetched += self._layout.fetch(self._shards.connection(first_byte), some)
+                fetched += self._layout.fetch(self._shards.connection(first_byte), some, columns)
         except sqlite3.Error as error:
             raise self._shards.translated(error, first_byte) from error
         return self._layout.values(fetched, columns)
+
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        sizes_of: dict[bytes, RowSizes] = {}
+        for first_byte, some in self._grouped(rows, itemgetter(0)):
+            with self._shards.reading(first_byte) as db:
+                sizes_of |= self._layout.sizes(db, some)
+        return sizes_of
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:
@@ -113,14 +121,16 @@ class SqliteTable(CellTable):
                 want = page if limit is None else min(page, limit - count)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
-                    page_rows = self._layout.scan(db, low, high, want, reverse=reverse)
+                    page_rows, more = self._layout.scan(
+                        db, low, high, want, columns, reverse=reverse
+                    )
                 for row, cells in page_rows:
                     if columns is not None:
                         cells = {c: cells[c] for c in columns if c in cells}  # noqa: PLW2901
                     if cells:
                         count += 1
                         yield row, cells
-                if len(page_rows) < want:
+                if not more:
                     break
                 low, high = _beyond(page_rows[-1][0], low, high, reverse=reverse)  # noqa: PLW2901
 

@@ -1,0 +1,277 @@
+"""Records and nodes that grow, and reads of many large ones: what is refused, and what still works."""
+
+import socket
+import struct
+import threading
+from contextlib import closing
+
+import pytest
+
+from aragog.api.http.services import Services
+from aragog.api.large_reads import NobodyWaits
+from aragog.bootstrap.graphs import application_graphs
+from aragog.bootstrap.stores import url_store
+from aragog.client import GraphMutation, connect
+from aragog.errors import BadInput
+from aragog.settings import Settings, StoreSettings
+from aragog.urlstore import nodes
+from aragog.zen.application_graphs import ApplicationGraph
+from aragog.zen.node_ids import node_id
+from aragog.zen.read_bytes import CountedRows, counted_rows
+from tests.support import api_server, thrift_server
+
+URL = "http://a.example/"
+PART = 900_000
+OVERSIZED = "http://oversized.example/"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    return Settings(
+        data_dir=tmp_path_factory.mktemp("limits"), store=StoreSettings(graphs=("pins",))
+    )
+
+
+@pytest.fixture(scope="module")
+def store(settings):
+    with closing(url_store(settings)) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def graphs(settings):
+    with closing(application_graphs(settings)) as graphs:
+        yield graphs
+
+
+@pytest.fixture
+def http(store, graphs):
+    with api_server.running(store, Services(graphs=graphs), deadline_ms=60_000) as server:
+        yield server
+
+
+@pytest.fixture(params=["http", "thrift"])
+def client(request, store, graphs, http):
+    if request.param == "http":
+        with connect(f"http://127.0.0.1:{http.port}", deadline_s=60) as client:
+            yield client
+        return
+    with (
+        thrift_server.running(store, graphs=graphs, deadline_ms=60_000) as server,
+        connect(f"thrift://127.0.0.1:{server.port}", deadline_s=60) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def oversized(store):
+    """A record as they were written before there was a limit: 36 MB in 40 fields."""
+    key = node_id(OVERSIZED)
+    store.put(OVERSIZED, {"team.small": b"1"})
+    for number in range(40):
+        cell = {nodes.field_column(f"team.f{number}"): b'"%b"' % (b"x" * PART)}
+        store.zen.nodes.put(key, cell, at_ms=number + 1)
+    yield OVERSIZED
+    store.remove(OVERSIZED)
+
+
+def patch(http, url, fields):
+    return http.ask("PATCH", f"/v1/urls?url={url}", {"fields": fields})
+
+
+def test_a_record_that_grows_is_refused_at_its_limit_and_stays_readable(store, http):
+    """12 PATCH made it unreadable for ever, and 60 took 5.6 GB."""
+    replies = [
+        patch(http, URL, {f"team.f{n}.{m}": "x" * PART for m in range(4)}) for n in range(12)
+    ]
+    refused = replies[-1]
+    read = http.get(f"/v1/urls?url={URL}")
+    replaced = patch(http, URL, {"team.f0.0": "y" * PART})
+    deleted = http.ask("DELETE", f"/v1/urls?url={URL}&fields=team.f0.0,team.f0.1")
+    again = patch(http, URL, {"team.g": "x" * PART})
+
+    assert [reply.status for reply in replies] == [200] * 4 + [413] * 8
+    assert "bytes, the limit is 16,777,216 (store.max_record_bytes)" in refused.json["detail"]
+    assert (read.status, len(read.json["fields"])) == (200, 16)
+    assert (replaced.status, deleted.status, again.status) == (200, 204, 200)
+    store.remove(URL)
+
+
+def test_a_record_that_gets_ever_more_fields_is_refused_at_its_limit(store, http):
+    replies = [patch(http, URL, {f"team.f{n}_{m}": "" for m in range(900)}) for n in range(3)]
+    replaced = http.ask(
+        "PUT", f"/v1/urls?url={URL}", {"fields": {f"team.g{m}": "" for m in range(900)}}
+    )
+
+    assert [reply.status for reply in replies] == [200, 200, 413]
+    assert "2,700 fields, the limit is 2,000 (store.max_record_fields)" in replies[2].json["detail"]
+    assert replaced.status == 200
+    assert len(http.get(f"/v1/urls?url={URL}").json["fields"]) == 900
+    store.remove(URL)
+
+
+def test_writers_of_one_record_at_once_do_not_exceed_its_limit_together(store, http):
+    fields = [{f"team.f{n}.{m}": "x" * PART for m in range(4)} for n in range(8)]
+    writers = [threading.Thread(target=patch, args=(http, URL, some)) for some in fields]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert sum(size.size_bytes for size in store.fields.sizes(URL).values()) < 16_777_216
+    store.remove(URL)
+
+
+@pytest.mark.parametrize("graph", ["pins", None])
+def test_nodes_and_edges_that_grow_are_refused_at_their_limit(client, graph):
+    node, other = ("board", "pin") if graph else ("ab" * 16, "cd" * 16)
+    value = b'"%b"' % (b"x" * PART)
+
+    def grow(put):
+        for n in range(18):
+            put({f"team.f{n}": value})
+        with pytest.raises(BadInput, match="the limit is 16,777,216"):
+            put({"team.more": value})
+
+    grow(lambda fields: client.put_node(node, fields, graph=graph))
+    grow(lambda fields: client.put_edge(node, 16, other, properties=fields, graph=graph))
+    if graph:
+        grow(lambda fields: client.mutate(
+            graph, [GraphMutation("put_node", "m", properties=fields)]
+        ))  # fmt: skip
+    assert len(client.get_node(node, graph=graph).properties) == 18
+    client.remove_node(node, graph=graph)
+
+
+def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client, oversized):
+    names = [f"team.f{n}" for n in range(40)]
+
+    with pytest.raises(BadInput, match="name the fields to read"):
+        client.get(oversized)
+    with pytest.raises(BadInput, match="name the fields to read"):
+        client.get_many([oversized])
+    some = client.get(oversized, ["team.f7", "team.small"])
+    client.delete_fields(oversized, names[:30])
+    rest = client.get(oversized)
+
+    assert (len(some.fields["team.f7"]), some.fields["team.small"]) == (PART + 2, b"1")
+    assert set(rest.fields) == {"team.small", *names[30:]}
+
+
+class Counting(CountedRows):
+    """Counts what a block reads."""
+
+    def __init__(self):
+        self.size_bytes = 0
+
+    def add(self, size):
+        self.size_bytes += size
+
+
+def test_a_field_of_an_oversized_record_is_deleted_without_reading_the_others(store, oversized):
+    """Deleting read the row, several times over, and missed its deadline."""
+    counted = Counting()
+    with counted:
+        store.delete_fields(oversized, ["team.f1"])
+        assert store.get(oversized, ["team.small"]).fields == {"team.small": b"1"}
+
+    assert counted.size_bytes < 100_000
+    assert "team.f1" not in store.fields.sizes(oversized)
+
+
+def test_a_put_that_replaces_all_fields_replaces_an_oversized_record(store, http, oversized):
+    replaced = http.ask("PUT", f"/v1/urls?url={oversized}", {"fields": {"team.small": "2"}})
+
+    assert replaced.status == 200
+    assert http.get(f"/v1/urls?url={oversized}").json["fields"] == {"team.small": "2"}
+
+
+def fill(graph: ApplicationGraph, count: int, size: int) -> list[bytes]:
+    keys = [bytes([number]) * 16 for number in range(count)]
+    for key in keys:
+        graph.put_node(key, {"value": b'"%b"' % (b"x" * size)})
+        graph.put_edge(b"h" * 16, 16, key, properties={"value": b'"%b"' % (b"x" * size)})
+    return keys
+
+
+def test_a_scan_of_large_nodes_ends_at_a_limit_of_bytes_and_goes_on(client, graphs):
+    """One scan answered 600 MB."""
+    keys = fill(graphs["pins"], 40, PART)
+    seen, pages, cursor = [], [], None
+    while True:
+        page = client.scan_nodes("pins", limit=1000, cursor=cursor)
+        pages.append(sum(len(v) for node in page.nodes for v in node.properties.values()))
+        seen += [node.node for node in page.nodes if "value" in node.properties]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    edges, cursor = [], None
+    while True:
+        page = client.edges(b"h".hex() * 16, 16, limit=1000, cursor=cursor, graph="pins")
+        assert sum(len(e.properties["value"]) for e in page.edges) < 9_000_000
+        edges += [edge.node for edge in page.edges]
+        cursor = page.cursor
+        if cursor is None:
+            break
+
+    assert seen == [key.hex() for key in keys]
+    assert max(pages) < 9_000_000
+    assert edges == [key.hex() for key in keys]
+    assert client.count_edges(b"h".hex() * 16, 16, graph="pins") == 40
+
+
+def test_a_read_of_many_large_nodes_is_refused_with_the_figure(client, graphs):
+    """A batchGet answered 2 GB, and eight at once took 4.9 GB of memory."""
+    keys = [key.hex() for key in fill(graphs["pins"], 40, PART)]
+
+    with pytest.raises(BadInput, match="33,554,432 bytes together"):
+        client.get_nodes("pins", keys)
+    assert len(client.get_nodes("pins", keys[:20])) == 20
+    assert len(client.get_nodes("pins", keys, ["other"])) == 40
+
+
+class Watched:
+    """A graph whose scan waits until it is let go, and then reads on."""
+
+    def __init__(self):
+        self.reached, self.let_go, self.stopped = (threading.Event() for _ in range(3))
+
+    def scan_nodes(self, *_):
+        self.reached.set()
+        assert self.let_go.wait(60)
+        try:
+            counted_rows().add(1)
+        except NobodyWaits:
+            self.stopped.set()
+            raise
+        return [], None
+
+
+def test_a_read_stops_when_its_caller_has_gone(store):
+    """Its thread went on to the end of the scan."""
+    graph = Watched()
+    services = Services(graphs={"pins": graph})
+    with api_server.running(store, services, deadline_ms=60_000) as http:
+        sock = http.connect()
+        sock.sendall(
+            b"POST /v1/nodes:scan HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n"
+            b'Content-Type: application/json\r\n\r\n{"graph":"pins"}'
+        )
+        assert graph.reached.wait(60)
+        # Without this, the client might only have ended its side, and wait for the response.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        assert http.get("/healthz").status == 200  # the server has seen by now that it was closed
+        graph.let_go.set()
+
+        assert graph.stopped.wait(60)
+
+
+def test_a_read_stops_at_the_deadline_of_its_caller(store):
+    graph = Watched()
+    services = Services(graphs={"pins": graph})
+    with api_server.running(store, services, deadline_ms=100) as http:
+        assert http.ask("POST", "/v1/nodes:scan", {"graph": "pins"}).status == 504
+        graph.let_go.set()
+
+        assert graph.stopped.wait(60)

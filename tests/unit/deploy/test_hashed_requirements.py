@@ -1,0 +1,84 @@
+"""What the image installs: files that the lock has by their hashes, and no others."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.docker.hashed_requirements import chosen, entries
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCKERFILE = ROOT / "deploy" / "docker" / "Dockerfile"
+LOCK = (ROOT / "requirements.lock").read_text()
+
+
+def item(name, version, digest):
+    archive = {"hashes": {"sha256": digest}} if digest else {}
+    return {"metadata": {"name": name, "version": version},
+            "download_info": {"archive_info": archive}}  # fmt: skip
+
+
+def digests(name):
+    (found,) = [
+        (version, re.findall(r"sha256:(\w+)", entry))
+        for (each, version), entry in entries(LOCK).items()
+        if each == name
+    ]
+    return found
+
+
+def test_what_pip_would_install_is_chosen_with_its_hashes():
+    version, (digest, *_) = digests("six")
+
+    (entry,) = chosen(
+        {"install": [item("Six", version, digest), item("aragog_crawler", "0", "")]}, LOCK
+    )
+
+    assert entry.startswith(f"six=={version} ")
+    assert f"--hash=sha256:{digest}" in entry
+    assert "via" not in entry
+    assert not entry.endswith("\\")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "digest"),
+    [("six", None, "0" * 64), ("six", "0.1", None), ("none", "1", "0" * 64), ("six", None, "")],
+)
+def test_a_file_that_the_lock_does_not_have_is_refused(name, version, digest):
+    locked, (good, *_) = digests("six")
+
+    with pytest.raises(ValueError, match="does not have this file"):
+        chosen(
+            {"install": [item(name, version or locked, good if digest is None else digest)]}, LOCK
+        )
+
+
+def test_the_script_fails_where_a_file_is_refused(tmp_path):
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"install": [item("six", "0.1", "0" * 64)]}))
+    script = ROOT / "deploy" / "docker" / "hashed_requirements.py"
+
+    done = subprocess.run(
+        [sys.executable, script, report, ROOT / "requirements.lock"],
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert done.stdout == b""
+
+
+def test_the_image_installs_nothing_without_hashes():
+    """It took the versions of the lock, and whatever file had them."""
+    text = DOCKERFILE.read_text().replace("\\\n", " ")
+    installs = re.findall(r"pip install ([^&\n]*)", text)
+
+    assert len(installs) == 4
+    for options in installs:
+        nothing_more = (
+            options.split()[:1] == ["--dry-run"] or "--no-deps --no-build-isolation" in options
+        )
+        assert "--require-hashes" in options or nothing_more, options

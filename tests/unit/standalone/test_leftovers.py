@@ -1,0 +1,17 @@
+"""Notes of the processes of a supervisor."""
+
+import os
+
+from aragog.standalone import leftovers
+
+
+def test_a_note_is_readable_by_its_owner_only(tmp_path):
+    path = tmp_path / "children"
+    path.with_suffix(".new").write_text("of an earlier release")
+    before = os.umask(0o022)
+    try:
+        leftovers.note(path, [os.getpid()])
+    finally:
+        os.umask(before)
+
+    assert path.stat().st_mode & 0o777 == 0o600
