@@ -91,6 +91,8 @@ def test_a_field_of_a_newer_version_harms_nothing():
     newer = json.dumps({**json.loads(record.packed()), "from_the_future": 1}).encode()
 
     assert RingRecord.parse(newer) == record
+
+
 GOOD = json.loads(RingRecord.first(NODES[:2]).packed())
 WRONG = {
     "no JSON": b"{",
