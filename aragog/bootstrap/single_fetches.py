@@ -63,6 +63,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
             clock=clock,
             signer=signer,
             sharing=pages,
+            start_is_enough=True,
         ),
         pool=GreenPool(settings.fetch.concurrency),
         counters=shared.counters,

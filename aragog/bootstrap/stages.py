@@ -213,7 +213,7 @@ def _fetchers(parts: _StageParts) -> _Fetchers:
         robots_pool=GreenPool(fetch.concurrency),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
-        robots=open_fetcher(for_robots(fetch), sharing=pages),
+        robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
     )
 
 
