@@ -50,7 +50,9 @@ class _Cookie:
     def goes_to(self, scheme: str, host: str, path: str) -> bool:
         """Whether a request gets it (section 5.4, step 1)."""
         in_domain = host == self.place.domain if self.host_only else _in(host, self.place.domain)
-        return in_domain and _below(path, self.place.path) and (scheme == "https" or not self.secure)
+        return (
+            in_domain and _below(path, self.place.path) and (scheme == "https" or not self.secure)
+        )
 
 
 @dataclass(slots=True)
@@ -63,7 +65,9 @@ class Cookies:
     def learn(self, url: str, head: ResponseHead) -> None:
         """Store, replace and delete the cookies that the response to `url` sets and deletes."""
         for line in head.values("set-cookie")[:MAX_READ]:
-            cookie = _read(line, url, self.clock.now_ms()) if len(line) <= MAX_COOKIE_BYTES else None
+            cookie = (
+                _read(line, url, self.clock.now_ms()) if len(line) <= MAX_COOKIE_BYTES else None
+            )
             if cookie is None:
                 continue
             if cookie.ends_at_ms <= self.clock.now_ms():
