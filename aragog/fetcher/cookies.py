@@ -116,7 +116,7 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
 
 
 def _domain(text: str, host: str) -> str | None:
-    """The Domain that `host` may set; "" for its own host only, None where the cookie is ignored."""
+    """The Domain that `host` may set; "": for its own host only. None: the cookie is ignored."""
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
         return ""

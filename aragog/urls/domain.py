@@ -58,7 +58,7 @@ def registered_domain(url_or_host: str) -> str:
 
 
 def is_public_suffix(name: str) -> bool:
-    """Report whether a host is a public suffix, such as `co.uk` or `github.io`, or a single label."""
+    """Report whether a host is a public suffix (`co.uk`, `github.io`) or a single label."""
     return not is_ip(name) and _list().privatesuffix(name.lower().rstrip(".")) is None
 
 

@@ -47,7 +47,7 @@ def encoding(body: bytes, content_type: str | None) -> str:
     declared = prescan.from_header(content_type) or prescan.from_bytes(body) or _declared_late(body)
     if declared is None:
         return _detected(body)
-    return "utf-8" if declared not in _NEVER_UTF8 and _is_surely_utf8(body, declared) else declared
+    return "utf-8" if declared not in _NEVER_UTF8 and is_surely_utf8(body, declared) else declared
 
 
 def as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
@@ -138,7 +138,7 @@ Pairs of bytes in a Chinese text may look like UTF-8; four characters of three b
 """
 
 
-def _is_surely_utf8(body: bytes, declared: str) -> bool:
+def is_surely_utf8(body: bytes, declared: str) -> bool:
     if not _is_utf8(body):
         return False
     if declared not in _OF_SEVERAL_BYTES:
