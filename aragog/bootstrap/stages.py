@@ -36,6 +36,7 @@ from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.routing import OwnTask, Sender
 from aragog.pipeline.shared_state import SharedState
+from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import SpoolRoom
@@ -106,6 +107,7 @@ class _StageParts:
     counters: Counters
     marks: RunMarks
     blocks: SiteBlocks
+    walks: SitemapWalks
     enqueuer: Enqueuer
     waiting: WaitingJobs | None
     rescheduling: Rescheduling
@@ -135,6 +137,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
         blocks=shared.blocks,
+        walks=shared.walks,
         enqueuer=Enqueuer.of(
             settings,
             shared,
@@ -310,7 +313,13 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         store=parts.store,
         in_flight=parts.in_flight,
         marks=parts.marks,
-        discovery=Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings),
+        discovery=Discovery(
+            enqueuer=parts.enqueuer,
+            store=parts.store,
+            settings=parts.settings,
+            walks=parts.walks,
+            clock=parts.clock,
+        ),
         rescheduling=parts.rescheduling,
         settings=parts.settings,
         traces=parts.traces,

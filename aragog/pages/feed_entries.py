@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from aragog.errors import InvalidUrl
 from aragog.pages.sitemap_dates import Span, span_of
-from aragog.pages.tolerant_xml import Kind, Token, TokenReader, attributes_of, text_of
+from aragog.pages.tolerant_xml import Kind, TokenReader, attributes_of, text_of
 from aragog.urls import normalize
 
 MAX_ELEMENTS = 2_000_000
@@ -23,6 +23,7 @@ MAX_DEPTH = 100
 # sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
 LINE_BYTES = 8192
 _MOST_LOCATIONS = 50
+_MOST_KEPT = 1000
 MAX_ALTERNATES = 100_000
 """Translations of one file that are kept."""
 _LANGUAGE_CHARS = 35
@@ -67,7 +68,8 @@ class Sink(Protocol):
         """Take an entry; False when no more are wanted."""
 
 
-class _Open(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Open:
     """An element that is not closed yet."""
 
     name: bytes
@@ -76,6 +78,8 @@ class _Open(NamedTuple):
     scope: dict[str, str]
     """Namespaces by prefix."""
     base: str
+    children: dict[bytes, _Open] = field(default_factory=dict)
+    """Those without attributes, by name: thousands of entries have the same."""
 
 
 @dataclass(slots=True)
@@ -143,25 +147,24 @@ class _Reader:
         self._spoiled = False
         """The element whose text is wanted has something else in it."""
         self._is_permalink = False
-        self._count = 0
+        self._count = self._kept = 0
         self._room_for_alternates = MAX_ALTERNATES
         self._stopped = False
 
     def read(self) -> bool:
-        for token in self._tokens:
-            kind = token.kind
+        for kind, data, attributes in self._tokens:
             if kind is Kind.START:
-                self._start(token)
+                self._start(data, attributes)
             elif kind is Kind.END:
-                self._end(token.data)
+                self._end(data)
             elif kind is Kind.EMPTY:
-                self._start(token)
+                self._start(data, attributes)
                 if self._stack:
                     self._pop()
             elif kind is Kind.FAULT:
                 self._spoiled = True
             else:
-                self._keep(token.data, is_cdata=kind is Kind.CDATA)
+                self._keep(data, is_cdata=kind is Kind.CDATA)
             if self._stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
@@ -171,33 +174,40 @@ class _Reader:
             self._give()
         return not self._tokens.damaged and self._root is not None
 
-    def _start(self, token: Token) -> None:
+    def _start(self, name: bytes, attributes: bytes) -> None:
         self._count += 1
         if self._stack and self._stack[-1].local in _TEXT_ONLY:
             self._tokens.damaged = self._spoiled = True
             self._pop()
-        element = self._opened(token)
+        element = self._opened(name, attributes)
         if self._text is not None:
             self._spoiled = True
-        self._take(element, token)
+        self._take(element, attributes)
         self._stack.append(element)
         self._tokens.keep_texts = self._text is not None
 
-    def _opened(self, token: Token) -> _Open:
+    def _opened(self, name: bytes, raw: bytes) -> _Open:
         parent = self._stack[-1] if self._stack else self._outside
         scope, base = parent.scope, parent.base
-        if b"xmlns" in token.attributes or b"xml:base" in token.attributes:
-            attributes = attributes_of(token.attributes, self._charset)
+        inherits = not (b"xmlns" in raw or b"xml:base" in raw)
+        if inherits and name in parent.children:
+            return parent.children[name]
+        if not inherits:
+            attributes = attributes_of(raw, self._charset)
             scope = scope | {
-                name.partition(":")[2]: uri
-                for name, uri in attributes.items()
-                if name == "xmlns" or name.startswith("xmlns:")
+                key.partition(":")[2]: uri
+                for key, uri in attributes.items()
+                if key == "xmlns" or key.startswith("xmlns:")
             }
             base = _joined(base, attributes.get("xml:base")) or base
-        prefix, _, local = token.data.decode("latin-1").rpartition(":")
-        return _Open(token.data, local, scope.get(prefix, prefix), scope, base)
+        prefix, _, local = name.decode("latin-1").rpartition(":")
+        element = _Open(name, local, scope.get(prefix, prefix), scope, base)
+        if inherits and self._kept < _MOST_KEPT:
+            self._kept += 1
+            parent.children[name] = element
+        return element
 
-    def _take(self, element: _Open, token: Token) -> None:
+    def _take(self, element: _Open, raw: bytes) -> None:
         """Begin an entry, or what is wanted of one."""
         local = element.local
         if self._root is None and local in _ENTRIES_OF:
@@ -217,13 +227,13 @@ class _Reader:
             return
         if element.namespace == entry.namespace and local in _OWN_TEXTS:
             if entry.kind == "entry":
-                self._link(entry, element, token)
+                self._link(entry, element, raw)
             elif (local == "loc") == (entry.kind in ("url", "sitemap")):
-                self._want_text(token)
+                self._want_text(raw)
         elif local == "link":
-            self._alternate(entry, element, token)
+            self._alternate(entry, element, raw)
         elif local in _DATES:
-            self._want_text(token)
+            self._want_text(raw)
 
     def _loose_location(self, element: _Open) -> None:
         """A `loc` without an entry around it is one."""
@@ -231,15 +241,15 @@ class _Reader:
         if element.namespace == parent.namespace:
             kind = _KIND_IN[parent.local]
             self._entry = _Entry(kind, element.namespace, len(self._stack) - 1, is_loose=True)
-            self._want_text(None)
+            self._want_text(b"")
 
-    def _want_text(self, token: Token | None) -> None:
+    def _want_text(self, raw: bytes) -> None:
         if self._text is not None:
             return
         self._text, self._text_bytes, self._spoiled = [], 0, False
         self._is_permalink = True
-        if token is not None and b"isPermaLink" in token.attributes:
-            attributes = attributes_of(token.attributes, self._charset)
+        if b"isPermaLink" in raw:
+            attributes = attributes_of(raw, self._charset)
             self._is_permalink = attributes.get("isPermaLink", "").strip().lower() == "true"
 
     def _keep(self, data: bytes, *, is_cdata: bool) -> None:
@@ -248,8 +258,10 @@ class _Reader:
             self._text_bytes += len(data)
 
     def _end(self, name: bytes) -> None:
-        names = [element.name for element in self._stack]
-        if name not in names:
+        if self._stack and self._stack[-1].name == name:
+            self._pop()
+            return
+        if not any(element.name == name for element in self._stack):
             self._tokens.damaged = self._spoiled = True
             return
         while self._stack[-1].name != name:
@@ -289,9 +301,9 @@ class _Reader:
         if entry.is_loose:
             self._give()
 
-    def _link(self, entry: _Entry, element: _Open, token: Token) -> None:
+    def _link(self, entry: _Entry, element: _Open, raw: bytes) -> None:
         """Keep a `link` of Atom (RFC 4287 section 4.2.7)."""
-        attributes = attributes_of(token.attributes, self._charset)
+        attributes = attributes_of(raw, self._charset)
         if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
             return
         url = _joined(element.base, attributes.get("href"))
@@ -299,11 +311,11 @@ class _Reader:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             entry.links.append((media_type in _PAGES, url))
 
-    def _alternate(self, entry: _Entry, element: _Open, token: Token) -> None:
+    def _alternate(self, entry: _Entry, element: _Open, raw: bytes) -> None:
         """Keep an `xhtml:link` to a translation, as far as there is room."""
-        if b"hreflang" not in token.attributes or self._room_for_alternates <= 0:
+        if b"hreflang" not in raw or self._room_for_alternates <= 0:
             return
-        attributes = attributes_of(token.attributes, self._charset)
+        attributes = attributes_of(raw, self._charset)
         url = _joined(element.base, attributes.get("href"))
         language = attributes.get("hreflang", "").strip()[:_LANGUAGE_CHARS]
         if url and language and attributes.get("rel", "").lower() == "alternate":

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
 
 from aragog.pages.encodings import labels
 
@@ -50,14 +49,11 @@ class Kind(Enum):
     """A `<` that begins no tag."""
 
 
-class Token(NamedTuple):
-    """One part of a file."""
-
-    kind: Kind
-    data: bytes
-    """The name of a tag, or a text (part of one, when the file comes in pieces)."""
-    attributes: bytes = b""
-    """Of a tag, as written."""
+Token = tuple[Kind, bytes, bytes]
+"""
+One part of a file: what it is; the name of a tag, or a text (part of one, when the file comes in
+pieces); the attributes of a tag, as written.
+"""
 
 
 class TokenReader:
@@ -96,27 +92,35 @@ class TokenReader:
 
     def _tokens(self, *, final: bool) -> Iterator[Token]:
         """The tokens that are whole in the buffer."""
-        buffer = self._buffer
+        buffer, match_tag = self._buffer, _TAG.match
         while self._at < len(buffer):
+            if match := match_tag(buffer, self._at):  # most often, and so without a call
+                self._at = match.end()
+                slash, name, attributes = match.groups()
+                if slash:
+                    yield Kind.END, name, b""
+                else:
+                    yield Kind.EMPTY if attributes.endswith(b"/") else Kind.START, name, attributes
+                continue
             if self._until:
                 part = self._skip_open()
                 if part and self._until == _CDATA_END and self.keep_texts:
-                    yield Token(Kind.CDATA, part)
+                    yield Kind.CDATA, part, b""
                 if not self._close_open():
                     return
                 continue
             start = buffer.find(b"<", self._at)
             end = len(buffer) if start < 0 else start
             if end > self._at and self.keep_texts:
-                yield Token(Kind.TEXT, buffer[self._at : end])
-            self._at = end
-            if start < 0:
-                return
-            token = self._markup(final=final)
-            if token is None:
-                return
-            if token.data or token.kind is Kind.FAULT:
-                yield token
+                yield Kind.TEXT, buffer[self._at : end], b""
+            if end == self._at:
+                kind = self._markup(final=final)
+                if kind is None:
+                    return
+                if kind is Kind.FAULT:
+                    yield kind, b"", b""
+            else:
+                self._at = end
 
     def _skip_open(self) -> bytes:
         """Pass over what is open as far as it is in the buffer; return it."""
@@ -132,31 +136,28 @@ class TokenReader:
         self._until = b""
         return True
 
-    def _markup(self, *, final: bool) -> Token | None:
+    def _markup(self, *, final: bool) -> Kind | None:
         """
-        Read what begins with the `<` at the current place.
+        Pass over the `<` at the current place, which begins no whole tag.
 
-        None if more of the file is needed; a text of no bytes for what is skipped.
+        None if more of the file is needed; TEXT for what is skipped.
         """
         buffer, at = self._buffer, self._at
-        if match := _TAG.match(buffer, at):
-            self._at = match.end()
-            return _tag(match)
         if not final and len(buffer) - at < len(b"<![CDATA["):
             return None
         for opening, end in _ENDS.items():
             if buffer.startswith(opening, at):
                 self._at, self._until = at + len(opening), end
-                return _NOTHING
+                return Kind.TEXT
         if buffer.startswith(b"<!", at):
             return self._declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
             return None  # it ends in the next piece, or the file ends inside of it
         self.damaged = True
         self._at = at + 1
-        return _FAULT
+        return Kind.FAULT
 
-    def _declaration(self, *, final: bool) -> Token | None:
+    def _declaration(self, *, final: bool) -> Kind | None:
         # Each look reads to the end of the buffer, and no file has more than one DOCTYPE.
         known = self._declarations < _MOST_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._at) if known else None
@@ -166,18 +167,7 @@ class TokenReader:
         self.damaged = self.damaged or match is None
         self._at = end or len(self._buffer)
         self._declarations += 1
-        return _NOTHING
-
-
-_NOTHING = Token(Kind.TEXT, b"")
-_FAULT = Token(Kind.FAULT, b"")
-
-
-def _tag(match: re.Match[bytes]) -> Token:
-    slash, name, attributes = match.groups()
-    if slash:
-        return Token(Kind.END, name)
-    return Token(Kind.EMPTY if attributes.endswith(b"/") else Kind.START, name, attributes)
+        return Kind.TEXT
 
 
 def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -206,9 +196,7 @@ def attributes_of(raw: bytes, charset: str) -> dict[str, str]:
 _REFERENCE = re.compile(r"&(?:(#x[0-9A-Fa-f]{1,8}|#[0-9]{1,8}|[A-Za-z_][\w.:-]*+);|(#|amp\w)?)")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 # No character of XML 1.0, or one that stands for bytes that could not be decoded.
-_NO_CHARACTER = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd\ufffe\uffff]"
-)
+_NO_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd\ufffe\uffff]")
 
 
 def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
