@@ -114,15 +114,20 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
     Report whether only the checksum is missing.
 
-    In that state zlib reads zero bytes as the checksum and rejects them (or accepts them, if only
-    zeros were cut off). Elsewhere it reads them as compressed data.
+    In that state zlib reads any bytes as the checksum and rejects them (or accepts them, if they
+    are what was cut off). Elsewhere it reads them as compressed data. Zeros can be the end of a
+    block there, and so can ones, but not both.
     """
-    completed = inflate.copy()
+    return all(_completes(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
+
+
+def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
+    """Whether `rest` reaches the checksum of a stream."""
     try:
-        completed.decompress(bytes(8))
+        inflate.decompress(rest)
     except zlib.error as error:
         return "incorrect data check" in str(error) or "incorrect length check" in str(error)
-    return completed.eof
+    return inflate.eof
 
 
 class _Deflate(_Coding):

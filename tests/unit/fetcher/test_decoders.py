@@ -116,6 +116,20 @@ def test_what_is_made_of_a_fault_does_not_depend_on_the_packets(name):
     assert len({result(size) for size in (1, 100, 1460, 8191, 8192, 65_536, 10**6)}) == 1
 
 
+@pytest.mark.parametrize(
+    "text", [b"Disallow: /a\n" * 9, b"", b"a", TEXT, bytes(range(256)) * 4, b"hello, crawler"]
+)
+@pytest.mark.parametrize(
+    ("coding", "code", "trailer"), [("gzip", gzip.compress, 8), ("deflate", zlib.compress, 4)]
+)
+def test_a_stream_that_is_cut_anywhere_before_its_checksum_is_marked(text, coding, code, trailer):
+    packed = code(text)
+
+    for end in range(3 if coding == "deflate" else 11, len(packed) - trailer):
+        body = decode(packed[:end], coding)
+        assert body.truncated_why or not body.data, end
+
+
 def test_gzip_without_its_trailer_is_whole():
     packed = gzip.compress(TEXT)
 
