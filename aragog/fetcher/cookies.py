@@ -27,7 +27,7 @@ MAX_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _CookiePlace:
     """What a cookie is replaced by: the next one with the same name, domain and path."""
 
     name: str
@@ -39,7 +39,7 @@ class _Place:
 class _Cookie:
     """One cookie, with the attributes that decide where it is sent."""
 
-    place: _Place
+    place: _CookiePlace
     value: str
     host_only: bool
     """Only its own host gets it: the response had no Domain."""
@@ -60,7 +60,7 @@ class Cookies:
     """A jar for one fetch: at most 50 cookies of at most 4 KB each over all redirects."""
 
     clock: Clock = field(default_factory=SystemClock)
-    _jar: dict[_Place, _Cookie] = field(default_factory=dict)
+    _jar: dict[_CookiePlace, _Cookie] = field(default_factory=dict)
 
     def learn(self, url: str, head: ResponseHead) -> None:
         """Store, replace and delete the cookies that the response to `url` sets and deletes."""
@@ -107,7 +107,7 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
         return None
     at = named.get("path", "")
     return _Cookie(
-        _Place(name, domain or host, at if at.startswith("/") else _default_path(path)),
+        _CookiePlace(name, domain or host, at if at.startswith("/") else _default_path(path)),
         value,
         host_only=not domain,
         secure="secure" in named,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from aragog.errors import InvalidUrl
-from aragog.pages.sitemap_dates import Span, span_of
-from aragog.pages.tolerant_xml import Kind, TokenReader, attributes_of, text_of
+from aragog.pages.sitemap_dates import DateSpan, span_of
+from aragog.pages.tolerant_xml import TokenKind, TokenReader, attributes_of, text_of
 from aragog.urls import normalize
 
 MAX_ELEMENTS = 2_000_000
@@ -50,26 +50,26 @@ _ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/a
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
-class Listed(NamedTuple):
+class ListedEntry(NamedTuple):
     """One entry as it is listed."""
 
     is_sitemap: bool
     locations: tuple[str | None, ...]
     """Normalized URLs; None for each that cannot be used."""
-    modified: Span | None
+    modified: DateSpan | None
     alternates: tuple[tuple[str, str], ...]
     """Language and normalized URL of each translation."""
 
 
-class Sink(Protocol):
+class EntrySink(Protocol):
     """Takes the entries, in the order of the file."""
 
-    def take(self, listed: Listed) -> bool:
+    def take(self, listed: ListedEntry) -> bool:
         """Take an entry; False when no more are wanted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Open:
+class _OpenElement:
     """An element that is not closed yet."""
 
     name: bytes
@@ -78,12 +78,12 @@ class _Open:
     scope: dict[str, str]
     """Namespaces by prefix."""
     base: str
-    children: dict[bytes, _Open] = field(default_factory=dict)
+    children: dict[bytes, _OpenElement] = field(default_factory=dict)
     """Those without attributes, by name: thousands of entries have the same."""
 
 
 @dataclass(slots=True)
-class _Entry:
+class _EntryBeingRead:
     """An entry that is being read."""
 
     kind: str
@@ -99,8 +99,8 @@ class _Entry:
     guid: str | None = None
     alternates: list[tuple[str, str]] = field(default_factory=list)
 
-    def listed(self) -> Listed:
-        return Listed(
+    def listed(self) -> ListedEntry:
+        return ListedEntry(
             self.kind == "sitemap",
             tuple(self.locations) if self.kind in _KIND_IN.values() else (self._page(),),
             next((span for name in _DATES if (span := span_of(self.dates.get(name, "")))), None),
@@ -114,7 +114,7 @@ class _Entry:
         return urls[0]
 
 
-def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: Sink) -> bool:
+def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
     """
     Give the entries of a file to `sink`, also those of one that is cut or broken.
 
@@ -127,19 +127,19 @@ def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: Sink) -
     Returns:
         False if something was not as XML demands, or there is more than a sitemap may have.
     """
-    return _Reader(pieces, base, charset, sink).read()
+    return _EntryReader(pieces, base, charset, sink).read()
 
 
-class _Reader:
-    def __init__(self, pieces: Iterable[bytes], base: str, charset: str, sink: Sink) -> None:
+class _EntryReader:
+    def __init__(self, pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> None:
         self._tokens = TokenReader(pieces)
         self._charset = charset
         self._sink = sink
-        self._outside = _Open(b"", "", "", {}, base)
-        self._stack: list[_Open] = []
-        self._root: _Open | None = None
+        self._outside = _OpenElement(b"", "", "", {}, base)
+        self._stack: list[_OpenElement] = []
+        self._root: _OpenElement | None = None
         self._kinds: Mapping[str, str] = _ALL_ENTRIES
-        self._entry: _Entry | None = None
+        self._entry: _EntryBeingRead | None = None
         self._entry_namespace: str | None = None
         self._text: list[tuple[bytes, bool]] | None = None
         """The text of the element on top of the stack, where it is wanted."""
@@ -153,18 +153,18 @@ class _Reader:
 
     def read(self) -> bool:
         for kind, data, attributes in self._tokens:
-            if kind is Kind.START:
+            if kind is TokenKind.START:
                 self._start(data, attributes)
-            elif kind is Kind.END:
+            elif kind is TokenKind.END:
                 self._end(data)
-            elif kind is Kind.EMPTY:
+            elif kind is TokenKind.EMPTY:
                 self._start(data, attributes)
                 if self._stack:
                     self._pop()
-            elif kind is Kind.FAULT:
+            elif kind is TokenKind.FAULT:
                 self._spoiled = True
             else:
-                self._keep(data, is_cdata=kind is Kind.CDATA)
+                self._keep(data, is_cdata=kind is TokenKind.CDATA)
             if self._stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
@@ -186,7 +186,7 @@ class _Reader:
         self._stack.append(element)
         self._tokens.keep_texts = self._text is not None
 
-    def _opened(self, name: bytes, raw: bytes) -> _Open:
+    def _opened(self, name: bytes, raw: bytes) -> _OpenElement:
         parent = self._stack[-1] if self._stack else self._outside
         scope, base = parent.scope, parent.base
         inherits = not (b"xmlns" in raw or b"xml:base" in raw)
@@ -201,13 +201,13 @@ class _Reader:
             }
             base = _joined(base, attributes.get("xml:base")) or base
         prefix, _, local = name.decode("latin-1").rpartition(":")
-        element = _Open(name, local, scope.get(prefix, prefix), scope, base)
+        element = _OpenElement(name, local, scope.get(prefix, prefix), scope, base)
         if inherits and self._kept < _MOST_KEPT:
             self._kept += 1
             parent.children[name] = element
         return element
 
-    def _take(self, element: _Open, raw: bytes) -> None:
+    def _take(self, element: _OpenElement, raw: bytes) -> None:
         """Begin an entry, or what is wanted of one."""
         local = element.local
         if self._root is None and local in _ENTRIES_OF:
@@ -216,7 +216,7 @@ class _Reader:
         if local in self._kinds and self._entry_namespace in (None, element.namespace):
             self._give()
             self._entry_namespace = element.namespace
-            self._entry = _Entry(self._kinds[local], element.namespace, len(self._stack))
+            self._entry = _EntryBeingRead(self._kinds[local], element.namespace, len(self._stack))
             return
         entry = self._entry
         if entry is None:
@@ -235,12 +235,14 @@ class _Reader:
         elif local in _DATES:
             self._want_text(raw)
 
-    def _loose_location(self, element: _Open) -> None:
+    def _loose_location(self, element: _OpenElement) -> None:
         """A `loc` without an entry around it is one."""
         parent = self._stack[-1]
         if element.namespace == parent.namespace:
             kind = _KIND_IN[parent.local]
-            self._entry = _Entry(kind, element.namespace, len(self._stack) - 1, is_loose=True)
+            self._entry = _EntryBeingRead(
+                kind, element.namespace, len(self._stack) - 1, is_loose=True
+            )
             self._want_text(b"")
 
     def _want_text(self, raw: bytes) -> None:
@@ -287,7 +289,7 @@ class _Reader:
         text = text_of(self._text or (), self._charset)
         return None if text is None else text.strip()
 
-    def _took(self, entry: _Entry, element: _Open, text: str | None) -> None:
+    def _took(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
         """Keep the text of a child of the entry; None for one in doubt."""
         if text is None:
             self._tokens.damaged = True
@@ -301,7 +303,7 @@ class _Reader:
         if entry.is_loose:
             self._give()
 
-    def _link(self, entry: _Entry, element: _Open, raw: bytes) -> None:
+    def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
         """Keep a `link` of Atom (RFC 4287 section 4.2.7)."""
         attributes = attributes_of(raw, self._charset)
         if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
@@ -311,7 +313,7 @@ class _Reader:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             entry.links.append((media_type in _PAGES, url))
 
-    def _alternate(self, entry: _Entry, element: _Open, raw: bytes) -> None:
+    def _alternate(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
         """Keep an `xhtml:link` to a translation, as far as there is room."""
         if b"hreflang" not in raw or self._room_for_alternates <= 0:
             return

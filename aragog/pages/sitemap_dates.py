@@ -14,7 +14,7 @@ _W3C_DATE = re.compile(
 )
 
 
-class Span(NamedTuple):
+class DateSpan(NamedTuple):
     """What a date names, in milliseconds since the epoch."""
 
     start_ms: int
@@ -22,7 +22,7 @@ class Span(NamedTuple):
     """The last millisecond of a day, month or year; an instant ends when it begins."""
 
 
-def span_of(text: str) -> Span | None:
+def span_of(text: str) -> DateSpan | None:
     """
     Parse a W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or an RFC 5322 date; None for
     others. Without a zone it is UTC.
@@ -33,13 +33,13 @@ def span_of(text: str) -> Span | None:
         if match is None:
             when = parsedate_to_datetime(text)
             when = when if when.tzinfo else when.replace(tzinfo=dt.UTC)
-            return Span(_ms(when), _ms(when))
+            return DateSpan(_ms(when), _ms(when))
         *numbers, zone = match.groups()
         year, month, day, hour, minute, second = (
             int(n or default) for n, default in zip(numbers, (1, 1, 1, 0, 0, 0), strict=True)
         )
         when = dt.datetime(year, month, day, hour, minute, min(second, 59), tzinfo=_zone(zone))
-        return Span(_ms(when), _end_ms(when, given=sum(n is not None for n in numbers)))
+        return DateSpan(_ms(when), _end_ms(when, given=sum(n is not None for n in numbers)))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 

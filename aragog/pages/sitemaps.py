@@ -19,8 +19,8 @@ from itertools import chain
 from aragog.errors import InvalidUrl
 from aragog.pages.encodings import labels, prescan
 from aragog.pages.encodings.detection import is_surely_utf8
-from aragog.pages.feed_entries import LINE_BYTES, Listed, read_entries
-from aragog.pages.sitemap_dates import Span
+from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
+from aragog.pages.sitemap_dates import DateSpan
 from aragog.pages.tolerant_xml import text_of
 from aragog.urls import normalize
 
@@ -72,7 +72,7 @@ class EntryCollector:
         """True once an entry was left out, because there are as many as a file may have."""
         self._entries = 0
 
-    def take(self, listed: Listed) -> bool:
+    def take(self, listed: ListedEntry) -> bool:
         """Add an entry; False when there are as many as a file may have."""
         into = self.children if listed.is_sitemap else self.urls
         for url in listed.locations or (None,):
@@ -88,7 +88,7 @@ class EntryCollector:
 
 
 def _sitemap_url(
-    url: str, modified: Span | None, alternates: tuple[tuple[str, str], ...]
+    url: str, modified: DateSpan | None, alternates: tuple[tuple[str, str], ...]
 ) -> SitemapUrl:
     if modified is None:
         return SitemapUrl(url, alternates=alternates)
@@ -256,7 +256,7 @@ def _line(line: bytes, base: str, charset: str, entries: EntryCollector) -> None
             url = normalize(text.strip(), base)
         except InvalidUrl:
             url = None
-    entries.take(Listed(is_sitemap=False, locations=(url,), modified=None, alternates=()))
+    entries.take(ListedEntry(is_sitemap=False, locations=(url,), modified=None, alternates=()))
 
 
 __all__ = ["MAX_BYTES", "MAX_URLS", "Sitemap", "SitemapUrl", "parse"]

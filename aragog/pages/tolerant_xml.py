@@ -36,7 +36,7 @@ _ENDS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _CDATA_END = b"]]>"
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     START = auto()
@@ -49,7 +49,7 @@ class Kind(Enum):
     """A `<` that begins no tag."""
 
 
-Token = tuple[Kind, bytes, bytes]
+Token = tuple[TokenKind, bytes, bytes]
 """
 One part of a file: what it is; the name of a tag, or a text (part of one, when the file comes in
 pieces); the attributes of a tag, as written.
@@ -98,26 +98,30 @@ class TokenReader:
                 self._at = match.end()
                 slash, name, attributes = match.groups()
                 if slash:
-                    yield Kind.END, name, b""
+                    yield TokenKind.END, name, b""
                 else:
-                    yield Kind.EMPTY if attributes.endswith(b"/") else Kind.START, name, attributes
+                    yield (
+                        TokenKind.EMPTY if attributes.endswith(b"/") else TokenKind.START,
+                        name,
+                        attributes,
+                    )
                 continue
             if self._until:
                 part = self._skip_open()
                 if part and self._until == _CDATA_END and self.keep_texts:
-                    yield Kind.CDATA, part, b""
+                    yield TokenKind.CDATA, part, b""
                 if not self._close_open():
                     return
                 continue
             start = buffer.find(b"<", self._at)
             end = len(buffer) if start < 0 else start
             if end > self._at and self.keep_texts:
-                yield Kind.TEXT, buffer[self._at : end], b""
+                yield TokenKind.TEXT, buffer[self._at : end], b""
             if end == self._at:
                 kind = self._markup(final=final)
                 if kind is None:
                     return
-                if kind is Kind.FAULT:
+                if kind is TokenKind.FAULT:
                     yield kind, b"", b""
             else:
                 self._at = end
@@ -136,7 +140,7 @@ class TokenReader:
         self._until = b""
         return True
 
-    def _markup(self, *, final: bool) -> Kind | None:
+    def _markup(self, *, final: bool) -> TokenKind | None:
         """
         Pass over the `<` at the current place, which begins no whole tag.
 
@@ -148,16 +152,16 @@ class TokenReader:
         for opening, end in _ENDS.items():
             if buffer.startswith(opening, at):
                 self._at, self._until = at + len(opening), end
-                return Kind.TEXT
+                return TokenKind.TEXT
         if buffer.startswith(b"<!", at):
             return self._declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
             return None  # it ends in the next piece, or the file ends inside of it
         self.damaged = True
         self._at = at + 1
-        return Kind.FAULT
+        return TokenKind.FAULT
 
-    def _declaration(self, *, final: bool) -> Kind | None:
+    def _declaration(self, *, final: bool) -> TokenKind | None:
         # Each look reads to the end of the buffer, and no file has more than one DOCTYPE.
         known = self._declarations < _MOST_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._at) if known else None
@@ -167,7 +171,7 @@ class TokenReader:
         self.damaged = self.damaged or match is None
         self._at = end or len(self._buffer)
         self._declarations += 1
-        return Kind.TEXT
+        return TokenKind.TEXT
 
 
 def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:

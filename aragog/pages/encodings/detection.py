@@ -34,9 +34,9 @@ def encoding(body: bytes, content_type: str | None) -> str:
     Return the WHATWG name, in lower case, of the encoding of `body`, such as `windows-1252`.
 
     A byte order mark takes precedence over the Content-Type header, which takes precedence over the
-    page's own declaration. Without any declaration, the encoding is UTF-8 if nearly all
-    characters outside ASCII are valid UTF-8, else chardet's result if it is confident enough, else windows-1252. Pure ASCII without a
-    declaration is windows-1252, as the standard requires.
+    page's own declaration. Without any declaration, the encoding is UTF-8 if nearly all characters
+    outside ASCII are valid UTF-8, else chardet's result if it is confident enough, else
+    windows-1252. Pure ASCII without a declaration is windows-1252, as the standard requires.
 
     If a page declares a legacy encoding but its bytes are valid UTF-8, but for one in fifty
     characters, the result is UTF-8, although browsers would show mojibake. Text in a legacy
@@ -176,8 +176,7 @@ def _is_utf8(body: bytes, *, most_broken: float) -> bool:
     """
     Return True for UTF-8 outside ASCII, even if the last character was cut off.
 
-    Args:
-        most_broken: the share of characters outside ASCII that may be broken.
+    `most_broken` is the share of characters outside ASCII that may be broken.
     """
     if b"\0" in body:
         return False
