@@ -25,13 +25,15 @@ _PIECE_BYTES = 32_768
 _MOST_DECLARATIONS = 4
 
 _TAG = re.compile(
-    rb"""<(/?)([A-Za-z_:\x80-\xff][^\s<>/="']*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
+    rb"""<(/?)([A-Za-z_:\x80-\xff][^\s<>/="']*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+'|)*+)>"""
 )
 _TAG_START = re.compile(rb"</?[A-Za-z_:\x80-\xff]")
 _DECLARATION = re.compile(
-    rb"""<!(?:[^<>\["']++|"[^"]*+"|'[^']*+')*+(?:\[(?:[^\]"']++|"[^"]*+"|'[^']*+')*+\]\s*+)?+>"""
+    rb"""<!(?:[^<>\["']++|"[^"]*+"|'[^']*+'|)*+"""
+    rb"""(?:\[(?:[^\]"']++|"[^"]*+"|'[^']*+'|)*+\]\s*+|)>"""
 )
-_ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+# A name begins behind a blank or a value: otherwise a long one is tried again from each letter.
+_ATTRIBUTE = re.compile(rb"""(?<![^\s"'])([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _ENDS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _CDATA_END = b"]]>"
 
