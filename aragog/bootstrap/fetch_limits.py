@@ -10,7 +10,7 @@ from aragog.settings import FetchSettings, Settings
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
-# A longer one is cut off after `ROBOTS_BYTES`; what announces more than this is refused as a whole.
+# With the framing: the body itself is cut at `ROBOTS_BYTES`, whatever it announces.
 ROBOTS_WIRE_BYTES = 1 << 30
 
 

@@ -64,6 +64,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
             clock=clock,
             signer=signer,
             sharing=pages,
+            start_is_enough=True,
         ),
         pool=GreenPool(sockets_within_limit(settings.fetch.concurrency)),
         counters=shared.counters,

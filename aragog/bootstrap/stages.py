@@ -37,6 +37,7 @@ from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.routing import OwnTask, Sender
 from aragog.pipeline.shared_state import SharedState
+from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs
 from aragog.pipeline.spool_room import SpoolRoom
@@ -108,6 +109,7 @@ class _StageParts:
     counters: Counters
     marks: RunMarks
     blocks: SiteBlocks
+    walks: SitemapWalks
     enqueuer: Enqueuer
     waiting: WaitingJobs | None
     rescheduling: Rescheduling
@@ -137,6 +139,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
         blocks=shared.blocks,
+        walks=shared.walks,
         enqueuer=Enqueuer.of(
             settings,
             shared,
@@ -223,7 +226,7 @@ def _fetchers(parts: _StageParts) -> _Fetchers:
         robots_pool=GreenPool(at_once),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
-        robots=open_fetcher(for_robots(fetch), sharing=pages),
+        robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
     )
 
 
@@ -338,7 +341,13 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
 
 
 def _discovery(parts: _StageParts) -> Discovery:
-    return Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings)
+    return Discovery(
+        enqueuer=parts.enqueuer,
+        store=parts.store,
+        settings=parts.settings,
+        walks=parts.walks,
+        clock=parts.clock,
+    )
 
 
 def _store_stage(parts: _StageParts) -> StoreStage:

@@ -100,7 +100,9 @@ def _fetched(url: str, settings: Settings) -> Outcome:
     signer = request_signer(settings.identity)
     with (
         Fetcher(settings.fetch, signer=signer) as fetcher,
-        Fetcher(for_robots(settings.fetch), sharing=fetcher, signer=signer) as robots,
+        Fetcher(
+            for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
+        ) as robots,
     ):
         gate = _RobotsGate(robots, settings)
         if why := gate.refusal(url):

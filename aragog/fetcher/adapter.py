@@ -10,6 +10,7 @@ It speaks HTTP/1.1, and HTTP/2 with the hosts of `fetch.http2_hosts` that choose
 from __future__ import annotations
 
 import contextlib
+import functools
 import ssl
 from collections.abc import Sequence
 from functools import partial
@@ -33,7 +34,14 @@ from aragog.fetcher.http1.connection import (
 )
 from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.response import HttpResponse, faults_as_requests_errors
-from aragog.fetcher.http1.tls import HTTP2, SessionKey, TlsSessions, tls_context
+from aragog.fetcher.http1.tls import (
+    HTTP2,
+    SessionKey,
+    TlsSessions,
+    needs_name_check_here,
+    tls_context,
+    without_name_check,
+)
 from aragog.fetcher.http2_hosts import Http2Hosts
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.request import PoliteRequest, Target
@@ -230,7 +238,7 @@ class PinnedAdapter(BaseAdapter):
         if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
             raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
-        tls = self._context(http2=peer.http2) if target.scheme == "https" else None
+        tls = self._context(peer) if target.scheme == "https" else None
         if self._proxy is not None:
             connection = self._tunnel(self._proxy, peer, addresses, deadline, tls)
         else:
@@ -281,8 +289,16 @@ class PinnedAdapter(BaseAdapter):
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
         return self.tls_sessions.take(_session_key(peer, address))
 
-    def _context(self, *, http2: bool) -> ssl.SSLContext:
-        return self._tls or tls_context(verify=self._settings.verify_tls, http2=http2)
+    def _context(self, peer: Peer) -> ssl.SSLContext:
+        here = needs_name_check_here(peer.host)
+        if self._tls is not None:
+            return self._tls_without_names if here else self._tls
+        verify = self._settings.verify_tls
+        return tls_context(verify=verify, http2=peer.http2, names_checked_here=here)
+
+    @functools.cached_property
+    def _tls_without_names(self) -> ssl.SSLContext:
+        return without_name_check(self._tls or tls_context())
 
     def signature_wanted(
         self, request: PoliteRequest, accept_signature: str

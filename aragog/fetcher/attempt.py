@@ -17,7 +17,7 @@ from aragog.fetcher.faults import (
     UnsupportedContent,
 )
 from aragog.fetcher.gate import Deny, Gate, Go, Later
-from aragog.fetcher.headers import as_sent, location_of, retry_at_ms, target_of
+from aragog.fetcher.headers import as_sent, location_of, part_of, retry_at_ms, target_of
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.fetcher.http1.response import HttpResponse
@@ -81,7 +81,7 @@ class FetchAttempt:
         self.body = b""
         self.error_body_bytes = 0
         """How much of the body of a 4xx or 5xx is read, as sent and decoded; 0: nothing."""
-        self._cookies = Cookies() if defaults.settings.cookies else None
+        self._cookies = Cookies(defaults.clock) if defaults.settings.cookies else None
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
         self._wanted: SignatureRequest | None = None
@@ -283,7 +283,21 @@ class FetchAttempt:
         if status >= 400:
             record = self._error(response)
             return Unreachable(**record, kind=UnreachableKind.STATUS, reason=status_line)
+        if status == 206 and not self._sent_range():
+            return self._part(response)
         return self._read(response)
+
+    def _sent_range(self) -> bool:
+        return self._request is not None and "Range" in self._request.headers
+
+    def _part(self, response: HttpResponse) -> Outcome:
+        """A 206 that nobody asked for: its start is kept like that of a response that broke off."""
+        part = part_of(response.head)
+        if part.is_start:
+            return self._read(response, part.missing)
+        response.discard()
+        reason = f"206, although no Range was requested: {part.missing}"
+        return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
 
     def _withheld(self, response: HttpResponse, status_line: str) -> Withheld:
         head = response.head
@@ -308,8 +322,8 @@ class FetchAttempt:
         truncated = body.truncated_why is not None
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
-    def _read(self, response: HttpResponse) -> Outcome:
-        """Read the body; return Fetched."""
+    def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
+        """Read the body; return Fetched. `missing`: why a complete body is no complete page."""
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
@@ -317,7 +331,8 @@ class FetchAttempt:
         empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
         if not empty and (reason := refused_by_type(content_type, settings.content_types)):
             raise UnsupportedContent(reason)
-        if has_length and framing.length > settings.max_wire_bytes:
+        bounds = self._defaults.bounds
+        if has_length and framing.length > bounds.max_wire_bytes and not bounds.start_is_enough:
             raise LimitExceeded(
                 f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
             )
@@ -326,14 +341,15 @@ class FetchAttempt:
             if reason := refused_by_content(first, content_type, settings.content_types):
                 raise UnsupportedContent(reason)
 
-        body = response.read_body(self._defaults.bounds, sniff)
+        body = response.read_body(bounds, sniff)
+        incomplete = body.truncated_why or missing
         return Fetched(
             **self._record(),
             body=body.data,
             content_type=content_type,
-            truncated=body.truncated_why is not None,
-            reason=body.truncated_why,
-            truncated_why=body.truncated_why,
+            truncated=incomplete is not None,
+            reason=incomplete,
+            truncated_why=incomplete,
             wire_bytes=body.wire_bytes,
         )
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+from aragog.fetcher.http1.body import PEEK_BYTES
+from aragog.fetcher.http1.decoders import undecoded
+from aragog.fetcher.outcome import Headers
 
 # Signatures of binary formats (WHATWG MIME Sniffing sections 6 and 7).
 _MAGIC = (
@@ -35,11 +40,39 @@ _NOT_BINARY = bytes(b for b in range(256) if b not in _BINARY)
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
+# A type and a subtype, each of token characters (WHATWG MIME Sniffing section 4.4).
+_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
+_CHARSET = re.compile(r";[ \t]*(charset=[^;]+)", re.IGNORECASE)
+# They say that the type is not known (WHATWG MIME Sniffing section 7).
+_UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
+# A comma outside of quotes.
+_PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+
+
 def content_type_of(values: Sequence[str]) -> str | None:
-    """Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type")."""
-    parts = (part.strip(" \t") for value in values for part in value.split(","))
-    usable = [part for part in parts if "/" in media_type(part) and media_type(part) != "*/*"]
-    return usable[-1] if usable else None
+    """
+    Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
+
+    None if there is none, as for what is no type (`html`, `text/`) and for names of the unknown
+    type: the first bytes decide then. A charset is kept for later values of the same type.
+    """
+    parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
+    usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
+    if not usable or media_type(usable[-1]) in _UNKNOWN:
+        return None
+    last, name = usable[-1], media_type(usable[-1])
+    if not _CHARSET.search(last):
+        for earlier in reversed(usable):
+            if media_type(earlier) != name:
+                break
+            if match := _CHARSET.search(earlier):
+                return f"{last}; {match[1].strip()}"
+    return last
+
+
+def is_type(content_type: str) -> bool:
+    """Whether a value names a type by the syntax of MIME types; it need not be registered."""
+    return _TYPE.fullmatch(media_type(content_type)) is not None
 
 
 def media_type(content_type: str) -> str:
@@ -82,6 +115,12 @@ def refused_by_content(
     if _is_mostly_binary(first):
         return f"the content is binary, declared as {name}"
     return None
+
+
+def is_undecoded(headers: Headers, body: bytes) -> bool:
+    """Whether `body` is still in a coding: Content-Encoding names one that has no decoder."""
+    codings = [v for name, v in headers if name.lower() == "content-encoding"]
+    return undecoded(codings) and _has_binary(body[:PEEK_BYTES])
 
 
 def _has_binary(first: bytes) -> bool:

@@ -40,6 +40,7 @@ class Fetcher:
         tls: context for HTTPS; None: trust the system's and certifi's roots.
         sharing: a fetcher with the same proxy and TLS, whose connections this one uses too.
         signer: signs every request; None: they are not signed.
+        start_is_enough: bodies of any size are cut at `max_body_bytes`, and none is TooLarge.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Fetcher:
         tls: ssl.SSLContext | None = None,
         sharing: Fetcher | None = None,
         signer: RequestSigner | None = None,
+        start_is_enough: bool = False,
     ) -> None:
         self.settings = settings
         self.ssrf_filter: ssrf.AddressPolicy = ssrf_filter or SsrfFilter(settings)
@@ -63,7 +65,13 @@ class Fetcher:
             sharing=sharing.adapter if sharing else None,
             signer=signer,
         )
-        self._defaults = RequestDefaults(settings, self.ssrf_filter, self.adapter, self.clock)
+        self._defaults = RequestDefaults(
+            settings,
+            self.ssrf_filter,
+            self.adapter,
+            self.clock,
+            start_is_enough=start_is_enough,
+        )
 
     def fetch(
         self,

@@ -1,9 +1,11 @@
-"""Response headers that the fetcher acts on: dates, Retry-After and Location. Pure."""
+"""Response headers that the fetcher acts on: dates, Retry-After, ranges, Location. Pure."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 import can_ada
 
@@ -50,6 +52,34 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     if origin_now_ms is not None:
         at_ms += now_ms - origin_now_ms
     return min(max(at_ms, now_ms), now_ms + MAX_RETRY_AFTER_S * 1000)
+
+
+_CONTENT_RANGE = re.compile(r"bytes[ \t]+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.IGNORECASE)
+
+
+class PartOfPage(NamedTuple):
+    """Which part of a page a 206 has."""
+
+    is_start: bool
+    """Its body begins where the page does."""
+    missing: str | None
+    """What it lacks; None: nothing."""
+
+
+def part_of(head: ResponseHead) -> PartOfPage:
+    """The part that a 206 has, by its Content-Range (RFC 9110 sections 14.4 and 15.3.7)."""
+    if any(value.lower().startswith("multipart/") for value in head.values("content-type")):
+        return PartOfPage(is_start=False, missing="several parts of the page")
+    values = head.values("content-range")
+    match = _CONTENT_RANGE.fullmatch(values[-1]) if values else None
+    if match is None:
+        return PartOfPage(is_start=True, missing="206 without the range that it has")
+    first, last = int(match[1]), int(match[2])
+    if first:
+        return PartOfPage(is_start=False, missing=f"bytes {values[-1][5:].strip()}")
+    if match[3] != "*" and last + 1 >= int(match[3]):
+        return PartOfPage(is_start=True, missing=None)
+    return PartOfPage(is_start=True, missing=f"206 with the first {last + 1} of {match[3]} bytes")
 
 
 # 304 answers a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).

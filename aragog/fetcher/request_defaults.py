@@ -34,12 +34,16 @@ class RequestDefaults:
         ssrf_filter: AddressPolicy,
         adapter: PinnedAdapter,
         clock: Clock,
+        *,
+        start_is_enough: bool = False,
     ) -> None:
         self.settings = settings
         self.ssrf_filter = ssrf_filter
         self.adapter = adapter
         self.clock = clock
-        self.bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
+        self.bounds = Bounds(
+            settings.max_wire_bytes, settings.max_body_bytes, start_is_enough=start_is_enough
+        )
         self.headers = {
             "User-Agent": user_agent(settings),
             "Accept": ACCEPT,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aragog.pipeline.outcome_log import Answered
+from aragog.pipeline.sitemap_walks import Walk, WalkSize
 
 
 class SpoolState(NamedTuple):
@@ -51,6 +52,19 @@ class InFlight(Protocol):
 
     def clear(self, urls: Sequence[str]) -> None:
         """The URLs are done."""
+
+
+class Walks(Protocol):
+    """Walks of the sitemaps of sites (`aragog.pipeline.sitemap_walks.SitemapWalks`)."""
+
+    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+        """Those files that were not noted yet; each once, in order."""
+
+    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+        """Note files that were enqueued."""
+
+    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+        """Note a file that was read; returns the size of the walk without its URLs."""
 
 
 class Marks(Protocol):

@@ -9,6 +9,7 @@ import redis
 
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
@@ -28,6 +29,7 @@ class SharedState:
         counters: counts of events.
         spool: bodies between two stages.
         blocks: the copy of what was taken down.
+        walks: of the sitemaps of sites.
     """
 
     nodes: RedisNodes
@@ -35,6 +37,7 @@ class SharedState:
     counters: Counters
     spool: Spool
     blocks: SiteBlocks
+    walks: SitemapWalks
 
     @classmethod
     def of(
@@ -52,6 +55,7 @@ class SharedState:
             counters=Counters(nodes.first, prefix=prefix),
             spool=Spool(nodes, prefix=prefix, max_bytes=settings.pipeline.spool_max_bytes),
             blocks=SiteBlocks(nodes.first, prefix=prefix),
+            walks=SitemapWalks(nodes.first, prefix=prefix),
         )
 
     @property

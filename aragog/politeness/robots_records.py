@@ -37,7 +37,7 @@ MAX_VALIDATOR_CHARS = 200
 # What a record has of validators besides its rules, at most.
 MAX_VALIDATORS_BYTES = 1_000
 # Rules that an older parser read are fetched in full: it may have skipped lines.
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
 """What reading a record raises whose rules another version has written in another form."""

@@ -236,6 +236,10 @@ class PipelineSettings:
     """CPU time for the analysis of one page; a page that needs more is stored as Unreadable."""
     page_max_memory_bytes: int = 1_073_741_824
     """Additional memory for the analysis of one page."""
+    sitemap_max_files: int = 50_000
+    """Sitemaps of one site that are fetched for one call of `enqueue`; each is fetched once."""
+    sitemap_max_urls: int = 10_000_000
+    """URLs that these may list together; the rest is left out, and logged."""
     extractors: tuple[str, ...] = ()
     """Custom extractors to run on each page, by entry point (docs/extending.md)."""
     store_text: tuple[str, ...] = ()

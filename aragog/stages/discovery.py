@@ -1,19 +1,26 @@
 """
 URLs that pages and sitemaps name, enqueued: links of pages with depth left, entries of sitemaps.
 
+A sitemap is requested once in a walk of its site (`aragog.pipeline.sitemap_walks`).
+
 Safe to run twice: URLs that wait already, or whose page was seen since their lastmod, are passed
 over.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from aragog.clock import Clock
 from aragog.errors import BadInput
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
+from aragog.pipeline.ports import Walks
+from aragog.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.settings import Settings
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.stages.page_analysis import PageAnalysis
@@ -23,6 +30,9 @@ from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
@@ -31,6 +41,8 @@ class Discovery:
     enqueuer: Enqueuer
     store: UrlStore
     settings: Settings
+    walks: Walks
+    clock: Clock
     chunk: int = 500
     """Entries of a sitemap that are looked up in the store at a time."""
 
@@ -45,45 +57,62 @@ class Discovery:
         limits, job = self.settings.pipeline, result.job
         url_filter = _filter(job)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            sitemap = sitemaps.parse(body, result.fetch.final_url)
+            sitemap = sitemaps.parse(body, result.fetch.final_url, result.fetch.content_type)
         domain = registered_domain(result.fetch.final_url)
-        count = 0
-        if job.depth > 0:
-            children = [
-                child.url for child in sitemap.children if registered_domain(child.url) == domain
-            ]
-            options = EnqueueOptions(
-                depth=job.depth - 1,
-                refresh=True,
-                sitemap=True,
-                priority=job.priority,
-                url_filter=job.url_filter,
-                request_id=job.request_id,
-                found_on=job.traceparent,
-            )
-            count += self._enqueue(children, options)
+        walk = Walk(job.request_id, domain)
         entries = [
             entry
             for entry in sitemap.urls
             if registered_domain(entry.url) == domain and url_filter.accepts(entry.url)
         ]
+        size = self.walks.note_read(walk, [job.url, result.fetch.final_url], len(entries))
+        children = [c.url for c in sitemap.children if registered_domain(c.url) == domain]
+        count = self._children(job, walk, size, children) if job.depth > 0 else 0
+        return count + self._entries(job, walk, size, entries)
+
+    def _children(self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]) -> int:
+        """How many of the files that an index lists were enqueued: those that are new to it."""
+        room = self.settings.pipeline.sitemap_max_files - size.files
+        files = _within(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
+        options = EnqueueOptions(
+            depth=job.depth - 1,
+            refresh=True,
+            sitemap=True,
+            in_walk=True,
+            priority=job.priority,
+            url_filter=job.url_filter,
+            request_id=job.request_id,
+            found_on=job.traceparent,
+        )
+        count = self._enqueue(files, options)
+        self.walks.note_enqueued(walk, files)  # afterward: a task that is killed loses none
+        return count
+
+    def _entries(
+        self, job: UrlJob, walk: Walk, size: WalkSize, entries: Sequence[SitemapUrl]
+    ) -> int:
+        """How many of the pages that a sitemap lists were enqueued."""
+        room = self.settings.pipeline.sitemap_max_urls - size.urls
+        entries = _within(entries, room, walk, "sitemap_max_urls")
         options = EnqueueOptions(
             refresh=True,
             priority=PRIORITY_REFRESH,
             request_id=job.request_id,
             found_on=job.traceparent,
         )
-        for at in range(0, len(entries), self.chunk):
-            count += self._enqueue(self._newer(entries[at : at + self.chunk]), options)
-        return count
+        return sum(
+            self._enqueue(self._newer(entries[at : at + self.chunk]), options)
+            for at in range(0, len(entries), self.chunk)
+        )
 
     def _newer(self, entries: Sequence[SitemapUrl]) -> list[str]:
         """URLs of entries that are not stored, or that changed since they were seen."""
         seen = self.store.pages.seen_at_ms([entry.url for entry in entries])
+        now_ms = self.clock.now_ms()
         return [
             entry.url
             for entry, seen_at_ms in zip(entries, seen, strict=True)
-            if seen_at_ms is None or (entry.lastmod_ms or 0) > seen_at_ms
+            if seen_at_ms is None or entry.changed_since(seen_at_ms, now_ms)
         ]
 
     def links(self, pages: Sequence[tuple[FetchResult, PageAnalysis]]) -> int:
@@ -144,6 +173,17 @@ class Discovery:
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
+
+
+def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
+    """What still belongs to a walk; the rest is logged."""
+    if len(listed) <= room:
+        return listed
+    log.warning(
+        "the walk %s of the sitemaps of %s leaves out %d: see pipeline.%s",
+        walk.request_id, walk.domain, len(listed) - max(0, room), setting,
+    )  # fmt: skip
+    return listed[: max(0, room)]
 
 
 def _filter(job: UrlJob) -> UrlFilter:

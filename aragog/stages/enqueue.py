@@ -33,13 +33,14 @@ from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import other_spelling
+from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.settings import PolitenessSettings, Settings
 from aragog.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.tracing.context import PATTERN
 from aragog.urls import normalize
-from aragog.urls.domain import host
+from aragog.urls.domain import host, registered_domain
 from aragog.urls.url_filter import UrlFilter
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ class EnqueueOptions:
     """Send a URL again if it has been in flight for an hour: its message may be lost."""
     sitemap: bool = False
     """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
+    in_walk: bool = False
+    """A sitemap lists these sitemaps; otherwise they begin a walk of their sites."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""
@@ -212,6 +215,8 @@ class Enqueuer:
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
     """Lists the URLs of runs, where the caller is a worker."""
+    walks: SitemapWalks | None = None
+    """Learns of walks that begin."""
     traces: UrlTraces = OFF
     _backlog_delays: BacklogDelays = field(init=False)
 
@@ -236,6 +241,7 @@ class Enqueuer:
             admission=admission,
             blocks=shared.blocks,
             followed=followed,
+            walks=shared.walks,
             traces=traces,
         )
 
@@ -264,9 +270,23 @@ class Enqueuer:
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
+        sites: set[str] = set()
         while chunk := list(islice(inputs, CHUNK)):
             self._admit(on_wait)
+            if options.sitemap and not options.in_walk:
+                self._begin_walks(chunk, options.request_id, sites)
             yield from self._enqueue_chunk(chunk, options, spans)
+
+    def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
+        """Begin a walk of each site that is not among `sites`, those of earlier chunks."""
+        begun: dict[str, str] = {}
+        for url in inputs:
+            if not isinstance(spelled := _spelled(url), InvalidUrl):
+                begun.setdefault(registered_domain(spelled), spelled)
+        new = [url for domain, url in begun.items() if domain not in sites]
+        sites |= begun.keys()
+        if self.walks is not None:
+            self.walks.begin(request_id, new)
 
     def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
         while self.admission and (refusal := self.admission.refusal()):

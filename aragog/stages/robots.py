@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.fetcher.causes import RefusalCause
+from aragog.fetcher.content_types import is_undecoded
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
     Blocked,
@@ -351,10 +352,19 @@ def status_of(outcome: Outcome) -> int | None:
         # Deferred: the next hop's domain has no free slot; the redirect is not an answer yet.
         # Refused: the rules lie on a host that is never asked.
         return None
-    if isinstance(outcome, Fetched) and outcome.truncated and len(outcome.body) < MAX_BYTES:
-        # The connection broke: the rules that are missing may be those that forbid.
-        return None
+    if isinstance(outcome, Fetched):
+        return outcome.status if _is_readable(outcome) else None
+    if isinstance(outcome, Unreachable) and (outcome.status or 0) < 400:
+        return None  # a part that nobody asked for, a 304 without a condition
     return outcome.status
+
+
+def _is_readable(outcome: Fetched) -> bool:
+    """Whether all rules that count are in the body, as text."""
+    if outcome.truncated and len(outcome.body) < MAX_BYTES:
+        return False  # the rules that are missing may be those that forbid
+    # In a coding that has no decoder the rules are there, but nobody here can read them.
+    return not is_undecoded(outcome.headers, outcome.body)
 
 
 def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list[OutgoingMessage]:

@@ -57,6 +57,11 @@ def registered_domain(url_or_host: str) -> str:
     return _registered(name) if len(name) <= _MAX_HOST_CHARS else name
 
 
+def is_public_suffix(name: str) -> bool:
+    """Report whether a host is a public suffix (`co.uk`, `github.io`) or a single label."""
+    return not is_ip(name) and _list().privatesuffix(name.lower().rstrip(".")) is None
+
+
 def is_ip(name: str) -> bool:
     """Report whether the host of a normalized URL is an IP address."""
     return name.startswith("[") or _IPV4.fullmatch(name) is not None

@@ -14,6 +14,7 @@ from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.green_threads import GreenPool
 from aragog.pipeline.outcome_log import Answered
 from aragog.pipeline.ports import SpoolState
+from aragog.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState, Validators
 from aragog.politeness.robots_rules import RobotsRules
@@ -124,6 +125,31 @@ class MemoryMarks:
 
     def end(self, tokens: Sequence[str]) -> None:
         self.begun.pop(tuple(tokens), None)
+
+
+class MemoryWalks:
+    """Walks in dictionaries: the files that were noted, and the URLs of those that were read."""
+
+    def __init__(self) -> None:
+        self.files: dict[Walk, set[str]] = {}
+        self.urls: dict[Walk, dict[str, int]] = {}
+
+    def begin(self, request_id: str, urls: Iterable[str]) -> None:
+        for url in urls:
+            self.files.pop(Walk(request_id, registered_domain(url)), None)
+            self.urls.pop(Walk(request_id, registered_domain(url)), None)
+
+    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+        return [url for url in dict.fromkeys(files) if url not in self.files.get(walk, ())]
+
+    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+        self.files.setdefault(walk, set()).update(files)
+
+    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+        self.note_enqueued(walk, files)
+        read = self.urls.setdefault(walk, {})
+        read[files[0]] = urls
+        return WalkSize(len(self.files[walk]), sum(read.values()) - urls)
 
 
 class MemoryLimiter:
@@ -333,9 +359,12 @@ class MemoryPorts:
             MemoryTables(self.clock), MemoryContent(), self.settings.store, self.clock,
             self.settings.refresh,
         )  # fmt: skip
-        self.enqueuer = Enqueuer(self.in_flight, self.sent, self.counters, batch_size=25)
+        self.walks = MemoryWalks()
+        self.enqueuer = Enqueuer(
+            self.in_flight, self.sent, self.counters, batch_size=25, walks=self.walks
+        )
         self.rescheduling = Rescheduling(self.settings.pipeline, self.clock, self.counters)
-        self.discovery = Discovery(self.enqueuer, self.store, self.settings)
+        self.discovery = Discovery(self.enqueuer, self.store, self.settings, self.walks, self.clock)
         self.refused: dict[str, Forbidden] = {}
         """URLs that are blocked or were taken down, with why."""
 

@@ -13,6 +13,7 @@ from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PageBatch, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.spool import Spool
 from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
@@ -95,6 +96,7 @@ class PipelineStand:
     counters: Counters
     run_marks: RunMarks
     enqueuer: Enqueuer
+    walks: SitemapWalks
     sent: Sent
     rates: Rates
 
@@ -104,7 +106,7 @@ class PipelineStand:
 
     @property
     def discovery(self) -> Discovery:
-        return Discovery(self.enqueuer, self.store, self.settings)
+        return Discovery(self.enqueuer, self.store, self.settings, self.walks, self.clock)
 
     def canonicalize(self, batch: ResultBatch) -> list[OutgoingMessage]:
         stage = CanonicalizeStage(
@@ -137,7 +139,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         InFlightSet(redis_client, prefix="t:"),
         Counters(redis_client, prefix="t:"),
     )
-    sent = Sent()
+    sent, walks = Sent(), SitemapWalks(redis_client, prefix="t:")
     return PipelineStand(
         settings=settings,
         clock=clock,
@@ -146,7 +148,8 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         in_flight=in_flight,
         counters=counters,
         run_marks=RunMarks(redis_client, prefix="t:", ttl_s=3600),
-        enqueuer=Enqueuer(in_flight, sent, counters, batch_size=25),
+        enqueuer=Enqueuer(in_flight, sent, counters, batch_size=25, walks=walks),
+        walks=walks,
         sent=sent,
         rates=Rates(),
     )

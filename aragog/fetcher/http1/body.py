@@ -19,6 +19,10 @@ BOMB_RATIO = 100
 # The most that MIME sniffing reads (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
+# A coded body is decoded in units of this many bytes, counted from its start. What a decoder makes
+# of a fault, and how many bytes a bomb took, would depend on the packets otherwise.
+UNIT_BYTES = 8192
+
 
 @dataclass(frozen=True, slots=True)
 class DecodedBody:
@@ -41,6 +45,11 @@ class Bounds:
     """The limit of the body as sent, with chunk lines and their extensions."""
     max_body_bytes: int
     """The limit of the body after decompression."""
+    start_is_enough: bool = False
+    """
+    The first `max_body_bytes` are all that is wanted (robots.txt, RFC 9309 section 2.5): a body
+    that announces or decodes to any size is truncated, and never refused.
+    """
 
 
 def collect(
@@ -84,6 +93,10 @@ class _Collector:
         self._out: list[bytes] = []
         self._size = 0
         self._wire = 0
+        self._waiting = b""
+        """Received bytes of a unit that is not full yet."""
+        self._decoded_wire = 0
+        """Received bytes that the decoders have taken."""
 
     def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
         reason: str | None = None
@@ -94,10 +107,11 @@ class _Collector:
                     break
             else:
                 drained = True
+                reason = self._decode_rest()
         except TransportError as error:
             if error.kind is UnreachableKind.TIMEOUT or not self._wire:
                 raise
-            reason = error.reason
+            reason = self._decode_rest() or error.reason
         self._peek(final=True)
         if reason is None:
             reason = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
@@ -110,16 +124,44 @@ class _Collector:
         cut = len(piece) > room
         piece = piece[: max(0, room)] if cut else piece
         self._wire += len(piece)
+        reason = self._decode_units(piece) if self._decoders else self._keep_whole(piece)
+        if reason is None and cut:
+            reason = self._decode_rest()
+            reason = reason or f"truncated at {self._bounds.max_wire_bytes} bytes on the wire"
+        return reason
+
+    def _decode_units(self, piece: bytes) -> str | None:
+        """Decode the units that `piece` completes."""
+        data, at = self._waiting + piece if self._waiting else piece, 0
+        while len(data) - at >= UNIT_BYTES:
+            if reason := self._decode(data[at : at + UNIT_BYTES]):
+                self._waiting = b""
+                return reason
+            at += UNIT_BYTES
+        self._waiting = data[at:]
+        return None
+
+    def _decode_rest(self) -> str | None:
+        """Decode the last unit, of the bytes that have arrived."""
+        data, self._waiting = self._waiting, b""
+        return self._decode(data) if data else None
+
+    def _decode(self, unit: bytes) -> str | None:
+        self._decoded_wire += len(unit)
         for decoder in self._decoders:
-            piece = decoder.feed(piece, self._bounds.max_body_bytes - self._size)
+            unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
-                return self._overflow(piece, inner=decoder is not self._decoders[-1])
+                return self._overflow(unit, inner=decoder is not self._decoders[-1])
+        return self._keep_whole(unit)
+
+    def _keep_whole(self, piece: bytes) -> str | None:
+        """Keep `piece` as far as there is room."""
         room = self._bounds.max_body_bytes - self._size
         if len(piece) > room:
             self._keep(piece[:room])
             return f"truncated at {self._bounds.max_body_bytes} bytes"
         self._keep(piece)
-        return f"truncated at {self._bounds.max_wire_bytes} bytes on the wire" if cut else None
+        return None
 
     def _keep(self, piece: bytes) -> None:
         if piece:
@@ -135,10 +177,8 @@ class _Collector:
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
         """Handle output above the limit; `inner`: in a coding that is not the last to decode."""
-        limit = self._bounds.max_body_bytes
-        if inner or limit > BOMB_RATIO * self._wire:
-            raise LimitExceeded(
-                f"decompression bomb: {self._wire} bytes decode to more than {limit}"
-            )
+        limit, wire = self._bounds.max_body_bytes, self._decoded_wire
+        if inner or (limit > BOMB_RATIO * wire and not self._bounds.start_is_enough):
+            raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")
         self._keep(piece)
         return f"truncated at {limit} bytes"

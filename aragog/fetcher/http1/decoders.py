@@ -3,6 +3,8 @@ Incremental decoders for content and transfer codings, with limited output.
 
 Each `Decoder` returns at most `room` bytes per call, so that a decompression bomb cannot fill
 memory. When the output would exceed `room`, it sets `overflowed` and drops the rest.
+
+Bytes after the end of a stream are ignored in every coding, as browsers and gzip(1) ignore them.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ import brotli
 import zstandard
 
 from aragog.fetcher.faults import UnsupportedContent
-from aragog.fetcher.http1.head import check_codings
+from aragog.fetcher.http1.head import check_count
 
 GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 # RFC 9659 limits the window of the zstd content coding to 8 MB.
 ZSTD_WINDOW_BYTES = 8 << 20
@@ -111,15 +114,20 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
     Report whether only the checksum is missing.
 
-    In that state zlib reads zero bytes as the checksum and rejects them (or accepts them, if only
-    zeros were cut off). Elsewhere it reads them as compressed data.
+    In that state zlib reads any bytes as the checksum and rejects them (or accepts them, if they
+    are what was cut off). Elsewhere it reads them as compressed data. Zeros can be the end of a
+    block there, and so can ones, but not both.
     """
-    completed = inflate.copy()
+    return all(_completes(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
+
+
+def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
+    """Whether `rest` reaches the checksum of a stream."""
     try:
-        completed.decompress(bytes(8))
+        inflate.decompress(rest)
     except zlib.error as error:
         return "incorrect data check" in str(error) or "incorrect length check" in str(error)
-    return completed.eof
+    return inflate.eof
 
 
 class _Deflate(_Coding):
@@ -169,23 +177,29 @@ class _Deflate(_Coding):
 
 
 class _Brotli(_Coding):
+    """One stream; the binding fails for bytes after its end, and its output is lost then."""
+
     name = "br"
 
     def __init__(self) -> None:
         self._decompress = brotli.Decompressor()
-        self._started = False
+        self._fed: list[bytes] = []
 
     def feed(self, data: bytes, room: int) -> bytes:
         if self._decompress.is_finished():
             return b""
-        self._started = True
+        try:
+            piece = self._processed(data, room)
+        except brotli.error as error:
+            piece = self._up_to_the_end(data, room, error)
+        self._fed.append(data)
+        return piece
+
+    def _processed(self, data: bytes, room: int) -> bytes:
         out: list[bytes] = []
         size = 0
         while True:
-            try:
-                piece = self._decompress.process(data, output_buffer_limit=room + 1 - size)
-            except brotli.error as error:
-                raise UnsupportedContent(f"{self.name}: {error}") from error
+            piece = self._decompress.process(data, output_buffer_limit=room + 1 - size)
             out.append(piece)
             size += len(piece)
             if size > room:
@@ -195,34 +209,57 @@ class _Brotli(_Coding):
                 return out[0] if len(out) == 1 else b"".join(out)
             data = b""
 
+    def _up_to_the_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
+        """Decode again, the last data byte by byte, to find the end of the stream in it."""
+        self._decompress = brotli.Decompressor()
+        for earlier in self._fed:
+            self._decompress.process(earlier)
+        out: list[bytes] = []
+        try:
+            for at in range(len(data)):
+                out.append(self._processed(data[at : at + 1], room))
+                room -= len(out[-1])
+                if self.overflowed or self._decompress.is_finished():
+                    return b"".join(out)
+        except brotli.error as error:
+            raise UnsupportedContent(f"{self.name}: {error}") from error
+        raise UnsupportedContent(f"{self.name}: {first_error}") from first_error
+
     def _complete(self) -> bool:
-        return self._decompress.is_finished() or not self._started
+        return self._decompress.is_finished() or not self._fed
 
 
 class _Zstd(_Coding):
+    """Any number of frames (RFC 8878 section 3); tolerates data after the last one."""
+
     name = "zstd"
 
     def __init__(self) -> None:
         self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
         self._frame = self._context.decompressobj(write_size=65_536)
+        self._carry = b""
         self._frames = 1
-        self._started = False
+        self._has_output = False
+        """True once the current frame has produced output."""
+        self._started = self._over = False
 
     def feed(self, data: bytes, room: int) -> bytes:
         out: list[bytes] = []
+        data, self._carry = self._carry + data, b""
         at = 0
-        while at < len(data):
-            if self._frame.eof:
-                self._frames += 1
-                if self._frames > MAX_PARTS:
-                    raise UnsupportedContent(f"more than {MAX_PARTS} zstd frames")
-                self._frame = self._context.decompressobj(write_size=65_536)
+        while at < len(data) and not self._over:
+            if self._frame.eof and not self._next_frame(data[at : at + 4]):
+                break
             chunk = data[at : at + ZSTD_PIECE_BYTES]
             try:
                 piece = self._frame.decompress(chunk)
             except zstandard.ZstdError as error:
+                if self._frames > 1 and not self._has_output:
+                    self._over = True
+                    break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             self._started = True
+            self._has_output = self._has_output or bool(piece)
             at += len(chunk) - len(self._frame.unused_data)
             out.append(piece[:room])
             if len(piece) > room:
@@ -231,8 +268,30 @@ class _Zstd(_Coding):
             room -= len(piece)
         return b"".join(out)
 
+    def _next_frame(self, start: bytes) -> bool:
+        """Start the next frame if `start` begins one; more data may be needed to know."""
+        if not _begins_zstd_frame(start):
+            self._over = True
+            return False
+        if len(start) < 4:
+            self._carry = start
+            return False
+        self._frames += 1
+        if self._frames > MAX_PARTS:
+            raise UnsupportedContent(f"more than {MAX_PARTS} zstd frames")
+        self._frame = self._context.decompressobj(write_size=65_536)
+        self._has_output = False
+        return True
+
     def _complete(self) -> bool:
-        return self._frame.eof or not self._started
+        finished = self._over or self._frame.eof or not self._started
+        return finished or (self._frames > 1 and not self._has_output)
+
+
+def _begins_zstd_frame(start: bytes) -> bool:
+    """Whether these bytes, at most four, begin a frame or a skippable frame."""
+    skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
+    return ZSTD_MAGIC.startswith(start) or skippable
 
 
 _DECODERS: dict[str, Callable[[], Decoder]] = {
@@ -244,9 +303,6 @@ _DECODERS: dict[str, Callable[[], Decoder]] = {
     "zstd": _Zstd,
 }
 
-# Some servers send "none", which no RFC defines, for identity.
-_NO_CODING = frozenset({"identity", "none"})
-
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 
@@ -254,10 +310,22 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
     """
     Return the decoders in the order in which they apply to the received bytes.
 
+    A name that is no coding of `ACCEPT_ENCODING` has none: servers send charsets and media types
+    (`UTF-8`, `binary`, `text/html`), and browsers and HTTP libraries pass such a body through. The
+    body of a coding that was not asked for (`compress`) passes as well; what reads it decides.
+
     Raises:
-        UnsupportedContent: an unknown coding.
         TransportError: more than five codings.
     """
-    names = [name for name in (*content_codings, *transfer_codings) if name not in _NO_CODING]
-    check_codings(names, _DECODERS, "content")
+    names = [name.partition(";")[0].rstrip() for name in (*content_codings, *transfer_codings)]
+    names = [name for name in names if name in _DECODERS]
+    check_count(names, "content")
     return [_DECODERS[name]() for name in reversed(names)]
+
+
+def undecoded(values: Sequence[str]) -> bool:
+    """Whether values of Content-Encoding name something that has no decoder."""
+    names = {
+        part.partition(";")[0].strip() for value in values for part in value.lower().split(",")
+    }
+    return bool(names - _DECODERS.keys() - {"identity", "none", ""})

@@ -10,11 +10,11 @@ status that is not three digits. `framing_of` applies RFC 9112 section 6.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from aragog.fetcher.faults import TransportError, UnsupportedContent
+from aragog.fetcher.faults import TransportError
 from aragog.fetcher.outcome import Headers, UnreachableKind
 
 # Three digits; the reason phrase may be missing (RFC 9112 section 4).
@@ -143,16 +143,8 @@ class Framing:
     """True when the connection may carry another request after this body."""
 
 
-def check_codings(names: Sequence[str], supported: Container[str], kind: str) -> None:
-    """
-    Check the codings of a body; `kind` is `transfer` or `content`, for messages.
-
-    Raises:
-        UnsupportedContent: one is not known.
-        TransportError: there are more than `MAX_CODINGS`.
-    """
-    if unknown := [name for name in names if name not in supported]:
-        raise UnsupportedContent(f"unknown {kind} coding {unknown[0][:60]!r}")
+def check_count(names: Sequence[str], kind: str) -> None:
+    """Raise TransportError for more than `MAX_CODINGS`; `kind` is `transfer` or `content`."""
     if len(names) > MAX_CODINGS:
         raise TransportError(
             UnreachableKind.PROTOCOL,
@@ -164,21 +156,21 @@ def framing_of(head: ResponseHead) -> Framing:
     """
     Return the framing of a final response to GET.
 
+    A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls both together a
+    sign of response splitting, because a proxy on the way may have seen another end of the body, so
+    that connection carries no other request. Names that are no coding (`identity`, `binary`) count
+    as absent, as in browsers.
+
     Raises:
-        TransportError: the lengths differ or are not numbers, `chunked` is not the last coding, or
-            there are both a length and a transfer coding. RFC 9112 section 6.3 calls the latter a
-            sign of response splitting: a proxy on the way may have seen another end of the body.
-        UnsupportedContent: an unknown transfer coding.
+        TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.
     """
     persistent = _persistent(head)
     if head.status in (204, 304):
         return Framing(Delimiter.NO_BODY, persistent=persistent)
-    if codings := head.tokens("transfer-encoding"):
-        if head.values("content-length"):
-            raise TransportError(
-                UnreachableKind.PROTOCOL, "both Transfer-Encoding and Content-Length"
-            )
-        return _transferred(codings, persistent=persistent and head.minor == 1)
+    if head.values("transfer-encoding"):
+        persistent = persistent and head.minor == 1 and not head.values("content-length")
+        if codings := _transfer_codings(head):
+            return _transferred(codings, persistent=persistent)
     lengths = {
         _length(part) for value in head.values("content-length") for part in value.split(",")
     }
@@ -190,8 +182,13 @@ def framing_of(head: ResponseHead) -> Framing:
     return Framing(Delimiter.LENGTH, length, persistent=persistent)
 
 
-def _transferred(codings: list[str], *, persistent: bool) -> Framing:
-    names = [coding.partition(";")[0].strip() for coding in codings]
+def _transfer_codings(head: ResponseHead) -> list[str]:
+    """The transfer codings that have a meaning, in the order they were applied."""
+    names = [coding.partition(";")[0].strip() for coding in head.tokens("transfer-encoding")]
+    return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
+
+
+def _transferred(names: list[str], *, persistent: bool) -> Framing:
     while names[-2:] == ["chunked", "chunked"]:
         names.pop()  # curl and browsers treat a repeated `chunked` as one
     if "chunked" in names[:-1]:
@@ -199,8 +196,8 @@ def _transferred(codings: list[str], *, persistent: bool) -> Framing:
             UnreachableKind.PROTOCOL, "Transfer-Encoding: chunked is not the last coding"
         )
     chunked = names[-1] == "chunked"
-    under = [name for name in names[: -1 if chunked else None] if name != "identity"]
-    check_codings(under, TRANSFER_CODINGS, "transfer")
+    under = names[:-1] if chunked else names
+    check_count(under, "transfer")
     if chunked:
         return Framing(Delimiter.LAST_CHUNK, codings=tuple(under), persistent=persistent)
     return Framing(Delimiter.CLOSE, codings=tuple(under))

@@ -6,7 +6,7 @@ import functools
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import certifi
@@ -44,23 +44,66 @@ _OLD = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AV
 
 
 @functools.cache
-def tls_context(*, verify: bool = True, http2: bool = False) -> ssl.SSLContext:
+def tls_context(
+    *, verify: bool = True, http2: bool = False, names_checked_here: bool = False
+) -> ssl.SSLContext:
     """
     Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so each process has one context, and another one for the
-    hosts to which HTTP/2 is offered.
+    Loading the roots takes about 30 ms, so each process has one context, and others for the hosts
+    to which HTTP/2 is offered and for those of `needs_name_check_here`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to OpenSSL
     context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
+    context.check_hostname = verify and not names_checked_here
     if verify:
         context.load_verify_locations(certifi.where())
         context.load_default_certs()
     else:
-        context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def needs_name_check_here(host: str) -> bool:
+    """
+    Whether OpenSSL cannot compare a host with the names of a certificate.
+
+    It lets a wildcard stand for letters, digits and hyphens only. Host names have no other
+    characters (RFC 952), but DNS has, and browsers and curl accept `foo_bar.example.com` under
+    `*.example.com`.
+    """
+    return "_" in host
+
+
+def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
+    """
+    Return a context for HTTP/1.1 that trusts the same roots, and leaves the name to `wrapped`.
+
+    Roots that OpenSSL looks up in a folder when it needs them are not among them.
+    """
+    twin = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    twin.minimum_version, twin.maximum_version = context.minimum_version, context.maximum_version
+    twin.set_alpn_protocols(["http/1.1"])
+    twin.check_hostname, twin.verify_mode = False, context.verify_mode
+    if roots := context.get_ca_certs(binary_form=True):
+        twin.load_verify_locations(cadata=b"".join(roots))
+    return twin
+
+
+def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
+    """
+    Whether one of a certificate's DNS names is `host` (RFC 6125 section 6.4.3). Pure.
+
+    A wildcard is the whole first label, stands for exactly one, and has two labels after it.
+    """
+    names = certificate.get("subjectAltName", ())
+    if not isinstance(names, tuple):
+        return False
+    low = host.lower().rstrip(".")
+    parent = low.partition(".")[2]
+    patterns = {value.lower().rstrip(".") for kind, value in names if kind == "DNS"}
+    return low in patterns or ("." in parent and f"*.{parent}" in patterns)
 
 
 class SessionKey(NamedTuple):
@@ -147,6 +190,7 @@ def wrapped(
             sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False, session=session
         )
         _shake_hands(secure, lambda: ends_s - deadline.now_s())
+        _check_name(secure, host, tls)
     except ssl.SSLCertVerificationError as error:
         kind = _BY_CODE.get(error.verify_code, OTHER)
         raise _failed(kind, f"certificate {_refused(kind)}: {error.verify_message}") from error
@@ -162,6 +206,15 @@ def wrapped(
         raise _failed(OTHER, reason) from error
     TLS_HANDSHAKES.of("resumed" if secure.session_reused else "full").add()
     return secure
+
+
+def _check_name(secure: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
+    """Compare the name where the context does not; nothing was sent yet."""
+    if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
+        return
+    if not certificate_names(secure.getpeercert() or {}, host):
+        reason = f"certificate {_refused(WRONG_NAME)}: Hostname mismatch, not valid for {host!r}"
+        raise _failed(WRONG_NAME, reason)
 
 
 def _refused(kind: str) -> str:

@@ -46,6 +46,11 @@ def name_of(label: str) -> str | None:
     return _NAMES.get(label.strip(_ASCII_WHITESPACE).lower())
 
 
+def codec_of(name: str) -> str:
+    """Return Python's codec for an encoding by its standard name, but `replacement`."""
+    return _CODECS.get(name, name)
+
+
 def _keep_byte(error: UnicodeError) -> tuple[str, int]:
     """
     Replace one undecodable byte with the C1 control of the same number, as the standard's tables

@@ -48,7 +48,7 @@ def from_bytes(body: bytes) -> str | None:
         rows = _scan(head)
     except _EndOfBytes:
         rows = None
-    return rows or _from_xml_declaration(head)
+    return rows or from_xml_declaration(head)
 
 
 def from_meta_content(content: str) -> str | None:
@@ -190,7 +190,8 @@ def _next(head: bytes, at: int) -> int:
     return at + 1
 
 
-def _from_xml_declaration(head: bytes) -> str | None:
+def from_xml_declaration(head: bytes) -> str | None:
+    """Return the encoding that the XML declaration at the start of `head` names, if it is known."""
     if not head.startswith(b"<?xml"):
         return None
     end = head.find(b">")

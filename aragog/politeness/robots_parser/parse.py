@@ -61,7 +61,8 @@ _RATE = re.compile(
 )
 _VISIT = re.compile(rb"(?P<begin>[0-9]{4})\s*-\s*(?P<end>[0-9]{4})")
 _UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600}
-_SECONDS = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}")
+_SECONDS = re.compile(rb"[0-9]{1,12}(?:[.,][0-9]{0,12})?|[.,][0-9]{1,12}")
+_THOUSANDS = re.compile(rb"[1-9][0-9]{0,2}(?:,[0-9]{3}){1,3}(?![0-9])")
 
 T = TypeVar("T")
 
@@ -349,6 +350,14 @@ def _minute(text: bytes) -> int | None:
 
 
 def _seconds(value: bytes) -> float | None:
+    """
+    Return the seconds at the start of `value`; None if it does not begin with a number.
+
+    Much of the world writes `0,5` for half a second. `1,500` can be either number: the longer
+    delay counts.
+    """
+    if match := _THOUSANDS.match(value):
+        return float(match.group().replace(b",", b""))
     match = _SECONDS.match(value)
-    delay_s = float(match.group()) if match else math.inf
+    delay_s = float(match.group().replace(b",", b".")) if match else math.inf
     return delay_s if math.isfinite(delay_s) else None

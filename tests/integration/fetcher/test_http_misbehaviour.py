@@ -89,7 +89,6 @@ def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path
         ("/half-headers", ("protocol", "reset"), ("inside the headers", "without a response")),
         ("/garbage", ("protocol", "protocol"), ("not HTTP/1", "not valid HTTP/2")),
         ("/http09", ("protocol", "protocol"), ("not HTTP/1", "not valid HTTP/2")),
-        ("/two-lengths", ("protocol", "protocol"), ("both Transfer-Encoding", "not a valid")),
     ],
 )
 def test_what_is_not_valid_http_is_refused(origin, fetcher, version, path, kind, reasons):

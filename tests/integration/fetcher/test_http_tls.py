@@ -132,3 +132,31 @@ def test_plain_http_where_tls_is_expected_is_unreachable(plain_origin, fetcher_w
 
     assert isinstance(outcome, o.Unreachable)
     assert outcome.kind is UnreachableKind.TLS
+
+
+UNDERSCORE = "foo_bar.shop.test"
+
+
+@pytest.mark.parametrize(
+    ("names", "accepted"),
+    [
+        (("*.shop.test",), True),
+        (("*.other.test",), False),
+        (("shop.test",), False),
+        (("*.test",), False),
+    ],
+)
+def test_a_host_with_an_underscore_is_checked_against_its_certificate(
+    fetcher_with, names, accepted
+):
+    outcome, seen = _fetch(fetcher_with, server_context(*names), host=UNDERSCORE)
+
+    assert (isinstance(outcome, o.Fetched), bool(seen)) == (accepted, accepted), outcome
+    assert accepted or outcome.reason.startswith("certificate refused, for another name")
+
+
+@pytest.mark.parametrize("context", [expired_context, untrusted_context])
+def test_a_bad_certificate_for_a_host_with_an_underscore_is_refused(fetcher_with, context):
+    outcome, seen = _fetch(fetcher_with, context("*.shop.test"), host=UNDERSCORE)
+
+    assert (outcome.kind, seen) == ("tls", [])

@@ -21,7 +21,8 @@ def seen(outcome, at_ms):
 
 
 def listed(stand, entries):
-    """What is enqueued of a sitemap with these URLs and moments."""
+    """What is enqueued three hours later of a sitemap with these URLs and moments."""
+    stand.clock.advance_ms(3 * HOUR_MS)
     rows = "".join(
         f"<url><loc>{url}</loc><lastmod>{datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()}"
         "</lastmod></url>"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
+from aragog.fetcher.faults import Fault, LimitExceeded, TransportError
 from aragog.fetcher.http1.head import Delimiter, Framing, framing_of, parse_head
 from tests.support.byte_streams import channel_of
 
@@ -171,12 +171,7 @@ def test_http_1_0_keeps_a_connection_only_when_it_says_so():
         b"Content-Length: 6,\r\n",
         b"Content-Length: \xd9\xa6\r\n",
         b"Content-Length:\r\n",
-        b"Transfer-Encoding: chunked\r\nContent-Length: 7\r\n",
-        b"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n",
-        b"Transfer-Encoding: chunked\r\nContent-Length: x\r\n",
-        b"Transfer-Encoding: identity\r\nContent-Length: 9\r\n",
-        b"Transfer-Encoding: gzip\r\nContent-Length: 9\r\n",
-        b"Transfer-Encoding: chunked, identity\r\n",
+        b"Transfer-Encoding: binary\r\nContent-Length: 6, 7\r\n",
         b"Transfer-Encoding: chunked, gzip\r\n",
         b"Transfer-Encoding: gzip, gzip, gzip, gzip, gzip, gzip, chunked\r\n",
     ],
@@ -186,9 +181,32 @@ def test_a_framing_that_contradicts_itself_is_refused(lines):
         framing_of(head(lines))
 
 
-def test_an_unknown_transfer_coding_gives_no_page():
-    with pytest.raises(UnsupportedContent, match="gobbledigook"):
-        framing_of(head(b"Transfer-Encoding: gobbledigook\r\n"))
+CHUNKED, LENGTH = Framing(Delimiter.LAST_CHUNK), Framing(Delimiter.LENGTH, 7)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 7\r\n", CHUNKED),
+        (b"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n", CHUNKED),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: x\r\n", CHUNKED),
+        (b"Transfer-Encoding: gzip\r\nContent-Length: 9\r\n",
+         Framing(Delimiter.CLOSE, codings=("gzip",))),
+        (b"Transfer-Encoding: identity\r\nContent-Length: 7\r\n", LENGTH),
+        (b"Transfer-Encoding: binary\r\nContent-Length: 7\r\n", LENGTH),
+    ],
+)  # fmt: skip
+def test_a_transfer_coding_wins_over_a_length_and_the_connection_is_not_kept(lines, expected):
+    assert framing_of(head(lines)) == expected
+
+
+@pytest.mark.parametrize("name", [b"identity", b"binary", b"UTF-8", b"text/html", b"gobbledigook"])
+def test_a_transfer_coding_that_is_none_counts_as_absent(name):
+    chunked = Framing(Delimiter.LAST_CHUNK, persistent=True)
+
+    assert framing_of(head(b"Transfer-Encoding: %b\r\n" % name)) == Framing(Delimiter.CLOSE)
+    assert framing_of(head(b"Transfer-Encoding: %b, chunked\r\n" % name)) == chunked
+    assert framing_of(head(b"Transfer-Encoding: chunked, %b\r\n" % name)) == chunked
 
 
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b"\n\n", b"\r\n\n", b"\n\r\n"])

@@ -105,6 +105,58 @@ def test_utf_8_cut_inside_a_character_is_still_utf_8():
     assert encoding("<p>naïve déjà vu €".encode()[:-1], None) == "utf-8"
 
 
+SENTENCES = {
+    "fr": "Le café est très bon, déjà vu à Noël",
+    "ru": "Добрый день, сегодня мы приготовим борщ",
+    "zh": "中文网页，今天的天气非常好，我们去公园散步吧。",
+    "few": "une télé, un café crème",
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+@pytest.mark.parametrize("spoiled", [b"\xc3", b"\xe4\xb8", b"\xe9", b"\xff"])
+@pytest.mark.parametrize("at", ["start", "middle"])
+def test_one_cut_character_does_not_make_utf_8_another_encoding(language, spoiled, at):
+    text = SENTENCES[language].encode()
+    cut = {"start": 0, "middle": text.index(b" ") if b" " in text else 9}[at]
+    body = b"<p>" + text[:cut] + spoiled + text[cut:] + b"</p>"
+
+    assert encoding(body, None) == "utf-8"
+    assert encoding(body + text * 1000, None) == "utf-8"
+
+
+def test_a_cut_character_far_behind_the_sample_does_not_either():
+    body = ("é " * 200_000).encode() + b"\xc3 "
+
+    assert encoding(body, None) == "utf-8"
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("cp1252", "Le café est très bon, déjà vu à Noël; « À côté »"),
+        ("cp1251", "Съешь же ещё этих мягких французских булок — «Привет» №5"),
+        ("koi8-r", "Съешь же ещё этих мягких французских булок, да выпей чаю"),
+        ("cp1253", "Ταχίστη αλώπηξ βαφής ψημένη γη, δρασκελίζει υπέρ νωθρού κυνός"),
+        ("cp874", "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า กว่าบรรดาฝูงสัตว์เดรัจฉาน"),
+        ("cp1256", "نص حكيم له سر قاطع وذو شأن عظيم مكتوب على ثوب أخضر"),
+        ("gb18030", "天地玄黄，宇宙洪荒。日月盈昃，辰宿列张。寒来暑往，秋收冬藏。"),
+        ("big5", "臺灣大學的學生今天去圖書館讀書，新聞首頁登入註冊會員"),
+        ("cp932", "いろはにほへと ちりぬるを 今日は東京大学へ行きました。"),
+        ("cp949", "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다."),
+    ],
+)
+def test_text_in_a_legacy_encoding_is_not_nearly_utf_8(codec, text):
+    assert encoding(text.encode(codec), None) != "utf-8"
+
+
+def test_a_page_that_declares_another_encoding_is_utf_8_in_spite_of_one_cut_character():
+    body = "<meta charset=iso-8859-1>" + "déjà vu à Noël " * 20
+
+    assert encoding(body.encode() + b"\xc3 .", None) == "utf-8"
+    assert encoding(body.encode("latin-1") + "é".encode(), None) == "windows-1252"
+
+
 def test_every_name_can_be_decoded():
     names = set(labels._NAMES.values())
 

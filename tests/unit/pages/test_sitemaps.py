@@ -10,14 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages import sitemaps
-from aragog.pages.sitemaps import (
-    MAX_URLS,
-    Sitemap,
-    SitemapUrl,
-    instant_ms,
-    literal_ampersands,
-    parse,
-)
+from aragog.pages.feed_entries import read_entries
+from aragog.pages.sitemap_dates import instant_ms
+from aragog.pages.sitemaps import MAX_URLS, EntryCollector, Sitemap, SitemapUrl, parse
+from tests.support.byte_streams import pieces_of
 from tests.support.forked import printed
 
 BASE = "https://shop.test/sitemap.xml"
@@ -45,7 +41,7 @@ def test_a_urlset_gives_its_urls_with_their_facts():
 
     assert sitemap == Sitemap(
         urls=(
-            SitemapUrl("https://shop.test/a", 1_714_521_600_000),
+            SitemapUrl("https://shop.test/a", 1_714_521_600_000, 1_714_607_999_999),
             SitemapUrl("https://shop.test/b"),
         )
     )
@@ -183,7 +179,7 @@ def test_entities_do_not_expand():
 def test_a_page_that_is_no_sitemap_gives_nothing():
     sitemap = parse(b"<!doctype html><title>not found</title><p>sorry<br>", BASE)
 
-    assert (sitemap.urls, sitemap.children) == ((), ())
+    assert (sitemap.urls, sitemap.children, sitemap.complete) == ((), (), False)
 
 
 def test_no_more_than_the_protocol_allows_is_read():
@@ -266,14 +262,12 @@ def test_a_reference_or_mark_at_the_end_of_a_piece_is_read_whole(size):
         for n in range(300)
     )
     body = f"<urlset>{entries}</urlset>".encode()
-    whole = sitemaps.parse(body, "http://a.test/")
-    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    collected = EntryCollector()
 
-    joined = b"".join(literal_ampersands(pieces))
+    complete = read_entries(pieces_of(body, size), "http://a.test/", "utf-8", collected)
 
-    assert joined == b"".join(literal_ampersands([body]))
-    assert len(whole.urls) == 300
-    assert whole.complete
+    assert complete
+    assert list(collected.urls) == [f"http://a.test/{n}?a=1&b&c&d=&e" for n in range(300)]
 
 
 def test_several_gzip_members_are_one_file():

@@ -68,7 +68,8 @@ class Pipeline:
             ),
             Destination.CANONICALIZE: CanonicalizeStage(
                 ports.spool, ports.store, ports.in_flight, ports.marks,
-                Discovery(self.enqueuer, ports.store, ports.settings), ports.rescheduling,
+                Discovery(self.enqueuer, ports.store, ports.settings, ports.walks, ports.clock),
+                ports.rescheduling,
                 ports.settings, traces=traces,
             ),
             Destination.STORE: StoreStage(

@@ -149,6 +149,10 @@ def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(
     assert ports.robots.refreshes.held == {ORIGIN: 90_000 - SLOT_WITHIN_MS}
 
 
+CODED_UTF8 = (("Content-Encoding", "UTF-8"),)
+COMPRESS = (("content-encoding", "Compress"),)
+
+
 @pytest.mark.parametrize(
     ("outcome", "status"),
     [
@@ -162,6 +166,12 @@ def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(
         (Blocked(url="", cause=RefusalCause.NO_CONTACT, reason="no contact"), None),
         (Fetched(url="", status=200, body=b"x" * 512_000, truncated=True), 200),
         (Fetched(url="", status=200, body=b"Allow: /", truncated=True), None),
+        (Fetched(url="", status=206, body=b"Allow: /", truncated=True), None),
+        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="part", status=206), None),
+        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="304", status=304), None),
+        (Fetched(url="", status=200, body=b"Allow: /", headers=CODED_UTF8), 200),
+        (Fetched(url="", status=200, body=b"Allow: /", headers=COMPRESS), 200),
+        (Fetched(url="", status=200, body=b"\x1f\x9d\x90\0\1", headers=COMPRESS), None),
     ],
 )
 def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):

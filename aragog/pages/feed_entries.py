@@ -1,0 +1,345 @@
+"""
+The entries of sitemaps, RSS and Atom in a file of XML that may be broken. No I/O.
+
+A fault may lose an entry; it never changes one. A URL counts if its element ends with its own tag,
+holds no other element, and its text is not in doubt (`tolerant_xml.text_of`). Namespaces count: an
+`image:loc` is no `loc`, whatever comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from aragog.errors import InvalidUrl
+from aragog.pages.sitemap_dates import DateSpan, span_of
+from aragog.pages.tolerant_xml import TokenKind, TokenReader, attributes_of, text_of
+from aragog.urls import normalize
+
+MAX_ELEMENTS = 2_000_000
+"""Fifty thousand URLs with twenty translations each have half as many."""
+MAX_DEPTH = 100
+# sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
+LINE_BYTES = 8192
+_MOST_LOCATIONS = 50
+_MOST_KEPT = 1000
+MAX_ALTERNATES = 100_000
+"""Translations of one file that are kept."""
+_LANGUAGE_CHARS = 35
+_ABSOLUTE = ("http://", "https://")
+
+_SITEMAP_ENTRIES = {"url": "url", "sitemap": "sitemap"}
+_FEED_ENTRIES = {"item": "item", "entry": "entry"}
+_ENTRIES_OF = {
+    "urlset": _SITEMAP_ENTRIES,
+    "sitemapindex": _SITEMAP_ENTRIES,
+    "rss": _FEED_ENTRIES,
+    "RDF": _FEED_ENTRIES,
+    "feed": _FEED_ENTRIES,
+}
+_ALL_ENTRIES = _SITEMAP_ENTRIES | _FEED_ENTRIES
+# Without a namespace of its own, an entry outside of all entries.
+_KIND_IN = {"urlset": "url", "sitemapindex": "sitemap"}
+# Elements that hold only text: one that is not closed ends where the next one begins.
+_TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
+_DATES = ("lastmod", "updated", "pubDate", "published", "date")
+# Of elements that have the namespace of their entry.
+_OWN_TEXTS = frozenset({"loc", "link", "guid"})
+_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
+_PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
+
+
+class ListedEntry(NamedTuple):
+    """One entry as it is listed."""
+
+    is_sitemap: bool
+    locations: tuple[str | None, ...]
+    """Normalized URLs; None for each that cannot be used."""
+    modified: DateSpan | None
+    alternates: tuple[tuple[str, str], ...]
+    """Language and normalized URL of each translation."""
+
+
+class EntrySink(Protocol):
+    """Takes the entries, in the order of the file."""
+
+    def take(self, listed: ListedEntry) -> bool:
+        """Take an entry; False when no more are wanted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OpenElement:
+    """An element that is not closed yet."""
+
+    name: bytes
+    local: str
+    namespace: str
+    scope: dict[str, str]
+    """Namespaces by prefix."""
+    base: str
+    children: dict[bytes, _OpenElement] = field(default_factory=dict)
+    """Those without attributes, by name: thousands of entries have the same."""
+
+
+@dataclass(slots=True)
+class _EntryBeingRead:
+    """An entry that is being read."""
+
+    kind: str
+    namespace: str
+    depth: int
+    """The number of elements around its own."""
+    is_loose: bool = False
+    """It has no element of its own, and ends with its location."""
+    locations: list[str | None] = field(default_factory=list)
+    dates: dict[str, str] = field(default_factory=dict)
+    links: list[tuple[bool, str]] = field(default_factory=list)
+    """Of Atom: whether each is to a page, and its URL."""
+    guid: str | None = None
+    alternates: list[tuple[str, str]] = field(default_factory=list)
+
+    def listed(self) -> ListedEntry:
+        return ListedEntry(
+            self.kind == "sitemap",
+            tuple(self.locations) if self.kind in _KIND_IN.values() else (self._page(),),
+            next((span for name in _DATES if (span := span_of(self.dates.get(name, "")))), None),
+            tuple(self.alternates),
+        )
+
+    def _page(self) -> str | None:
+        """The one page of an entry of a feed."""
+        pages = [url for is_page, url in sorted(self.links, key=lambda link: not link[0])]
+        urls = [*pages, *(url for url in self.locations if url), self.guid]
+        return urls[0]
+
+
+def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
+    """
+    Give the entries of a file to `sink`, also those of one that is cut or broken.
+
+    Args:
+        pieces: the file, in an encoding of `tolerant_xml`.
+        base: the URL of the file; references are resolved against it and `xml:base`.
+        charset: WHATWG name of the encoding.
+        sink: takes the entries.
+
+    Returns:
+        False if something was not as XML demands, or there is more than a sitemap may have.
+    """
+    return _EntryReader(pieces, base, charset, sink).read()
+
+
+class _EntryReader:
+    def __init__(self, pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> None:
+        self._tokens = TokenReader(pieces)
+        self._charset = charset
+        self._sink = sink
+        self._outside = _OpenElement(b"", "", "", {}, base)
+        self._stack: list[_OpenElement] = []
+        self._root: _OpenElement | None = None
+        self._kinds: Mapping[str, str] = _ALL_ENTRIES
+        self._entry: _EntryBeingRead | None = None
+        self._entry_namespace: str | None = None
+        self._text: list[tuple[bytes, bool]] | None = None
+        """The text of the element on top of the stack, where it is wanted."""
+        self._text_bytes = 0
+        self._spoiled = False
+        """The element whose text is wanted has something else in it."""
+        self._is_permalink = False
+        self._count = self._kept = 0
+        self._room_for_alternates = MAX_ALTERNATES
+        self._stopped = False
+
+    def read(self) -> bool:
+        for kind, data, attributes in self._tokens:
+            if kind is TokenKind.START:
+                self._start(data, attributes)
+            elif kind is TokenKind.END:
+                self._end(data)
+            elif kind is TokenKind.EMPTY:
+                self._start(data, attributes)
+                if self._stack:
+                    self._pop()
+            elif kind is TokenKind.FAULT:
+                self._spoiled = True
+            else:
+                self._keep(data, is_cdata=kind is TokenKind.CDATA)
+            if self._stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
+                return False
+        if self._stack:
+            # The file was cut: what it listed before counts, what is not closed does not.
+            self._tokens.damaged = True
+        if self._entry is not None and (self._entry.locations or self._entry.links):
+            self._give()
+        return not self._tokens.damaged and self._root is not None
+
+    def _start(self, name: bytes, attributes: bytes) -> None:
+        self._count += 1
+        if self._stack and self._stack[-1].local in _TEXT_ONLY:
+            self._tokens.damaged = self._spoiled = True
+            self._pop()
+        element = self._opened(name, attributes)
+        if self._text is not None:
+            self._spoiled = True
+        self._take(element, attributes)
+        self._stack.append(element)
+        self._tokens.keep_texts = self._text is not None
+
+    def _opened(self, name: bytes, raw: bytes) -> _OpenElement:
+        parent = self._stack[-1] if self._stack else self._outside
+        scope, base = parent.scope, parent.base
+        inherits = not (b"xmlns" in raw or b"xml:base" in raw)
+        if inherits and name in parent.children:
+            return parent.children[name]
+        if not inherits:
+            attributes = attributes_of(raw, self._charset)
+            scope = scope | {
+                key.partition(":")[2]: uri
+                for key, uri in attributes.items()
+                if key == "xmlns" or key.startswith("xmlns:")
+            }
+            base = _joined(base, attributes.get("xml:base")) or base
+        prefix, _, local = name.decode("latin-1").rpartition(":")
+        element = _OpenElement(name, local, scope.get(prefix, prefix), scope, base)
+        if inherits and self._kept < _MOST_KEPT:
+            self._kept += 1
+            parent.children[name] = element
+        return element
+
+    def _take(self, element: _OpenElement, raw: bytes) -> None:
+        """Begin an entry, or what is wanted of one."""
+        local = element.local
+        if self._root is None and local in _ENTRIES_OF:
+            self._root, self._kinds = element, _ENTRIES_OF[local]
+            return
+        if local in self._kinds and self._entry_namespace in (None, element.namespace):
+            self._give()
+            self._entry_namespace = element.namespace
+            self._entry = _EntryBeingRead(self._kinds[local], element.namespace, len(self._stack))
+            return
+        entry = self._entry
+        if entry is None:
+            if local == "loc" and self._stack and self._stack[-1].local in _KIND_IN:
+                self._loose_location(element)
+            return
+        if len(self._stack) != entry.depth + 1:
+            return
+        if element.namespace == entry.namespace and local in _OWN_TEXTS:
+            if entry.kind == "entry":
+                self._link(entry, element, raw)
+            elif (local == "loc") == (entry.kind in ("url", "sitemap")):
+                self._want_text(raw)
+        elif local == "link":
+            self._alternate(entry, element, raw)
+        elif local in _DATES:
+            self._want_text(raw)
+
+    def _loose_location(self, element: _OpenElement) -> None:
+        """A `loc` without an entry around it is one."""
+        parent = self._stack[-1]
+        if element.namespace == parent.namespace:
+            kind = _KIND_IN[parent.local]
+            self._entry = _EntryBeingRead(
+                kind, element.namespace, len(self._stack) - 1, is_loose=True
+            )
+            self._want_text(b"")
+
+    def _want_text(self, raw: bytes) -> None:
+        if self._text is not None:
+            return
+        self._text, self._text_bytes, self._spoiled = [], 0, False
+        self._is_permalink = True
+        if b"isPermaLink" in raw:
+            attributes = attributes_of(raw, self._charset)
+            self._is_permalink = attributes.get("isPermaLink", "").strip().lower() == "true"
+
+    def _keep(self, data: bytes, *, is_cdata: bool) -> None:
+        if self._text is not None and self._text_bytes <= LINE_BYTES:
+            self._text.append((data, is_cdata))
+            self._text_bytes += len(data)
+
+    def _end(self, name: bytes) -> None:
+        if self._stack and self._stack[-1].name == name:
+            self._pop()
+            return
+        if not any(element.name == name for element in self._stack):
+            self._tokens.damaged = self._spoiled = True
+            return
+        while self._stack[-1].name != name:
+            self._tokens.damaged = self._spoiled = True  # it has no end of its own: perhaps cut
+            self._pop()
+        self._pop()
+
+    def _pop(self) -> None:
+        """Close the element on top of the stack."""
+        element = self._stack.pop()
+        entry = self._entry
+        if entry is None:
+            return
+        if len(self._stack) == entry.depth:
+            self._give()
+        elif len(self._stack) == entry.depth + 1 and self._text is not None:
+            text = None if self._text_bytes > LINE_BYTES or self._spoiled else self._text_read()
+            self._text = None
+            self._tokens.keep_texts = False
+            self._took(entry, element, text)
+
+    def _text_read(self) -> str | None:
+        text = text_of(self._text or (), self._charset)
+        return None if text is None else text.strip()
+
+    def _took(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
+        """Keep the text of a child of the entry; None for one in doubt."""
+        if text is None:
+            self._tokens.damaged = True
+        if element.local in _DATES:
+            entry.dates.setdefault(element.local, text or "")
+        elif element.local == "guid":
+            if self._is_permalink and text and text.lower().startswith(_ABSOLUTE):
+                entry.guid = entry.guid or _joined(element.base, text)
+        elif len(entry.locations) < _MOST_LOCATIONS and (text or element.local == "loc"):
+            entry.locations.append(_located(element.base, text or ""))
+        if entry.is_loose:
+            self._give()
+
+    def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
+        """Keep a `link` of Atom (RFC 4287 section 4.2.7)."""
+        attributes = attributes_of(raw, self._charset)
+        if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
+            return
+        url = _joined(element.base, attributes.get("href"))
+        if url and len(entry.links) < _MOST_LOCATIONS:
+            media_type = attributes.get("type", "").partition(";")[0].strip().lower()
+            entry.links.append((media_type in _PAGES, url))
+
+    def _alternate(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
+        """Keep an `xhtml:link` to a translation, as far as there is room."""
+        if b"hreflang" not in raw or self._room_for_alternates <= 0:
+            return
+        attributes = attributes_of(raw, self._charset)
+        url = _joined(element.base, attributes.get("href"))
+        language = attributes.get("hreflang", "").strip()[:_LANGUAGE_CHARS]
+        if url and language and attributes.get("rel", "").lower() == "alternate":
+            entry.alternates.append((language, url))
+            self._room_for_alternates -= 1
+
+    def _give(self) -> None:
+        """Give the entry that is open to the sink."""
+        entry, self._entry = self._entry, None
+        if entry is not None and not self._sink.take(entry.listed()):
+            self._stopped = True
+
+
+def _located(base: str, text: str) -> str | None:
+    """A location as a normalized URL; None for one without scheme that is no path of the host."""
+    return _joined(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
+
+
+def _joined(base: str, reference: str | None) -> str | None:
+    if not reference or len(reference) > LINE_BYTES:
+        return None
+    try:
+        return normalize(reference.strip(), base)
+    except InvalidUrl:
+        return None

@@ -1,0 +1,74 @@
+"""The dates of sitemaps and feeds, as the spans of time that they name. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+_W3C_DATE = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?)?)?$",
+    re.IGNORECASE,
+)
+
+
+class DateSpan(NamedTuple):
+    """What a date names, in milliseconds since the epoch."""
+
+    start_ms: int
+    end_ms: int
+    """The last millisecond of a day, month or year; an instant ends when it begins."""
+
+
+def span_of(text: str) -> DateSpan | None:
+    """
+    Parse a W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or an RFC 5322 date; None for
+    others. Without a zone it is UTC.
+    """
+    text = text.strip()[:100]
+    try:
+        match = _W3C_DATE.match(text)
+        if match is None:
+            when = parsedate_to_datetime(text)
+            when = when if when.tzinfo else when.replace(tzinfo=dt.UTC)
+            return DateSpan(_ms(when), _ms(when))
+        *numbers, zone = match.groups()
+        year, month, day, hour, minute, second = (
+            int(n or default) for n, default in zip(numbers, (1, 1, 1, 0, 0, 0), strict=True)
+        )
+        when = dt.datetime(year, month, day, hour, minute, min(second, 59), tzinfo=_zone(zone))
+        return DateSpan(_ms(when), _end_ms(when, given=sum(n is not None for n in numbers)))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def instant_ms(text: str) -> int | None:
+    """The first moment of a date, in milliseconds since the epoch; None if it is none."""
+    span = span_of(text)
+    return None if span is None else span.start_ms
+
+
+def _end_ms(when: dt.datetime, *, given: int) -> int:
+    """The last millisecond of a date of which only year, month or day were `given`."""
+    if given > 3:
+        return _ms(when)
+    if given == 3:
+        after = when + dt.timedelta(days=1)
+    elif given == 2:
+        after = (when + dt.timedelta(days=31)).replace(day=1)
+    else:
+        after = when.replace(year=when.year + 1)
+    return _ms(after) - 1
+
+
+def _ms(when: dt.datetime) -> int:
+    return int(when.timestamp() * 1000)
+
+
+def _zone(text: str | None) -> dt.tzinfo:
+    if not text or text in "Zz":
+        return dt.UTC
+    minutes = int(text[1:3]) * 60 + int(text[-2:])
+    return dt.timezone(dt.timedelta(minutes=-minutes if text[0] == "-" else minutes))

@@ -1,0 +1,267 @@
+"""
+A reader of XML that is not well-formed: tags and texts from bytes, in pieces. No I/O.
+
+A parser in recovery mode changes what it reads: after any fault libxml2 drops references, so that
+`?a=1&amp;b=2` becomes `?a=1b=2`. This one has no state that a fault could spoil. It splits the
+bytes at tags, and leaves texts as they are until somebody wants one; `text_of` then returns what
+the bytes mean, or None if that is in doubt. Comments, declarations and processing instructions are
+skipped. Only the five entities of XML are known, so none can expand.
+
+It works on bytes of any encoding whose letters, digits, `<`, `>`, `&` and quotes are those of
+ASCII and are no part of other characters; the caller converts the rest (UTF-16).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
+
+from aragog.pages.encodings import labels
+
+TAG_BYTES = 262_144
+"""No tag of a sitemap is longer; the rest of such a file is not read."""
+_PIECE_BYTES = 32_768
+_MOST_DECLARATIONS = 4
+
+_TAG = re.compile(
+    rb"""<(/?)([A-Za-z_:\x80-\xff][^\s<>/="']*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+'|)*+)>"""
+)
+_TAG_START = re.compile(rb"</?[A-Za-z_:\x80-\xff]")
+_DECLARATION = re.compile(
+    rb"""<!(?:[^<>\["']++|"[^"]*+"|'[^']*+'|)*+"""
+    rb"""(?:\[(?:[^\]"']++|"[^"]*+"|'[^']*+'|)*+\]\s*+|)>"""
+)
+# A name begins behind a blank or a value: otherwise a long one is tried again from each letter.
+_ATTRIBUTE = re.compile(rb"""(?<![^\s"'])([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_ENDS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
+_CDATA_END = b"]]>"
+
+
+class TokenKind(Enum):
+    """What a token is."""
+
+    START = auto()
+    EMPTY = auto()
+    """A tag that is both, such as `<link/>`."""
+    END = auto()
+    TEXT = auto()
+    CDATA = auto()
+    FAULT = auto()
+    """A `<` that begins no tag."""
+
+
+Token = tuple[TokenKind, bytes, bytes]
+"""
+One part of a file: what it is; the name of a tag, or a text (part of one, when the file comes in
+pieces); the attributes of a tag, as written.
+"""
+
+
+class TokenReader:
+    """
+    Yields the tokens of a file; use it once.
+
+    Args:
+        pieces: the file, in pieces of any size.
+
+    Attributes:
+        damaged: something was not as XML demands; what was read before and after it counts.
+        cut: the file ends inside a tag, a comment or a CDATA section, or a tag was too long.
+        keep_texts: yield texts; set it between two tokens.
+    """
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = _gathered(pieces)
+        self._buffer = b""
+        self._at = 0
+        self._until = b""
+        """The end of the comment, section or instruction that is open."""
+        self._declarations = 0
+        self.damaged = self.cut = False
+        self.keep_texts = False
+
+    def __iter__(self) -> Iterator[Token]:
+        for piece in self._pieces:
+            self._buffer, self._at = self._buffer[self._at :] + piece, 0
+            yield from self._tokens(final=False)
+            if len(self._buffer) - self._at > TAG_BYTES:
+                self.damaged = self.cut = True
+                return
+        yield from self._tokens(final=True)
+        if self._until or self._at < len(self._buffer):
+            self.damaged = self.cut = True
+
+    def _tokens(self, *, final: bool) -> Iterator[Token]:
+        """The tokens that are whole in the buffer."""
+        buffer, match_tag = self._buffer, _TAG.match
+        while self._at < len(buffer):
+            if match := match_tag(buffer, self._at):  # most often, and so without a call
+                self._at = match.end()
+                slash, name, attributes = match.groups()
+                if slash:
+                    yield TokenKind.END, name, b""
+                else:
+                    yield (
+                        TokenKind.EMPTY if attributes.endswith(b"/") else TokenKind.START,
+                        name,
+                        attributes,
+                    )
+                continue
+            if self._until:
+                part = self._skip_open()
+                if part and self._until == _CDATA_END and self.keep_texts:
+                    yield TokenKind.CDATA, part, b""
+                if not self._close_open():
+                    return
+                continue
+            start = buffer.find(b"<", self._at)
+            end = len(buffer) if start < 0 else start
+            if end > self._at and self.keep_texts:
+                yield TokenKind.TEXT, buffer[self._at : end], b""
+            if end == self._at:
+                kind = self._markup(final=final)
+                if kind is None:
+                    return
+                if kind is TokenKind.FAULT:
+                    yield kind, b"", b""
+            else:
+                self._at = end
+
+    def _skip_open(self) -> bytes:
+        """Pass over what is open as far as it is in the buffer; return it."""
+        start, end = self._at, self._buffer.find(self._until, self._at)
+        self._at = end if end >= 0 else max(start, len(self._buffer) - len(self._until) + 1)
+        return self._buffer[start : self._at]
+
+    def _close_open(self) -> bool:
+        """Pass over the end of what is open; False if it is not in the buffer."""
+        if not self._buffer.startswith(self._until, self._at):
+            return False
+        self._at += len(self._until)
+        self._until = b""
+        return True
+
+    def _markup(self, *, final: bool) -> TokenKind | None:
+        """
+        Pass over the `<` at the current place, which begins no whole tag.
+
+        None if more of the file is needed; TEXT for what is skipped.
+        """
+        buffer, at = self._buffer, self._at
+        if not final and len(buffer) - at < len(b"<![CDATA["):
+            return None
+        for opening, end in _ENDS.items():
+            if buffer.startswith(opening, at):
+                self._at, self._until = at + len(opening), end
+                return TokenKind.TEXT
+        if buffer.startswith(b"<!", at):
+            return self._declaration(final=final)
+        if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
+            return None  # it ends in the next piece, or the file ends inside of it
+        self.damaged = True
+        self._at = at + 1
+        return TokenKind.FAULT
+
+    def _declaration(self, *, final: bool) -> TokenKind | None:
+        # Each look reads to the end of the buffer, and no file has more than one DOCTYPE.
+        known = self._declarations < _MOST_DECLARATIONS
+        match = _DECLARATION.match(self._buffer, self._at) if known else None
+        if match is None and known and not final and len(self._buffer) - self._at <= TAG_BYTES // 2:
+            return None
+        end = match.end() if match else self._buffer.find(b">", self._at) + 1
+        self.damaged = self.damaged or match is None
+        self._at = end or len(self._buffer)
+        self._declarations += 1
+        return TokenKind.TEXT
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Pieces that are not tiny: what is open in the buffer is searched once for each."""
+    parts: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size >= _PIECE_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+    yield b"".join(parts)
+
+
+def attributes_of(raw: bytes, charset: str) -> dict[str, str]:
+    """Return the attributes of a tag by name; those whose value is in doubt are left out."""
+    attributes: dict[str, str] = {}
+    for name, double, single in _ATTRIBUTE.findall(raw):
+        value = text_of([(double or single, False)], charset)
+        if value is not None:
+            attributes.setdefault(name.decode("latin-1"), value)
+    return attributes
+
+
+_REFERENCE = re.compile(r"&(?:(#x[0-9A-Fa-f]{1,8}|#[0-9]{1,8}|[A-Za-z_][\w.:-]*+);|(#|amp\w)?)")
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+# No character of XML 1.0, or one that stands for bytes that could not be decoded.
+_NO_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd\ufffe\uffff]")
+
+
+def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
+    """
+    Return a text; None if it is in doubt.
+
+    In doubt are bytes that are no text of `charset`, control characters, references to no
+    character, and names of entities other than those of XML. A bare ampersand is one, as it is
+    meant in `?a=1&b=2`.
+
+    Args:
+        parts: its bytes, and whether they are a CDATA section, where no reference counts.
+        charset: WHATWG name of the encoding; valid UTF-8 counts as such in one-byte encodings.
+    """
+    texts = []
+    for raw, is_cdata in parts:
+        text = _decoded(raw, charset)
+        if text is not None and not is_cdata and "&" in text:
+            text = _expanded(text)
+        if text is None:
+            return None
+        texts.append(text)
+    whole = "".join(texts)
+    return None if _NO_CHARACTER.search(whole) else whole
+
+
+_OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
+
+
+def _decoded(raw: bytes, charset: str) -> str | None:
+    if raw.isascii():
+        return raw.decode("ascii")
+    if charset not in _OF_SEVERAL_BYTES:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            if charset == "utf-8":
+                return None
+    return labels.decode(raw, charset)
+
+
+def _expanded(text: str) -> str | None:
+    """Return `text` with its references replaced; None if one of them has no meaning."""
+    parts, at = [], 0
+    for match in _REFERENCE.finditer(text):
+        name, doubtful = match.groups()
+        if name is None and not doubtful:
+            continue  # a bare ampersand
+        character = _referenced(name) if name else None
+        if character is None:
+            return None
+        parts += [text[at : match.start()], character]
+        at = match.end()
+    return "".join((*parts, text[at:]))
+
+
+def _referenced(name: str) -> str | None:
+    if not name.startswith("#"):
+        return _NAMED.get(name)
+    digits, base = (name[2:], 16) if name[1] == "x" else (name[1:], 10)
+    number = int(digits, base)
+    return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else None

@@ -1,0 +1,101 @@
+"""
+Walks of the sitemaps of a site: which files were asked for, and how many URLs they listed.
+
+A walk begins when somebody enqueues a sitemap. Indexes may list each other, so each file is
+requested once in a walk; and a site may list any number of files and URLs, so both are bounded. A
+walk is named by the request id of its call, and the registered domain of the site.
+
+A task may run twice: files are noted after they were enqueued, so none is lost, and the entries of
+a file are counted when it is read first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import redis
+
+from aragog.redis_kit.errors import redis_errors
+from aragog.urls.domain import registered_domain
+from aragog.urls.keys import url_key
+
+KEPT_S = 7 * 86_400
+"""How long a walk is remembered after its last file."""
+WHERE = "redis, sitemap walks"
+_URLS = b"urls"
+_ENQUEUED, _READ = b"0", b"1"
+
+
+class Walk(NamedTuple):
+    """One walk."""
+
+    request_id: str
+    domain: str
+    """The registered domain of the site."""
+
+
+class WalkSize(NamedTuple):
+    """How much of a site a walk has found so far."""
+
+    files: int
+    urls: int
+
+
+class SitemapWalks:
+    """The walks of one system. Every call is one round trip and may raise `BrokerUnavailable`."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._prefix = f"{prefix}walk:"
+
+    def begin(self, request_id: str, urls: Iterable[str]) -> None:
+        """Forget earlier walks of the sites of these sitemaps under the same request id."""
+        keys = {self._key(Walk(request_id, registered_domain(url))) for url in urls}
+        if keys:
+            with redis_errors(WHERE):
+                self._redis.delete(*keys)
+
+    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+        """Those files, by their normalized URLs, that were not noted yet; each once, in order."""
+        distinct = list(dict.fromkeys(files))
+        if not distinct:
+            return []
+        with redis_errors(WHERE):
+            found: Any = self._redis.hmget(self._key(walk), [url_key(url) for url in distinct])
+        return [url for url, state in zip(distinct, found, strict=True) if state is None]
+
+    def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
+        """Note files that were enqueued."""
+        if not files:
+            return
+        key = self._key(walk)
+        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+            for url in files:
+                pipe.hsetnx(key, url_key(url), _ENQUEUED)
+            pipe.expire(key, KEPT_S)
+            pipe.execute()
+
+    def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
+        """
+        Note a file that was read, under all its URLs, and the number of URLs that it lists.
+
+        Returns:
+            The size of the walk, without the URLs of this file.
+        """
+        key, first = self._key(walk), url_key(files[0])
+        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+            pipe.hget(key, first)
+            for url in files:
+                pipe.hset(key, url_key(url), _READ)
+            pipe.hget(key, _URLS)
+            pipe.hlen(key)
+            pipe.expire(key, KEPT_S)
+            state, *_, before, fields, _ = pipe.execute()
+            if state != _READ:
+                self._redis.hincrby(key, _URLS, urls)
+        others = int(before or 0) - (urls if state == _READ else 0)
+        return WalkSize(fields - (before is not None), max(0, others))
+
+    def _key(self, walk: Walk) -> str:
+        return f"{self._prefix}{walk.request_id}:{walk.domain}"
