@@ -30,6 +30,7 @@ from aragog.green_threads import GreenClock, GreenPool
 from aragog.identity.request_signer import RequestSigner, request_signer
 from aragog.pages import extractors
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.followed_pages import FollowedPages
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
@@ -107,6 +108,7 @@ class _StageParts:
     marks: RunMarks
     blocks: SiteBlocks
     enqueuer: Enqueuer
+    followed_pages: FollowedPages
     waiting: WaitingJobs | None
     rescheduling: Rescheduling
     access: Access
@@ -114,6 +116,16 @@ class _StageParts:
     traces: UrlTraces
     ahead_ms: Callable[[], int]
     """How far the clock of all workers is ahead of this machine's."""
+
+    @property
+    def discovery(self) -> Discovery:
+        """Follows the links of pages."""
+        return Discovery(
+            enqueuer=self.enqueuer,
+            store=self.store,
+            settings=self.settings,
+            followed_pages=self.followed_pages,
+        )
 
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
@@ -142,6 +154,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
             followed=FollowedUrls(client, prefix=prefix),
             traces=traces,
         ),
+        followed_pages=FollowedPages(shared.nodes, prefix=prefix),
         waiting=waiting,
         rescheduling=Rescheduling(
             settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
@@ -237,7 +250,10 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
     room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(
-            store=parts.store, in_flight=parts.in_flight, counters=parts.counters
+            store=parts.store,
+            in_flight=parts.in_flight,
+            counters=parts.counters,
+            discovery=parts.discovery,
         ),
         requester=Requester(
             fetcher=fetchers.pages,
@@ -258,8 +274,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
     """Connect what releases URLs from the lines, without the other stages. See `connect`."""
-    settings = settings.resolved()
-    overrides = overrides_of(settings)
+    settings, overrides = settings.resolved(), overrides_of(settings)
     return _release_stage(settings, limiter(settings, overrides), overrides, sender)
 
 
@@ -286,11 +301,11 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
         signer=parts.signer,
     )
 
-    def learn_rules(of: str) -> None:
-        parts.sender.send_all(robots.run(RobotsBatch((of,))))
-
     resources = PageResources(
-        access=parts.access, fetcher=fetcher, learn_rules=learn_rules, clock=parts.clock
+        access=parts.access,
+        fetcher=fetcher,
+        learn_rules=lambda of: parts.sender.send_all(robots.run(RobotsBatch((of,)))),
+        clock=parts.clock,
     )
     return RenderStage(
         spool=parts.spool,
@@ -310,7 +325,7 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         store=parts.store,
         in_flight=parts.in_flight,
         marks=parts.marks,
-        discovery=Discovery(enqueuer=parts.enqueuer, store=parts.store, settings=parts.settings),
+        discovery=parts.discovery,
         rescheduling=parts.rescheduling,
         settings=parts.settings,
         traces=parts.traces,

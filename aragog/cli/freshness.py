@@ -19,6 +19,7 @@ from aragog.api.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.cli.show import store
 from aragog.client import Aragog
@@ -154,7 +155,7 @@ def remove_webhook(name: str) -> None:
     with closing(url_store(command_settings())) as opened:
         if not opened.feed.webhooks.remove(name, _now_ms()):
             echo(f"aragog: there is no webhook {name}", err=True)
-            sys.exit(4)
+            sys.exit(ABSENT)
 
 
 @click.command()

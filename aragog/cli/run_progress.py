@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aragog.cli.run_tracker import Ending, RunTracker
+from aragog.cli.run_tracker import Ask, Ending, RunTracker
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.envelope import arguments
@@ -113,6 +113,7 @@ class Bar:
 
 def watch(
     tracker: RunTracker,
+    ask: Ask,
     console: Console,
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
@@ -124,13 +125,14 @@ def watch(
 
     Args:
         tracker: of the run, with all URLs that its producer enqueued.
+        ask: enqueues URLs that the run wants once more.
         console: a terminal gets a live bar, other outputs get lines.
         tick: called four times a second; runs the supervisor's check.
         causes: returns what URLs wait for (`waiting_for`); called once a second, or for a line.
         line_every_s: between two lines.
     """
     started_s = time.monotonic()
-    running = _changes(tracker, started_s, tick)
+    running = _changes(tracker, ask, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
         return _draw_bar(first, running, console, causes)
@@ -142,12 +144,14 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
     return Snapshot(tracker.total, tracker.in_flight, tracker.endings.copy(), elapsed_s)
 
 
-def _changes(tracker: RunTracker, started_s: float, tick: Callable[[], bool]) -> Iterator[Snapshot]:
+def _changes(
+    tracker: RunTracker, ask: Ask, started_s: float, tick: Callable[[], bool]
+) -> Iterator[Snapshot]:
     """A snapshot every 250 ms; the last one when no URL is in flight or `tick` returned False."""
     going = True
     while going:
         going = tick()
-        tracker.look()
+        tracker.look(ask)
         yield _snapshot(tracker, started_s)
         going = going and bool(tracker.in_flight)
         if going:

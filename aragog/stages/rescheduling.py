@@ -66,14 +66,15 @@ class Rescheduling:
         """
         Messages for jobs whose bodies the spool no longer has.
 
-        They go to `fetch` from their first URL on, without a slot, although they may be stored.
+        They go to `fetch` from their first URL on, without a slot. A job with an attempt behind it
+        is fetched although its URL may be stored.
         Each time counts as an attempt, so that it ends; those that had `pipeline.max_attempts` go
         to `canonicalize` as failures.
         """
         most = self.settings.max_attempts
         spent = [job for job in jobs if job.attempt + 1 >= most]
         fresh = [
-            replace(from_the_start(job), attempt=job.attempt + 1, refresh=True)
+            replace(from_the_start(job), attempt=job.attempt + 1)
             for job in jobs
             if job.attempt + 1 < most
         ]

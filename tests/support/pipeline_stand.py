@@ -10,6 +10,7 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.followed_pages import FollowedPages
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PageBatch, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage
@@ -97,6 +98,7 @@ class PipelineStand:
     enqueuer: Enqueuer
     sent: Sent
     rates: Rates
+    followed_pages: FollowedPages | None = None
 
     @property
     def rescheduling(self) -> Rescheduling:
@@ -104,7 +106,9 @@ class PipelineStand:
 
     @property
     def discovery(self) -> Discovery:
-        return Discovery(self.enqueuer, self.store, self.settings)
+        return Discovery(
+            self.enqueuer, self.store, self.settings, followed_pages=self.followed_pages
+        )
 
     def canonicalize(self, batch: ResultBatch) -> list[OutgoingMessage]:
         stage = CanonicalizeStage(

@@ -86,7 +86,7 @@ def test_urls_of_nutch_keep_their_next_fetch(tmp_path, dump):
     file = tmp_path / "part-r-00000"
     file.write_text(dump)
 
-    output = run("import", file, "--format", "nutch", code=3)
+    output = run("import", file, "--format", "nutch", code=4)
 
     url = "http://a.example/" if dump == TEXT else "http://a.example/?a,b"
     assert f"{file}:" in output

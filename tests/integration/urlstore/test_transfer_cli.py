@@ -110,7 +110,7 @@ def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_pat
     path = next((tmp_path / "data").rglob(damaged))
     path.write_bytes(path.read_bytes()[:-1])
 
-    output = run("copy", tmp_path / "there.toml", code=3)
+    output = run("copy", tmp_path / "there.toml", code=4)
 
     assert f"content {damaged}:" in output
     there = open_content(settings.content, tmp_path / "there")

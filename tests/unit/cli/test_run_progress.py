@@ -50,7 +50,7 @@ class Tracker:
         self.total = self.in_flight = in_flight[0]
         self.endings = Counter()
 
-    def look(self):
+    def look(self, _ask):
         self.in_flight = self._following.pop(0)
 
 
@@ -58,7 +58,7 @@ class Tracker:
 def test_a_terminal_that_cannot_draw_gets_lines_instead_of_a_bar(term, draws):
     console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": term}, width=200)
 
-    last = watch(Tracker(2, 1, 0), console, lambda: True)
+    last = watch(Tracker(2, 1, 0), list, console, lambda: True)
 
     assert last.in_flight == 0
     assert ("━" in console.file.getvalue()) is draws
@@ -70,6 +70,7 @@ def test_lines_say_what_urls_wait_for():
 
     watch(
         Tracker(3, 2, 0),
+        list,
         console,
         lambda: True,
         lambda: Counter({RETRY: 1, SLOT: 0}),
