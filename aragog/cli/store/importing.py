@@ -19,6 +19,7 @@ from aragog.cli.progress_display import counting
 from aragog.cli.store.transfer import types_of
 from aragog.clock import SystemClock
 from aragog.errors import BadInput
+from aragog.fetcher.recorded import RecordedLimits
 from aragog.settings import Settings
 from aragog.stages.archive_import import import_archive
 from aragog.terminal import echo, note, one_line
@@ -84,7 +85,9 @@ def _records(
 def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
     """Import the pages of a WARC file; returns how many were bad."""
     with file.open("rb") as stream, counting("records") as counted:
-        pages = read_warc(stream, max_body_bytes=settings.fetch.max_body_bytes, after=after)
+        fetch = settings.fetch
+        limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)
+        pages = read_warc(stream, limits, after=after)
         report = import_archive(
             pages, store, settings, on_problem=_reporter(file), on_progress=counted
         )
