@@ -90,10 +90,16 @@ def _print_change(change: Change, change_json: dict[str, Any], *, as_json: bool)
         echo_json(change_json)
         return
     when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
-    echo(one_line(f"{when}  {change.kind:<7}  {change.url}"))
+    echo(one_line(f"{when}  {change.kind:<10}  {change.url}"))
     for name, both in change_json["fields"].items():
         before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
         echo(one_line(f"    {name}: {before} → {now}"))
+    if change.content_hash:
+        echo(
+            "    content: {} → {}".format(*((text or "none")[:12] for text in change.content_hash))
+        )
+    if change.redirected_to:
+        echo(one_line(f"    redirected to {change.redirected_to}"))
 
 
 @click.group()

@@ -101,7 +101,9 @@ class WritePlanner:
             page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
         ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
         is_stale, is_copy = page.fetched_at_ms < before_ms, page_plan.is_copy(page, canonical, row)
-        return PageWritePlan(page, canonical, row, is_stale, refused, is_copy)
+        plan = PageWritePlan(page, canonical, row, is_stale, refused, is_copy)
+        plan.requested_row = rows.get(page.url, {})
+        return plan
 
     def _detach(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
         """
