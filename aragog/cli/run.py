@@ -27,7 +27,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
 from aragog.cli.exit_status import BAD_LINES, DONE, SIGNALED, UNUSABLE, WAITING
 from aragog.cli.run_output import RunOutput
-from aragog.cli.run_progress import SLOT, waiting_for, watch
+from aragog.cli.run_progress import waiting_for, watch
 from aragog.cli.run_report import LOOKED_AT, best_of, card, print_outcomes, print_problems
 from aragog.cli.run_tracker import Ending, RunTracker, Wish
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
@@ -37,6 +37,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.waiting_urls import SLOT
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.stages.enqueue import CHUNK

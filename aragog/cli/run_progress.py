@@ -7,7 +7,7 @@ The bar also shows what URLs wait for, from a sample of the messages on the serv
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,16 +26,11 @@ from rich.progress import (
 from rich.text import Text
 
 from aragog.cli.run_tracker import Ask, Ending, RunTracker
-from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.errors import BrokerUnavailable
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import JobState
-from aragog.pipeline.routing import Queue
+from aragog.pipeline.waiting_urls import SLOT, sample
 from aragog.politeness.lines import Lines
 
-SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
-SAMPLED_MESSAGES = 100
-"""How many messages of each queue are read; a message has up to `pipeline.batch_size` URLs."""
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
 # Sampling the waiting messages reads a few hundred of them.
@@ -200,32 +195,9 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):
         causes[SLOT] = lines.total()
-        for queue in (Queue.FETCH, Queue.ROBOTS):
-            pending = admin.status(queue).sizes.pending
-            jobs = admin.jobs(queue, JobState.PENDING, limit=SAMPLED_MESSAGES)
-            sampled: Counter[str] = Counter()
-            for job in jobs:
-                with suppress(InvalidMessage):
-                    sampled.update(_causes(queue, arguments(job.body), request_id))
-            factor = max(1.0, pending / len(jobs)) if jobs else 1.0
-            causes.update({cause: round(count * factor) for cause, count in sampled.items()})
+        weights = defaultdict[str, float](float)
+        for waiting in sample(admin):
+            if waiting.request_id == request_id:
+                weights[waiting.cause] += waiting.weight
+        causes.update({cause: round(weight) for cause, weight in weights.items()})
     return causes
-
-
-def _causes(queue: Queue, messages: list[object], request_id: str) -> list[str]:
-    """The cause for each URL of the call in a task's messages."""
-    entries = [
-        entry
-        for message in messages
-        if isinstance(message, Mapping)
-        for entry in message.get("urls", ())
-        if isinstance(entry, Mapping) and entry.get("request_id") == request_id
-    ]
-    return [ROBOTS if queue is Queue.ROBOTS else cause(entry) for entry in entries]
-
-
-def cause(entry: Mapping[str, object]) -> str:
-    """Why one URL of a fetch message waits: its reserved slot, its next attempt, or a worker."""
-    if entry.get("slot_at_ms"):
-        return SLOT
-    return RETRY if entry.get("attempt") else TURN

@@ -218,7 +218,10 @@ class _Run:
             self.wait_for([following])
 
     def _done(self, result: FetchResult) -> None:
-        self.counts[_COUNTED_AS.get(result.fetch.outcome, counters.FAILED)] += 1
+        name = _COUNTED_AS.get(result.fetch.outcome, counters.FAILED)
+        self.counts[name] += 1
+        if name == counters.FAILED:
+            self.counts[counters.failed_as(result.fetch.outcome)] += 1
         self.results.append(result)
 
     def _keep(

@@ -78,7 +78,9 @@ class Rescheduling:
             for job in jobs
             if job.attempt + 1 < most
         ]
-        self.counters.add({counters.RETRIED: len(fresh), counters.FAILED: len(spent)})
+        as_unreachable = counters.failed_as(OutcomeKind.UNREACHABLE)
+        lost = {counters.FAILED: len(spent), as_unreachable: len(spent)}
+        self.counters.add({counters.RETRIED: len(fresh), **lost})
         outgoing = [
             OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
             for batch in into_batches(fresh, self.settings.batch_size)

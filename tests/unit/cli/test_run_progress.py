@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from aragog.cli.run_progress import RETRY, SLOT, TURN, Bar, Snapshot, cause, watch
+from aragog.cli.run_progress import Bar, Snapshot, watch
 from aragog.cli.run_tracker import Ending
+from aragog.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
 
 
 def drawn(snapshot):
