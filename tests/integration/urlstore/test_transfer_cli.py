@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -157,7 +158,7 @@ def test_a_page_whose_text_exceeds_its_limits_is_reported_and_exported_without_i
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
-def test_the_url_may_be_asked_for_by_name(run, tmp_path, name):
+def test_the_url_may_be_asked_for_by_name(store, tmp_path, name):
     """`--fields url` said that no page has it."""
     file = tmp_path / name
 
