@@ -35,7 +35,7 @@ ASKED = ":asked"
 """Ends the name under which a call records the links that it refreshes."""
 
 
-class _Page(NamedTuple):
+class _PageLinks(NamedTuple):
     """A page with depth left, and the links of it that may be followed."""
 
     job: UrlJob
@@ -110,7 +110,7 @@ class Discovery:
         """How many links of fetched pages with depth left were enqueued."""
         return self._follow(
             [
-                _Page(result.job, self._followed(result, analysis))
+                _PageLinks(result.job, self._followed(result, analysis))
                 for result, analysis in pages
                 if result.job.depth > 0
             ]
@@ -144,12 +144,12 @@ class Discovery:
         damaged.apart(urls, lambda some: links.update(self.store.links.of_pages(some)))
         return self._follow(
             [
-                _Page(job, self._of_record(job, record, links.get(record.canonical_url, [])))
+                _PageLinks(job, self._of_record(job, record, links.get(record.canonical_url, [])))
                 for job, record in unfollowed
             ]
         )
 
-    def _follow(self, pages: Sequence[_Page]) -> int:
+    def _follow(self, pages: Sequence[_PageLinks]) -> int:
         """Enqueue the links of pages, then record that they were followed."""
         by_options: dict[EnqueueOptions, dict[str, None]] = {}
         for job, links in pages:
