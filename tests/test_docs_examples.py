@@ -76,6 +76,12 @@ RUN_BY = {
     ("docs/deployment.md", "sh: install -m 0644 deploy/systemd"): (
         "tests/unit/deploy/test_files.py::test_the_commands_of_the_page_make_what_the_units_expect"
     ),
+    ("docs/deployment.md", "sh: pg_dump"): (
+        "tests/integration/postgres/test_postgres_backup.py::test_a_dump_made_while_pages_are_written_is_restored"
+    ),
+    ("docs/deployment.md", "sh: aws s3 sync s3://pages-backup"): (
+        "tests/integration/postgres/test_postgres_backup.py::test_a_dump_made_while_pages_are_written_is_restored"
+    ),
     ("docs/deployment.md", "sh"): (
         "tests/integration/urlstore/test_backup.py"
         "::test_a_copy_of_a_running_system_replaces_a_lost_one"

@@ -16,9 +16,8 @@ from aragog.api.reading import LONGEST_FEED_WAIT_MS
 from aragog.api.thrift import server as thrift_server
 from aragog.api.values import MOST_ITEMS
 from aragog.beat_schedule import beat_schedule
-from aragog.cli import enqueue, main, show
+from aragog.cli import enqueue, exit_status, main
 from aragog.cli.costs import read_costs
-from aragog.cli.store import importing
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
@@ -83,8 +82,8 @@ FIGURES = {
         ),
     ],
     "cli.md": [
-        f"| {importing.BAD_LINES} | `enqueue`: some lines were not URLs",
-        f"| {show.NOTHING} | `show`, `content`: the URL has no record",
+        f"| {exit_status.BAD_LINES} | part of the input could not be used",
+        f"| {exit_status.ABSENT} | the answer is no: `show`, `content`: the URL has no record",
     ],
     "client.md": [
         f"send {MOST_ITEMS:,} URLs in a request",

@@ -375,9 +375,11 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
         name: (text(name, pair["before"]), text(name, pair["now"]))
         for name, pair in raw["fields"].items()
     }
+    hashes = raw.get("content_hash")
     return Change(
-        raw["url"], raw["at_ms"], raw["kind"], fields, tuple(raw["owners"]), raw["cursor"]
-    )
+        raw["url"], raw["at_ms"], raw["kind"], fields, tuple(raw["owners"]), raw["cursor"],
+        hashes and (hashes["before"], hashes["now"]), raw.get("redirected_to"),
+    )  # fmt: skip
 
 
 def plain(raw: Any) -> Any:

@@ -327,13 +327,17 @@ struct Change {
   1: string url
   /** When it was fetched. */
   2: i64 at_ms
-  /** new (a watched page's first fetch), changed, or gone (given up). */
+  /** new, changed, content, withheld, redirected, gone or given_up. */
   3: string kind
   4: map<string, ValueChange> fields
   /** Who watched the page then. */
   5: list<string> owners
   /** Continues after this change. */
   6: string cursor
+  /** The content's hash before and after; absent: it is the same. */
+  7: optional ValueChange content_hash
+  /** Where the URL leads now. */
+  8: optional string redirected_to
 }
 
 struct ChangePage {

@@ -31,6 +31,7 @@ from aragog.identity.request_signer import RequestSigner, request_signer
 from aragog.open_files import sockets_within_limit
 from aragog.pages import extractors
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.followed_pages import FollowedPages
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import RobotsBatch
@@ -111,6 +112,7 @@ class _StageParts:
     blocks: SiteBlocks
     walks: SitemapWalks
     enqueuer: Enqueuer
+    followed_pages: FollowedPages
     waiting: WaitingJobs | None
     rescheduling: Rescheduling
     access: Access
@@ -118,6 +120,18 @@ class _StageParts:
     traces: UrlTraces
     ahead_ms: Callable[[], int]
     """How far the clock of all workers is ahead of this machine's."""
+
+    @property
+    def discovery(self) -> Discovery:
+        """Follows the links of pages."""
+        return Discovery(
+            enqueuer=self.enqueuer,
+            store=self.store,
+            settings=self.settings,
+            walks=self.walks,
+            clock=self.clock,
+            followed_pages=self.followed_pages,
+        )
 
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
@@ -147,6 +161,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
             followed=FollowedUrls(client, prefix=prefix),
             traces=traces,
         ),
+        followed_pages=FollowedPages(shared.nodes, prefix=prefix),
         waiting=waiting,
         rescheduling=Rescheduling(
             settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
@@ -251,7 +266,10 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
     room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(
-            store=parts.store, in_flight=parts.in_flight, counters=parts.counters
+            store=parts.store,
+            in_flight=parts.in_flight,
+            counters=parts.counters,
+            discovery=parts.discovery,
         ),
         requester=Requester(
             fetcher=fetchers.pages,
@@ -309,11 +327,11 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
         signer=parts.signer,
     )
 
-    def learn_rules(of: str) -> None:
-        parts.sender.send_all(robots.run(RobotsBatch((of,))))
-
     resources = PageResources(
-        access=parts.access, fetcher=fetcher, learn_rules=learn_rules, clock=parts.clock
+        access=parts.access,
+        fetcher=fetcher,
+        learn_rules=lambda of: parts.sender.send_all(robots.run(RobotsBatch((of,)))),
+        clock=parts.clock,
     )
     return RenderStage(
         spool=parts.spool,
@@ -333,20 +351,10 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         store=parts.store,
         in_flight=parts.in_flight,
         marks=parts.marks,
-        discovery=_discovery(parts),
+        discovery=parts.discovery,
         rescheduling=parts.rescheduling,
         settings=parts.settings,
         traces=parts.traces,
-    )
-
-
-def _discovery(parts: _StageParts) -> Discovery:
-    return Discovery(
-        enqueuer=parts.enqueuer,
-        store=parts.store,
-        settings=parts.settings,
-        walks=parts.walks,
-        clock=parts.clock,
     )
 
 
@@ -360,7 +368,7 @@ def _store_stage(parts: _StageParts) -> StoreStage:
         page_ready_task=page_ready_task(parts.settings),
         crawl_log=crawl_log_stream(parts.client, parts.settings),
         traces=parts.traces,
-        discovery=_discovery(parts),
+        discovery=parts.discovery,
     )
 
 

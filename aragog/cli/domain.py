@@ -50,11 +50,21 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
         echo_json({"domains": [asdict(row) for row in rows], "cursor": following})
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("domain", "rate", "backlog", "robots.txt", "outcomes", "errors", "held back by"):
+    for title in (
+        "domain",
+        "rate",
+        "waiting",
+        "backlog",
+        "robots.txt",
+        "outcomes",
+        "errors",
+        "held back by",
+    ):
         table.add_column(title)
     for r in rows:
         errors = str(r.errors_in_a_row)
-        table.add_row(r.domain, r.rate, r.backlog, r.robots, r.outcomes, errors, r.cause)
+        waiting = f"{r.waiting:,}"
+        table.add_row(r.domain, r.rate, waiting, r.backlog, r.robots, r.outcomes, errors, r.cause)
     print_table(table)
     if following:
         echo(f"more: --cursor {following}", err=True)

@@ -27,6 +27,7 @@ from aragog.api.json_values import to_json
 from aragog.api.values import BUILT_IN
 from aragog.cli.arguments import as_json_lines, enqueue_options
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import BAD_LINES, UNUSABLE
 from aragog.client import Aragog
 from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
@@ -51,7 +52,8 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 
-    Invalid lines are reported with their number; the others are enqueued. The exit code is 3.
+    Invalid lines are reported with their number; the others are enqueued. The exit status is then
+    4; it is 2 if there was nothing to enqueue.
     """
     console = SafeConsole(stderr=True)
     counts: Counter[EnqueueStatus] = Counter()
@@ -71,8 +73,10 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
             progress.stop()
             if counts or sys.exception() is None:
                 echo(summary(counts), err=True) if as_json else note(summary(counts))
+    if not counts:
+        sys.exit(UNUSABLE)
     if counts[EnqueueStatus.INVALID]:
-        sys.exit(3)
+        sys.exit(BAD_LINES)
 
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:

@@ -15,7 +15,9 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
+from aragog.dashboard.waiting import waits
 from aragog.durations import span
+from aragog.errors import BrokerUnavailable
 from aragog.settings import Settings
 from aragog.terminal import echo_json, print_table, printable
 from aragog.urlstore.freshness import Freshness
@@ -51,18 +53,29 @@ def status(*, as_json: bool) -> None:
     with Aragog(settings) as client:
         counts = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
+    waits = _waits(settings)
     if as_json:
         by_type = {page_type: asdict(freshness) for page_type, freshness in fresh.items()}
-        echo_json({**counts, "freshness": by_type})
+        echo_json({**counts, "freshness": by_type, "waits_for": waits})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     for name, number in counts.items():
         table.add_row(name.replace("_", " "), f"{number:,}")
+    for name, number in waits.items():
+        table.add_row(f"wait for {name}", f"{number:,}")
     print_table(table)
     if fresh:
         print_table(_fresh_table(fresh))
+
+
+def _waits(settings: Settings) -> dict[str, int]:
+    """What URLs wait for, from a sample; empty where the broker is not pinlater."""
+    try:
+        return waits(components(settings))
+    except BrokerUnavailable:
+        return {}
 
 
 def _freshness(settings: Settings) -> dict[str, Freshness]:

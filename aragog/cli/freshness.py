@@ -19,6 +19,7 @@ from aragog.api.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.cli.show import store
 from aragog.client import Aragog
@@ -89,10 +90,16 @@ def _print_change(change: Change, change_json: dict[str, Any], *, as_json: bool)
         echo_json(change_json)
         return
     when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
-    echo(one_line(f"{when}  {change.kind:<7}  {change.url}"))
+    echo(one_line(f"{when}  {change.kind:<10}  {change.url}"))
     for name, both in change_json["fields"].items():
         before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
         echo(one_line(f"    {name}: {before} → {now}"))
+    if change.content_hash:
+        echo(
+            "    content: {} → {}".format(*((text or "none")[:12] for text in change.content_hash))
+        )
+    if change.redirected_to:
+        echo(one_line(f"    redirected to {change.redirected_to}"))
 
 
 @click.group()
@@ -154,7 +161,7 @@ def remove_webhook(name: str) -> None:
     with closing(url_store(command_settings())) as opened:
         if not opened.feed.webhooks.remove(name, _now_ms()):
             echo(f"aragog: there is no webhook {name}", err=True)
-            sys.exit(4)
+            sys.exit(ABSENT)
 
 
 @click.command()

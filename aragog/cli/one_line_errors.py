@@ -12,10 +12,9 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
+from aragog.cli.exit_status import ABSENT, DONE, FAILED, INTERRUPTED, UNUSABLE
 from aragog.cli.lazy_commands import LazyGroup
 from aragog.errors import AragogError, BadInput, TakenDown
-
-FAILED, INVALID, ABSENT, INTERRUPTED = 1, 2, 4, 130
 
 
 class OneLineErrors(LazyGroup):
@@ -60,17 +59,17 @@ class OneLineErrors(LazyGroup):
             if error.encoding != "utf-8":
                 raise
             _say(f"{error.object!r} is not valid UTF-8")
-            return INVALID
+            return UNUSABLE
         except SystemExit as error:
             # At EPIPE, of whatever pipe, click replaces the stream and exits with 1.
-            return 0 if sys.stdout is not stdout and _is_closed(stdout) else error.code
+            return DONE if sys.stdout is not stdout and _is_closed(stdout) else error.code
         return status if isinstance(status, int) else 0
 
 
 def _code_of(error: AragogError) -> int:
     if isinstance(error, TakenDown):
         return ABSENT
-    return INVALID if isinstance(error, BadInput) else FAILED
+    return UNUSABLE if isinstance(error, BadInput) else FAILED
 
 
 def _report(error: AragogError) -> None:
@@ -91,7 +90,7 @@ def _report_os_error(error: OSError) -> int:
     closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
     _give_up_output()
     if closed:
-        return 0
+        return DONE
     if verbosity.verbose:
         traceback.print_exception(error)
     name = f"{error.filename}: " if error.filename else ""

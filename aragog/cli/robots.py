@@ -13,6 +13,7 @@ from rich.table import Table
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli.arguments import as_json
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import ABSENT, WAITING
 from aragog.client import Aragog
 from aragog.errors import InvalidUrl
 from aragog.pipeline.messages import RobotsBatch
@@ -40,8 +41,8 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
     """
     Test whether each engine allows URL: `builtin`, which the crawl uses, and `reppy`.
 
-    Without --file it uses the cached rules of the URL's origin. Exits with 1 if the built-in engine
-    refuses, with 2 if no rules are known.
+    Without --file it uses the cached rules of the URL's origin. The exit status is 5 if the
+    built-in engine refuses, and 3 if no rules are known yet.
     """
     settings = command_settings()
     if agent and file is None:
@@ -56,14 +57,14 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
     )
     if rules is None:
         echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
-        sys.exit(2)
+        sys.exit(WAITING)
     opinions = {engine.name: engine.opinion(rules, user_agent, url) for engine in ENGINES}
     if as_json:
         echo_json({name: asdict(opinion) for name, opinion in opinions.items()})
     else:
         SafeConsole().print(_table(opinions))
     if not opinions["builtin"].allowed:
-        sys.exit(1)
+        sys.exit(ABSENT)
 
 
 @robots.command("refresh")

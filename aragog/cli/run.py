@@ -7,13 +7,13 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -25,16 +25,19 @@ from aragog.cli.arguments import FieldNames, enqueue_options
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
+from aragog.cli.exit_status import BAD_LINES, DONE, SIGNALED, UNUSABLE, WAITING
 from aragog.cli.run_output import RunOutput
-from aragog.cli.run_progress import SLOT, waiting_for, watch
-from aragog.cli.run_report import LOOKED_AT, best_of, card, print_problems
-from aragog.cli.run_tracker import Ending, RunTracker
+from aragog.cli.run_progress import waiting_for, watch
+from aragog.cli.run_report import LOOKED_AT, best_of, card, print_outcomes, print_problems
+from aragog.cli.run_tracker import Ending, RunTracker, Wish
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.waiting_urls import SLOT
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.stages.enqueue import CHUNK
@@ -45,8 +48,6 @@ from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
 
 MOST_INVALID_SHOWN = 10
-SOME_NOT_STORED, NOTHING_STORED = 1, 2
-"""Exit codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,14 @@ class RunOptions:
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     refresh: bool
+    priority: int = PRIORITY_DEFAULT
     output: RunOutput | None = None
     """What the pages are written to."""
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path())
-@enqueue_options("depth", "refresh", "include", "exclude")
+@enqueue_options("priority", "depth", "refresh", "include", "exclude")
 @extractor_option
 @click.option(
     "-O",
@@ -82,6 +84,7 @@ class RunOptions:
 )
 def run(
     file: str | None,
+    priority: int,
     depth: int,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -97,15 +100,15 @@ def run(
 
     Without a FILE it crawls a small demo web that aragog serves on this machine, which needs no
     network. It uses the running system if there is one, and waits for its own URLs only. The exit
-    code is 0 if all URLs are stored, 1 if some are not, and 2 if none is. If it is stopped early,
-    waiting URLs stay, and the exit code is 130 (ctrl-C) or 143.
+    status is 0 if every URL has an outcome, 2 if there was none, 3 if some still wait, and 4 if
+    lines were no URLs. If it is stopped early, waiting URLs stay, and it is 130 (ctrl-C) or 143.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)
     if fields and output is None:
         raise click.UsageError("--fields names the fields of the records of --output")
     written = RunOutput(output, fields, command_settings()) if output else None
-    options = RunOptions(depth, include, exclude, refresh, written)
+    options = RunOptions(depth, include, exclude, refresh, priority, written)
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -121,10 +124,7 @@ def run(
             console=console,
         )
         result = _on_the_system(crawl, keep=keep)
-    if not result.stored:
-        raise SystemExit(NOTHING_STORED)
-    if result.not_stored:
-        raise SystemExit(SOME_NOT_STORED)
+    raise SystemExit(result.status)
 
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
@@ -181,8 +181,8 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 while tick():
                     time.sleep(0.5)
             console.print(f"stopping; `{_program()} up` starts it again", highlight=False)
-    if not result.finished:
-        raise SystemExit(128 + stopped.by)
+    if stopped and not result.finished:
+        raise SystemExit(SIGNALED + stopped.by)
     return result
 
 
@@ -191,8 +191,17 @@ class RunResult(NamedTuple):
 
     finished: bool
     """False when it was stopped before all URLs were done."""
-    stored: int
-    not_stored: int
+    lines: Mapping[EnqueueStatus, int]
+    """What became of the lines of the list."""
+
+    @property
+    def status(self) -> int:
+        """The exit status: of what was to be done, not of what sites answered."""
+        if not sum(self.lines.values()):
+            return UNUSABLE
+        if not self.finished:
+            return WAITING
+        return BAD_LINES if self.lines.get(EnqueueStatus.INVALID) else DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,61 +223,76 @@ class Crawl:
             ConfigError: the settings do not permit to fetch one of the URLs.
         """
         with closing(url_store(self.settings)) as store:
-            output = self.options.output
-            tracker = RunTracker(self.settings, store, output.add if output else None)
-            with closing(tracker):
-                first, enqueued_all = self._enqueue(tracker, tick)
-                snapshot = watch(tracker, self.console, tick, self._causes(tracker))
+            output, refresh = self.options.output, self.options.refresh
+            on_stored = output.add if output else None
+            tracker = RunTracker(self.settings, store, on_stored, refresh=refresh)
+            with closing(tracker), Aragog(self.settings) as client:
+                first, lines, enqueued_all = self._enqueue(client, tracker, tick)
+                ask = partial(self._ask, client, tracker)
+                snapshot = watch(tracker, ask, self.console, tick, self._causes(tracker))
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
             if output:
                 self.console.print(output.write(store), highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
-        finished = enqueued_all and not tracker.in_flight
-        return RunResult(finished, tracker.usable, tracker.unusable)
+        return RunResult(enqueued_all and not tracker.in_flight, lines)
 
-    def _enqueue(self, tracker: RunTracker, tick: Callable[[], bool]) -> tuple[list[str], bool]:
-        """The first URLs, normalized, and whether all were enqueued."""
+    def _enqueue(
+        self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
+    ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
+        """The first URLs, normalized; what became of the lines; whether all were enqueued."""
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
         is_complete = False
-        with Aragog(self.settings) as client:
-            results = zip(self._results(client, tracker, tick), self.places, strict=False)
-            for number, (result, where) in enumerate(results, 1):
-                by_status[result.status] += 1
-                self._take(result, where, tracker, shown=by_status[result.status])
-                if result.url and len(first) < LOOKED_AT:
-                    first.append(result.url)
-                if number % CHUNK == 0 and not tick():
-                    text = f"stopped after {number} URLs of the list; the rest is not enqueued"
-                    warn(self.console, text)
-                    break
-            else:
-                is_complete = True
+        results = zip(self._results(client, tracker, tick), self.places, strict=False)
+        for number, (result, where) in enumerate(results, 1):
+            by_status[result.status] += 1
+            self._take(result, where, tracker, shown=by_status[result.status])
+            if result.url and len(first) < LOOKED_AT:
+                first.append(result.url)
+            if number % CHUNK == 0 and not tick():
+                text = f"stopped after {number} URLs of the list; the rest is not enqueued"
+                warn(self.console, text)
+                break
+        else:
+            is_complete = True
         self.console.print(summary(by_status), highlight=False)
-        return first, is_complete
+        return first, by_status, is_complete
 
     def _results(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> Iterable[EnqueueResult]:
         """The results of the URLs, each as soon as it is known."""
-        options = self.options
         return client.enqueue_all(
             with_contact(self.urls, self.settings),
-            depth=options.depth,
-            refresh=options.refresh,
-            include=options.include,
-            exclude=options.exclude,
-            request_id=tracker.request_id,
+            **self._options(tracker),
             on_wait=partial(_wait_for_room, tick, self.console),
         )
+
+    def _ask(
+        self, client: Aragog, tracker: RunTracker, urls: Sequence[str], wish: Wish
+    ) -> Iterable[EnqueueResult]:
+        """Enqueue URLs once more that were in flight for somebody else."""
+        return client.enqueue_all(urls, **self._options(tracker) | wish._asdict())
+
+    def _options(self, tracker: RunTracker) -> dict[str, Any]:
+        options = self.options
+        return {
+            "priority": options.priority,
+            "depth": options.depth,
+            "refresh": options.refresh,
+            "include": options.include,
+            "exclude": options.exclude,
+            "request_id": tracker.request_id,
+        }
 
     def _take(
         self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
     ) -> None:
         """Track a URL that is on its way; report one that was not accepted."""
         if result.url and result.reason is None:
-            tracker.add(result.url)
+            was_in_flight = result.status is EnqueueStatus.WAITING
+            tracker.add(result.url, depth=self.options.depth, was_in_flight=was_in_flight)
             return
         tracker.refuse()
         if shown <= MOST_INVALID_SHOWN:
@@ -294,6 +318,7 @@ class Crawl:
         console, program = self.console, _program()
         count = tracker.endings[Ending.REFUSED] + tracker.endings[Ending.FAILED]
         print_problems(list(tracker.problems.values()), count, self.settings, console)
+        print_outcomes(tracker.outcomes, console)
         if tracker.in_flight:
             text = f"{tracker.in_flight} URLs still wait; `{program} up` continues with them"
             warn(console, text)

@@ -5,23 +5,30 @@ A name without a prefix stands for the field of a rule (`site.price`), of an ext
 (`books.price`) or of every page (`page.title`), the first that a page has. JSON has numbers as
 numbers with the digits that are stored; a Parquet column has the narrowest type that holds all its
 values, and text in JSON where they are of several kinds.
+
+A file that exists keeps the records of its pages that are stored: those that the run did not reach
+are written again as they are stored now.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from aragog.api.page_texts import PageTexts, PageTextUnavailable
 from aragog.cli.arguments import absent_fields
-from aragog.errors import BadInput, ConfigError
+from aragog.cli.earlier_output import EarlierOutput, free_name, read_earlier
+from aragog.errors import BadInput, ConfigError, CorruptContent, TakenDown
 from aragog.extras import require
+from aragog.pages.main_text import FIELDS, load
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
 from aragog.transfer.json_lines import open_to_write
@@ -32,12 +39,16 @@ READ_AT_ONCE = 500
 _INT64 = 2**63
 
 
+Rows = Callable[[], Iterator[dict[str, Any]]]
+"""Begins to read the records."""
+
+
 class RunOutput:
     """
     The file of one run.
 
     Args:
-        file: replaced when the records are complete.
+        file: replaced when the records are complete, by one with at least as many of stored pages.
         fields: names of fields, in the order of the columns; None: those of the rules and
             extractors of `settings`, else all.
         settings: of the system that fetches the pages.
@@ -45,6 +56,7 @@ class RunOutput:
     Raises:
         BadInput: the file's name has no known ending.
         ConfigError: its folder cannot be written, or pyarrow is missing.
+        Unsupported: a main text is asked for, and the extra `text` is not installed.
     """
 
     def __init__(self, file: Path, fields: Sequence[str] | None, settings: Settings) -> None:
@@ -60,8 +72,13 @@ class RunOutput:
         rules = (SITE,) if settings.extract else ()
         self._prefixes = (*rules, *extractors)
         self._names = tuple(fields) if fields is not None else None
+        self._texts, self._text_names = PageTexts(settings.pipeline), _text_names(fields)
+        if self._text_names:
+            load(settings.pipeline.text_finder)
         self._urls: dict[str, None] = {}
         self._given: set[str] = set()
+        self._kept = 0
+        """Records of pages that an earlier file has, and the run did not reach."""
 
     def add(self, url: str) -> None:
         """Add the page of a canonical URL; a page that is there already stays once."""
@@ -70,26 +87,42 @@ class RunOutput:
     def write(self, store: UrlStore) -> str:
         """Write the records of the pages as they are stored now; returns what was done."""
         part = self._file.with_name(f".{os.getpid()}-{self._file.name}")
+        earlier = read_earlier(self._file)
+        others = sorted((earlier.urls or frozenset()) - self._urls.keys())
         try:
-            count = self._parquet_to(store, part) if self._parquet else self._json_to(store, part)
-            part.replace(self._file)
+            write = self._parquet_to if self._parquet else self._json_to
+            count = write(partial(self._rows, store, others), part)
+            file = self._place(earlier, count)
+            part.replace(file)
         except OSError as error:
             raise ConfigError(f"{self._file}: cannot be written: {error.strerror}") from error
         finally:
             part.unlink(missing_ok=True)
+            self._texts.close()
         absent = absent_fields(self._names, self._given) if count else ""
-        return f"{count:,} records in {self._file}{absent}"
+        kept = f", {self._kept:,} of them of pages that only the earlier file had"
+        beside = f"; {self._file} has other records and stays" if file != self._file else ""
+        return f"{count:,} records in {file}{kept if self._kept else ''}{beside}{absent}"
 
-    def _rows(self, store: UrlStore) -> Iterator[dict[str, Any]]:
-        urls = iter(self._urls)
-        while some := list(islice(urls, READ_AT_ONCE)):
-            for record in store.get_many(some):
-                if record is not None:
-                    yield self._row(store, record)
+    def _place(self, earlier: EarlierOutput, count: int) -> Path:
+        """The file to replace; a new one beside it if that would lose records."""
+        if earlier.urls is not None or (earlier.records is not None and count >= earlier.records):
+            return self._file
+        return free_name(self._file)
+
+    def _rows(self, store: UrlStore, others: Sequence[str]) -> Iterator[dict[str, Any]]:
+        for record in _records(store, self._urls):
+            yield self._row(store, record)
+        self._kept = 0
+        for record in _records(store, others):
+            if record.content_key is not None and record.canonical_url not in self._urls:
+                self._kept += 1
+                yield self._row(store, record)
 
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
         own = {"url": record.canonical_url, "fetched_at_ms": record.facts.get("fetched_at_ms")}
         if self._names is not None:
+            record.fields.update(self._found_texts(store, record))
             row = {name: own.get(name) or self._value(store, record, name) for name in self._names}
             self._given.update(name for name, value in row.items() if value is not None)
             return row
@@ -102,28 +135,38 @@ class RunOutput:
                 row[short if short not in row else name] = store.formats.decode(name, value)
         return row
 
+    def _found_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
+        """The main texts that were asked for; none of a page that has no text, or no content."""
+        missing = tuple(name for name in self._text_names if name not in record.fields)
+        if not missing or record.content_key is None:
+            return {}
+        try:
+            return self._texts.fields(store, record.canonical_url, missing)
+        except (PageTextUnavailable, CorruptContent, TakenDown):
+            return {}
+
     def _value(self, store: UrlStore, record: Record, name: str) -> Any:
         for full in (name, *(f"{prefix}.{name}" for prefix in (*self._prefixes, "page"))):
             if full in record.fields:
                 return store.formats.decode(full, record.fields[full])
         return None
 
-    def _json_to(self, store: UrlStore, part: Path) -> int:
+    def _json_to(self, rows: Rows, part: Path) -> int:
         count = 0
         with closing(open_to_write(part)) as sink:
-            for count, row in enumerate(self._rows(store), 1):  # noqa: B007 - how many there were
+            for count, row in enumerate(rows(), 1):  # noqa: B007 - how many there were
                 sink.write(orjson.dumps(row, default=_exact, option=orjson.OPT_APPEND_NEWLINE))
         return count
 
-    def _parquet_to(self, store: UrlStore, part: Path) -> int:
+    def _parquet_to(self, rows: Rows, part: Path) -> int:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
         import pyarrow.parquet  # noqa: PLC0415
 
-        columns = _columns(self._rows(store), self._names or ("url",))
+        columns = _columns(rows(), self._names or ("url",))
         schema = pa.schema([(name, _type(pa, kinds)) for name, kinds in columns.items()])
-        count, rows = 0, self._rows(store)
+        count, left = 0, rows()
         with pa.parquet.ParquetWriter(part, schema, compression="zstd") as writer:
-            while some := list(islice(rows, READ_AT_ONCE)):
+            while some := list(islice(left, READ_AT_ONCE)):
                 cells = {
                     field.name: pa.array(
                         [_cell(row.get(field.name), field.type) for row in some], field.type
@@ -133,6 +176,19 @@ class RunOutput:
                 writer.write_table(pa.table(cells, schema=schema))
                 count += len(some)
         return count
+
+
+def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
+    """The records of those URLs that have one."""
+    left = iter(urls)
+    while some := list(islice(left, READ_AT_ONCE)):
+        yield from (record for record in store.get_many(some) if record is not None)
+
+
+def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
+    """The main texts that are named, with their prefix or without."""
+    named = fields or ()
+    return tuple(n for n in FIELDS.values() if n in named or n.partition(".")[2] in named)
 
 
 def _exact(value: Any) -> Any:

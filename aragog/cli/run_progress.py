@@ -7,7 +7,7 @@ The bar also shows what URLs wait for, from a sample of the messages on the serv
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,17 +25,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aragog.cli.run_tracker import Ending, RunTracker
-from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.cli.run_tracker import Ask, Ending, RunTracker
+from aragog.errors import BrokerUnavailable
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import JobState
-from aragog.pipeline.routing import Queue
+from aragog.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.politeness.lines import Lines
 
-SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
-SAMPLED_MESSAGES = 100
-"""How many messages of each queue are read; a message has up to `pipeline.batch_size` URLs."""
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
 # Sampling the waiting messages reads a few hundred of them.
@@ -113,6 +108,7 @@ class Bar:
 
 def watch(
     tracker: RunTracker,
+    ask: Ask,
     console: Console,
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
@@ -124,13 +120,14 @@ def watch(
 
     Args:
         tracker: of the run, with all URLs that its producer enqueued.
+        ask: enqueues URLs that the run wants once more.
         console: a terminal gets a live bar, other outputs get lines.
         tick: called four times a second; runs the supervisor's check.
         causes: returns what URLs wait for (`waiting_for`); called once a second, or for a line.
         line_every_s: between two lines.
     """
     started_s = time.monotonic()
-    running = _changes(tracker, started_s, tick)
+    running = _changes(tracker, ask, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
         return _draw_bar(first, running, console, causes)
@@ -142,12 +139,14 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
     return Snapshot(tracker.total, tracker.in_flight, tracker.endings.copy(), elapsed_s)
 
 
-def _changes(tracker: RunTracker, started_s: float, tick: Callable[[], bool]) -> Iterator[Snapshot]:
+def _changes(
+    tracker: RunTracker, ask: Ask, started_s: float, tick: Callable[[], bool]
+) -> Iterator[Snapshot]:
     """A snapshot every 250 ms; the last one when no URL is in flight or `tick` returned False."""
     going = True
     while going:
         going = tick()
-        tracker.look()
+        tracker.look(ask)
         yield _snapshot(tracker, started_s)
         going = going and bool(tracker.in_flight)
         if going:
@@ -198,32 +197,9 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     with suppress(BrokerUnavailable):
         causes[ROBOTS] = lines.waiting_for_rules()
         causes[SLOT] = max(0, lines.total() - causes[ROBOTS])
-        for queue in (Queue.FETCH, Queue.ROBOTS):
-            pending = admin.status(queue).sizes.pending
-            jobs = admin.jobs(queue, JobState.PENDING, limit=SAMPLED_MESSAGES)
-            sampled: Counter[str] = Counter()
-            for job in jobs:
-                with suppress(InvalidMessage):
-                    sampled.update(_causes(queue, arguments(job.body), request_id))
-            factor = max(1.0, pending / len(jobs)) if jobs else 1.0
-            causes.update({cause: round(count * factor) for cause, count in sampled.items()})
+        weights = defaultdict[str, float](float)
+        for waiting in sample(admin):
+            if waiting.request_id == request_id:
+                weights[waiting.cause] += waiting.weight
+        causes.update({cause: round(weight) for cause, weight in weights.items()})
     return causes
-
-
-def _causes(queue: Queue, messages: list[object], request_id: str) -> list[str]:
-    """The cause for each URL of the call in a task's messages."""
-    entries = [
-        entry
-        for message in messages
-        if isinstance(message, Mapping)
-        for entry in message.get("urls", ())
-        if isinstance(entry, Mapping) and entry.get("request_id") == request_id
-    ]
-    return [ROBOTS if queue is Queue.ROBOTS else cause(entry) for entry in entries]
-
-
-def cause(entry: Mapping[str, object]) -> str:
-    """Why one URL of a fetch message waits: its reserved slot, its next attempt, or a worker."""
-    if entry.get("slot_at_ms"):
-        return SLOT
-    return RETRY if entry.get("attempt") else TURN

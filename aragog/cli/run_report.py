@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.formatting import plain
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, Settings
-from aragog.terminal import echo, one_line, printable
+from aragog.terminal import echo, one_line, printable, warn
 from aragog.urls.domain import host
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
@@ -85,6 +85,14 @@ def print_problems(
         console.print(table)
     if count > len(rows):
         console.print(more, highlight=False)
+
+
+def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
+    """Print how many URLs came to each outcome that stores no page, the most frequent first."""
+    if sum(outcomes.values()) <= MOST_SHOWN:
+        return  # the table has them all
+    ordered = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
+    warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in ordered))
 
 
 def setting_of(problem: NotStored, settings: Settings) -> str:

@@ -3,13 +3,17 @@ What becomes of the URLs of one run, whatever other producers enqueue meanwhile.
 
 A URL is done when it is no longer in flight; its outcome is then in the store. The links and
 entries of sitemaps that workers follow for the run are URLs of it as well.
+
+A URL of the run may be in flight for somebody else, such as a run that was stopped earlier. The run
+waits for it, and then asks for it once more: its page is stored by then, and its links are followed
+from the store.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from itertools import islice
@@ -17,6 +21,7 @@ from typing import NamedTuple
 
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.followed_urls import FollowedUrls
 from aragog.pipeline.shared_state import SharedState
 from aragog.settings import Settings
@@ -28,6 +33,8 @@ SLICE = 2000
 LOOK_AT = 20_000
 """URLs in flight that one call of `look` reads; with more, several calls go through all of them."""
 PROBLEMS_KEPT = 1000
+MOST_ASKED = 1000
+"""URLs that are asked for once more at a time: as many as the enqueuer sends at once."""
 
 
 class Ending(StrEnum):
@@ -52,41 +59,67 @@ class NotStored(NamedTuple):
     reason: str
 
 
+class Wish(NamedTuple):
+    """How URLs are asked for."""
+
+    depth: int
+    refresh: bool
+
+
+Ask = Callable[[Sequence[str], Wish], Iterable[EnqueueResult]]
+"""Enqueues URLs with the options and the request id of a run, and returns the result of each."""
+
+
 class RunTracker:
     """
-    The URLs of one run. It takes about 120 bytes for each URL in flight.
+    The URLs of one run.
+
+    It takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
 
     Args:
         settings: of the system that fetches them.
         store: where their outcomes are read.
         on_stored: called with the canonical URL of each URL that is stored.
+        refresh: the run fetches again what is stored.
     """
 
     def __init__(
-        self, settings: Settings, store: UrlStore, on_stored: Callable[[str], object] | None = None
+        self,
+        settings: Settings,
+        store: UrlStore,
+        on_stored: Callable[[str], object] | None = None,
+        *,
+        refresh: bool = False,
     ) -> None:
         settings = settings.resolved()
         shared = SharedState.of(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
-        self._store, self._on_stored = store, on_stored
+        self._store, self._on_stored, self._refresh = store, on_stored, refresh
         self._began_ms = int(time.time() * 1000)
         self._left: deque[str] = deque()
         self._ended: list[str] = []
         """URLs whose outcome was not read yet."""
+        self._depths: dict[int, int] = {}
+        """By a URL's hash how deep the run follows it; `~depth` once its ending is counted."""
+        self._behind: dict[str, int] = {}
+        """URLs in flight for somebody else, with the depth to which they are followed afterward."""
+        self._unasked: list[tuple[str, Wish]] = []
         self.request_id = self._followed.begin()
         """The request id of the calls that enqueue the URLs of the run."""
         self.total = 0
-        """URLs that were added."""
+        """Different URLs that were added."""
         self.not_accepted = 0
         self.endings: Counter[Ending] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        """What the URLs came to that are not stored: the outcome, with its status if it has one."""
         self.problems: dict[str, NotStored] = {}
         """The first `PROBLEMS_KEPT` of the run, by URL."""
 
     @property
     def in_flight(self) -> int:
         """URLs that are not done yet, or whose outcome was not read yet."""
-        return len(self._left) + len(self._ended)
+        return len(self._left) + len(self._ended) + len(self._unasked)
 
     @property
     def usable(self) -> int:
@@ -98,17 +131,34 @@ class RunTracker:
         """URLs that were not accepted, or are done and not stored."""
         return self.not_accepted + self.endings.total() - self.usable
 
-    def add(self, url: str) -> None:
-        """Add a normalized URL that was enqueued with the run's request id."""
-        self._left.append(url)
-        self.total += 1
+    def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:
+        """
+        Add a normalized URL that was enqueued with the run's request id, or was in flight already.
+
+        A URL counts once. One that is added again, deeper than before, is waited for again.
+        """
+        key = hash(url)
+        known = self._depths.get(key)
+        if known is not None and max(known, ~known) >= depth:
+            return
+        is_counted = known is not None and known < 0
+        self._depths[key] = ~depth if is_counted else depth
+        self.total += known is None
+        if known is None or is_counted:
+            self._left.append(url)
+        if was_in_flight:
+            self._behind[url] = depth
 
     def refuse(self) -> None:
         """Count a URL that was not accepted."""
         self.not_accepted += 1
 
-    def look(self) -> None:
-        """Find out which URLs are done, and what became of them; nothing while a server is down."""
+    def look(self, ask: Ask) -> None:
+        """
+        Find out which URLs are done, and what became of them; nothing while a server is down.
+
+        `ask` is called with those that the run wants once more.
+        """
         with suppress(TransientError):
             for _ in range(0, min(len(self._left), LOOK_AT), SLICE):
                 urls = list(islice(self._left, SLICE))
@@ -117,36 +167,67 @@ class RunTracker:
                     self._left.popleft()
                     (self._left if url in in_flight else self._ended).append(url)
             # Workers list what they follow before the page that has the links is done.
-            for url in self._followed.take(self.request_id):
-                self.add(url)
+            for followed in self._followed.take(self.request_id):
+                self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)
             while self._ended:
                 self._read(self._ended[:SLICE])
                 del self._ended[:SLICE]
+            self._ask(ask)
 
     def _read(self, urls: Sequence[str]) -> None:
         for url, record in zip(urls, self._store.get_many(urls, ()), strict=True):
             ending = self._ending(record)
-            facts = record.facts if record else {}
-            reason = str(facts.get("reason") or "") if record else "it has no record"
-            self.endings[ending] += 1
-            if self._on_stored is not None and record is not None and ending in USABLE:
+            depth = self._behind.pop(url, None)
+            if depth is not None and (wish := self._wish(record, ending, depth)):
+                self._unasked.append((url, wish))
+            elif (known := self._depths[hash(url)]) >= 0:
+                self._depths[hash(url)] = ~known
+                self._count(url, record, ending)
+
+    def _wish(self, record: Record | None, ending: Ending, depth: int) -> Wish | None:
+        """How a URL that somebody else had enqueued is asked for again; None: it need not be."""
+        if self._refresh and ending is Ending.ALREADY_STORED:
+            return Wish(depth, refresh=True)
+        is_stored = record is not None and record.content_key is not None
+        return Wish(depth, refresh=False) if depth and is_stored else None
+
+    def _ask(self, ask: Ask) -> None:
+        while self._unasked:
+            wish = self._unasked[0][1]
+            urls = [url for url, other in self._unasked if other == wish][:MOST_ASKED]
+            results = list(ask(urls, wish))
+            asked = set(urls)
+            self._unasked = [pair for pair in self._unasked if pair[0] not in asked]
+            for url, result in zip(urls, results, strict=True):
+                self._left.append(url)
+                if result.status is EnqueueStatus.WAITING:
+                    self._behind[url] = wish.depth
+
+    def _count(self, url: str, record: Record | None, ending: Ending) -> None:
+        facts = record.facts if record else {}
+        self.endings[ending] += 1
+        if ending in USABLE:
+            if self._on_stored is not None and record is not None:
                 self._on_stored(record.canonical_url)
-            if ending not in USABLE and len(self.problems) < PROBLEMS_KEPT:
-                outcome = str(facts.get("outcome") or "")
-                self.problems[url] = NotStored(url, outcome, reason)
+            return
+        outcome = str(facts.get("outcome") or "")
+        self.outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
+        if len(self.problems) < PROBLEMS_KEPT:
+            reason = str(facts.get("reason") or "") if record else "it has no record"
+            self.problems[url] = NotStored(url, outcome, reason)
 
     def _ending(self, record: Record | None) -> Ending:
         facts = record.facts if record else {}
         outcome = facts.get("outcome")
+        tried_at_ms = max(
+            int(facts.get(name) or 0) for name in ("fetched_at_ms", "attempted_at_ms")
+        )
+        if tried_at_ms < self._began_ms and record is not None and record.content_key:
+            return Ending.ALREADY_STORED
         if outcome in (OutcomeKind.REFUSED, OutcomeKind.BLOCKED):
             return Ending.REFUSED
         if outcome not in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
             return Ending.FAILED
-        tried_at_ms = max(
-            int(facts.get(name) or 0) for name in ("fetched_at_ms", "attempted_at_ms")
-        )
-        if tried_at_ms < self._began_ms:
-            return Ending.ALREADY_STORED
         return Ending.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else Ending.STORED
 
     def close(self) -> None:

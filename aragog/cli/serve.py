@@ -31,6 +31,7 @@ from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.stores import served_store
 from aragog.cli.arguments import FiniteRange, Name
+from aragog.cli.exit_status import DONE
 from aragog.client import Aragog
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.hosts import split_port
@@ -104,7 +105,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         if api.running_calls or (beside and beside.running_calls):
             # Python would wait for the threads of abandoned calls for as long as the store hangs.
             sys.stderr.flush()
-            os._exit(0)
+            os._exit(DONE)
 
 
 def _serving(settings: Settings) -> ServingSettings:

@@ -19,15 +19,13 @@ from aragog.api.values import EXTRAS, MOST_ITEMS, FetchedPage
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import FetchRecord
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.records import is_allowed, use_of
 from aragog.urlstore.store import UrlStore
-
-NOTHING = 4
-"""Exit code when there is no record of the URL, or no stored content."""
 
 
 @contextmanager
@@ -46,12 +44,12 @@ def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
     if purpose and record and not is_allowed(record.facts, purpose):
         reason = use_of(record.facts, purpose)[1]
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
-        sys.exit(NOTHING)
+        sys.exit(ABSENT)
 
 
 def _unknown(url: str, reason: str | None = None) -> None:
     echo(one_line(f"aragog: no record of {url}{f': {reason}' if reason else ''}"), err=True)
-    sys.exit(NOTHING)
+    sys.exit(ABSENT)
 
 
 def _fetched_first(
@@ -214,5 +212,5 @@ def content(url: str, form: str, purpose: str | None) -> None:
         outcome = record.facts.get("outcome", "not fetched yet")
         what = "content is stored" if form == ORIGINAL else "text is known"
         echo(f"aragog: no {what} of {url} (outcome: {outcome})", err=True)
-        sys.exit(NOTHING)
+        sys.exit(ABSENT)
     write_body(page_content.body)

@@ -23,6 +23,7 @@ from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import ABSENT
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
@@ -45,8 +46,6 @@ from aragog.urls.domain import host, origin
 from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import FieldFormats
 
-NO_PAGE = 1
-"""Exit code when the URL brought no page."""
 MOST_CHARS = 200
 MOST_LINKS = 10
 
@@ -64,7 +63,7 @@ def try_url(url: str, extractor: tuple[str, ...], *, prompt: bool | None, as_jso
     """
     Fetch URL once and show its fields, links and timing; nothing is stored.
 
-    The exit code is 1 if there is no page. The prompt is Python's, with `page`, `css`, `css_all`
+    The exit status is 5 if there is no page. The prompt is Python's, with `page`, `css`, `css_all`
     and `xpath`, to try the rules of `extract` in the settings.
     """
     use_extractors(extractor)
@@ -73,7 +72,7 @@ def try_url(url: str, extractor: tuple[str, ...], *, prompt: bool | None, as_jso
     if not isinstance(outcome, Fetched):
         reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
         echo(one_line(f"aragog: {url}: {reason.rstrip(': ')}"), err=True)
-        sys.exit(NO_PAGE)
+        sys.exit(ABSENT)
     tried = _Tried.of(outcome, settings)
     if as_json:
         echo_json(tried.as_dict(), indent=True)
@@ -88,12 +87,16 @@ page is the parsed page: page.css("h1"), page.css_all("a::link"), page.xpath("//
 and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D ends."""
 
 
+class _Refused(click.ClickException):
+    exit_code = ABSENT
+
+
 def _fetched(url: str, settings: Settings) -> Outcome:
     """
     The outcome of the URL.
 
     Raises:
-        ClickException: robots.txt forbids it.
+        _Refused: robots.txt forbids it.
         ConfigError: the User-Agent has no contact.
     """
     check_user_agent(settings.fetch, url)
@@ -106,7 +109,7 @@ def _fetched(url: str, settings: Settings) -> Outcome:
     ):
         gate = _RobotsGate(robots, settings)
         if why := gate.refusal(url):
-            raise click.ClickException(f"{url}: robots.txt: {why}")
+            raise _Refused(f"{url}: robots.txt: {why}")
         return fetcher.fetch(url, gate=gate)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aragog.dashboard.components import Components
+from aragog.dashboard.waiting import queued_by_domain
 from aragog.durations import span
+from aragog.errors import BrokerUnavailable
 from aragog.formatting import at, moment
 from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.overrides import Override
@@ -27,8 +30,11 @@ class DomainRow:
     qps: float
     """The rate in force: with Crawl-delay and backoff."""
     backlog_ms: int
+    """How long the URLs that wait take at this rate, in its line and in the queues."""
     slots_ahead: int
     """The approximate number of planned requests."""
+    waiting: int
+    """About how many of its URLs wait: those in its line, and those in the queues."""
     next_slot_at_ms: int | None
     robots: str
     robots_age_ms: int | None
@@ -79,6 +85,8 @@ class DomainFacts:
     outcomes: LastOutcomes | None
     blocked: str | None
     taken_down: bool
+    queued: int = 0
+    """About how many of its URLs wait in the queues, outside its line."""
 
 
 def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
@@ -96,6 +104,9 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     outcomes = components.outcomes.read(keys)
     roots = {key: f"http://{key}/" for key in keys}
     taken_down = components.store().takedowns.refused(roots.values())
+    queued: dict[str, int] = {}
+    with suppress(BrokerUnavailable):
+        queued = queued_by_domain(components)
     rows = []
     for key in keys:
         rules = robots[key].rules
@@ -109,6 +120,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
             outcomes=outcomes.get(key),
             blocked=overrides.blocked(key),
             taken_down=roots[key] in taken_down,
+            queued=queued.get(key, 0),
         )
         rows.append(domain_row(facts, components.clock.now_ms()))
     return rows
@@ -131,11 +143,13 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
     """A row of the domain page. Pure."""
     report, outcomes = facts.report, facts.outcomes
     fetched_at_ms = facts.robots.fetched_at_ms
+    backlog_ms = report.backlog_ms + round(facts.queued * 1000 / facts.qps)
     return DomainRow(
         domain=report.key,
         qps=facts.qps,
-        backlog_ms=report.backlog_ms,
-        slots_ahead=round(report.backlog_ms / 1000 * facts.qps),
+        backlog_ms=backlog_ms,
+        slots_ahead=round(backlog_ms / 1000 * facts.qps),
+        waiting=report.waiting + facts.queued,
         next_slot_at_ms=report.next_slot_at_ms,
         robots=_robots_text(facts.robots),
         robots_age_ms=None if fetched_at_ms is None else max(0, now_ms - fetched_at_ms),

@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
-from aragog.errors import BadInput, InvalidUrl
+from aragog.dashboard.waiting import queued_by_domain
+from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
 from aragog.formatting import plain
 from aragog.hosts import and_parents
 from aragog.politeness.live_overrides import LiveOverrides
@@ -37,7 +38,12 @@ _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
 def _by_backlog(components: Components) -> list[str]:
-    return [report.key for report in components.limiter().busiest(MOST_RANKED)]
+    """Domains with URLs that wait: in their lines, and in the queues, as for robots.txt."""
+    in_line = {report.key: report.waiting for report in components.limiter().busiest(MOST_RANKED)}
+    with contextlib.suppress(BrokerUnavailable):
+        for key, count in queued_by_domain(components).items():
+            in_line[key] = in_line.get(key, 0) + count
+    return sorted(in_line, key=lambda key: (-in_line[key], key))[:MOST_RANKED]
 
 
 def _by_errors(components: Components) -> list[str]:

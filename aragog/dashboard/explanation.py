@@ -13,6 +13,7 @@ from aragog.api.values import Explanation, ExplanationSection
 from aragog.api.values import ExplanationLine as Line
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
+from aragog.dashboard.waiting import queued_by_domain
 from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
@@ -124,7 +125,8 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     key = limiter.key_for(url)
     report = limiter.describe([key])[key]
     yield Line("limited as", key)
-    yield _rate(url, components, key, report)
+    rate = _rate_per_s(url, components, key, report)
+    yield _rate(url, components, report, rate)
     if report.stopped:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
     if report.quiet_ms:
@@ -144,17 +146,35 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
         yield Line("next slot", "at once")
     else:
         yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
+    yield from _backlog(report, queued_by_domain(components).get(key, 0), rate)
+
+
+def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
+    """The URLs of the domain that wait, and how long all of them take."""
     if report.waiting:
-        what = f"{report.waiting} URLs, {span(report.backlog_ms)} at this rate"
-        yield Line("in its line", what)
+        yield Line("in its line", f"{report.waiting:,} URLs")
+    if queued:
+        yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
+    if report.waiting or queued:
+        in_all = report.waiting + queued
+        # The limiter's own figure is of the line alone.
+        ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
+        yield Line("in all", f"{in_all:,} URLs, {span(ms)} at this rate")
 
 
-def _rate(url: str, components: Components, key: str, report: DomainReport) -> Line:
-    """The rate in force: the domain's own, or that of a slower Crawl-delay."""
+def _crawl_delay_s(url: str, components: Components) -> float | None:
     rules = components.robots.get(origin(url)).rules
-    delay_s = rules.crawl_delay_s(components.user_agent) if rules is not None else None
-    interval_us = report.interval_us(components.limiter().interval_us(key, delay_s))
-    qps = min(report.qps, 1e6 / interval_us)
+    return rules.crawl_delay_s(components.user_agent) if rules is not None else None
+
+
+def _rate_per_s(url: str, components: Components, key: str, report: DomainReport) -> float:
+    """The rate in force: the domain's own, or that of a slower Crawl-delay."""
+    interval_us = components.limiter().interval_us(key, _crawl_delay_s(url, components))
+    return min(report.qps, 1e6 / report.interval_us(interval_us))
+
+
+def _rate(url: str, components: Components, report: DomainReport, qps: float) -> Line:
+    delay_s = _crawl_delay_s(url, components)
     note = f"Crawl-delay {delay_s:g} s of robots.txt" if delay_s and qps < report.qps else ""
     return Line("rate now", f"{qps:g} requests/s", note)
 

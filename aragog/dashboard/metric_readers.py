@@ -44,7 +44,9 @@ def _urls(components: Components) -> Iterator[Metric]:
     )
     counted = components.counters.read()
     if counted:  # else Redis may not have answered, and 0 would look like a restart
-        for name, count in sorted(_from_zero(counters.EVENTS, counted).items()):
+        known = {name: counted[name] for name in counters.EVENTS if name in counted}
+        # The counts by outcome are parts of `failed`, and would be added up with it.
+        for name, count in sorted(_from_zero(counters.EVENTS, known).items()):
             events.add_metric([name], count)
     yield events
 

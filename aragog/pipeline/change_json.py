@@ -13,6 +13,12 @@ Reader = Callable[[str, bytes], Any]
 
 def plain(change: Change, read: Reader) -> dict[str, Any]:
     """A change as readers get it (docs/changes.md); field values by their declared formats."""
+    more: dict[str, Any] = {}
+    if change.content_hash:
+        before, now = change.content_hash
+        more["content_hash"] = {"before": before, "now": now}
+    if change.redirected_to:
+        more["redirected_to"] = change.redirected_to
     return {
         "cursor": change.cursor,
         "kind": change.kind,
@@ -23,6 +29,7 @@ def plain(change: Change, read: Reader) -> dict[str, Any]:
             name: {"before": _value(read, name, before), "now": _value(read, name, now)}
             for name, (before, now) in change.fields.items()
         },
+        **more,
     }
 
 

@@ -13,6 +13,8 @@ from typing import cast
 
 import redis
 
+from aragog.fetcher.outcome import OutcomeKind
+
 ENQUEUED = "enqueued"
 FETCHED = "fetched"
 NOT_MODIFIED = "not_modified"
@@ -38,6 +40,12 @@ EVENTS = (
     ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
     NOT_RENDERED,
 )  # fmt: skip
+
+
+def failed_as(outcome: OutcomeKind) -> str:
+    """The counter of the failures of one outcome; all of them together are `FAILED`."""
+    return f"{FAILED}_{outcome.value}"
+
 
 # A periodic task runs every five seconds; after a minute without one, beat or its worker is down.
 TICK_KEPT_S = 60

@@ -4,12 +4,18 @@ URLs that workers enqueue for a run: followed links and entries of sitemaps.
 A producer knows the URLs that it enqueues itself. One that waits until everything that came of them
 is done, as `aragog run` does, begins a list in Redis, and takes from it the URLs that workers
 enqueued. It expires soon after the producer has ended.
+
+An element is `=`, a depth, a space and a URL that was enqueued for the run. Without the `=` the URL
+was in flight already: its links are then followed for another call, or less deep, and the run must
+ask for it once more when it is done. Version 0.1 wrote the URL alone.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections import OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import redis
 
@@ -23,12 +29,26 @@ _FIRST = b"-"
 """The first element, which is never taken, because Redis deletes an empty list."""
 
 
+MOST_REMEMBERED = 65_536
+
+
+class FollowedUrl(NamedTuple):
+    """A URL that a worker enqueued for a run, or found in flight."""
+
+    url: str
+    depth: int = 0
+    """How deep the run follows its links."""
+    was_in_flight: bool = False
+
+
 class FollowedUrls:
     """The lists of one system. Every call is one round trip and may raise `BrokerUnavailable`."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._prefix = f"{prefix}followed:"
+        self._noted: OrderedDict[int, None] = OrderedDict()
+        """Hashes of what `note_in_flight` has added lately: pages of a site have the same links."""
 
     def begin(self) -> str:
         """Begin a list; returns the request id whose URLs it gets."""
@@ -38,23 +58,47 @@ class FollowedUrls:
             self._redis.expire(self._prefix + request_id, KEPT_S)
         return request_id
 
-    def note(self, request_id: str, urls: Sequence[str]) -> None:
-        """Add normalized URLs, if somebody waits for those of this request id."""
-        if urls and request_id.startswith(RUN):
-            with redis_errors(WHERE):
-                self._redis.rpushx(self._prefix + request_id, *urls)
+    def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:
+        """Add normalized URLs that are enqueued, if somebody waits for those of this request id."""
+        self._push(request_id, [f"={depth} {url}" for url in urls])
 
-    def take(self, request_id: str) -> list[str]:
-        """Remove and return the URLs that were added since the last call."""
+    def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
+        """Add normalized URLs that were in flight already, if somebody waits for them."""
+        if request_id.startswith(RUN):
+            new = [url for url in urls if self._is_new(hash((request_id, url, depth)))]
+            self._push(request_id, [f"{depth} {url}" for url in new])
+
+    def _push(self, request_id: str, elements: Sequence[str]) -> None:
+        if elements and request_id.startswith(RUN):
+            with redis_errors(WHERE):
+                self._redis.rpushx(self._prefix + request_id, *elements)
+
+    def _is_new(self, key: int) -> bool:
+        if key in self._noted:
+            return False
+        self._noted[key] = None
+        if len(self._noted) > MOST_REMEMBERED:
+            self._noted.popitem(last=False)
+        return True
+
+    def take(self, request_id: str) -> list[FollowedUrl]:
+        """Remove and return the URLs that were added since the last call; some may be repeated."""
         key = self._prefix + request_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)
             pipe.ltrim(key, 0, 0)
             pipe.expire(key, KEPT_S)
             urls, _, _ = pipe.execute()
-        return [url.decode() for url in urls]
+        return [_read(element.decode()) for element in urls]
 
     def end(self, request_id: str) -> None:
         """Delete the list."""
         with redis_errors(WHERE):
             self._redis.delete(self._prefix + request_id)
+
+
+def _read(element: str) -> FollowedUrl:
+    depth, space, url = element.partition(" ")
+    if not space:
+        return FollowedUrl(element)
+    return FollowedUrl(url, int(depth.removeprefix("=")), was_in_flight=not depth.startswith("="))

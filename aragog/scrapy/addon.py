@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Self
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
+from aragog.errors import ConfigError
 from aragog.scrapy import unused_values
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.one_off import is_one_off
@@ -14,6 +17,7 @@ from aragog.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.scrapy.spider_arguments import record_arguments
 from aragog.scrapy.unused_settings import log_unused
 
+log = logging.getLogger(__name__)
 SCHEDULER = "aragog.scrapy.scheduler.SpiderScheduler"
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -72,7 +76,32 @@ class AragogAddon:
             self._check(self._crawler, settings)
 
     def _check(self, crawler: Crawler, settings: BaseSettings) -> None:
-        crawl = crawl_of(crawler)
-        check_fetching(settings, crawl)
-        if settings["SCHEDULER"] == SCHEDULER:
-            check_crawl(crawler, crawl)
+        try:
+            crawl = crawl_of(crawler)
+            check_fetching(settings, crawl)
+            if settings["SCHEDULER"] == SCHEDULER:
+                check_crawl(crawler, crawl)
+        except ConfigError as error:
+            _report_if_nobody_does(error)
+            raise
+
+
+def _report_if_nobody_does(error: ConfigError) -> None:
+    """
+    Log the error in one line if it ends the task in which Scrapy starts the crawl.
+
+    Nobody waits for that task, and asyncio would print its traceback. Scrapy exits with 1 either
+    way. Who awaits the crawl in a task of their own and catches the error sees nothing of this.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs: the caller gets the error
+        return
+
+    def report(ended: asyncio.Task[object]) -> None:
+        # Reading the exception also tells asyncio that it was seen.
+        if not ended.cancelled() and ended.exception() is error:
+            log.critical("%s", error)
+
+    if task is not None:
+        task.add_done_callback(report)

@@ -4,7 +4,8 @@ Store pages of web archives as if they had been fetched then.
 Each is read like a page that was just fetched: fields, links, canonical URL, what it says about its
 uses. Nothing is fetched, and no worker has to run. Links are stored and not followed.
 
-Safe to run twice: a page is written with the time of its capture, and never replaces a newer one.
+Safe to run twice: a page is written with the time of its capture, and never replaces a newer one. A
+capture of the future is reported and not stored: no later fetch would replace it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def import_archive(
     while some := list(islice(records, BATCH)):
         read: dict[str, _Read] = {}
         for number, page in some:
-            one = page if isinstance(page, BadRecord) else _read(page, settings)
+            one = page if isinstance(page, BadRecord) else _read(page, store, settings)
             if not isinstance(one, _Read):
                 problems += 1
                 on_problem(number, str(one))
@@ -101,8 +102,12 @@ def import_archive(
     return ArchiveReport(last, written, stale, problems)
 
 
-def _read(page: ArchivedPage, settings: Settings) -> _Read | str:
+def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | str:
     """The page read, or why it cannot be stored."""
+    try:
+        store.clock.instant(page.fetch.fetched_at_ms, "WARC-Date")
+    except BadInput as error:
+        return f"{page.fetch.url}: {error}"
     limits, packed = settings.pipeline, pack(page.body)
     fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
     job = UrlJob(url=fetch.url)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
 from aragog.pipeline import counters
-from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
+from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -37,9 +37,13 @@ from aragog.stages.page_updates import (
 )
 from aragog.stages.rescheduling import Rescheduling
 from aragog.urls.canonical import KnownPage
+from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
+
+STANDING = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+"""Outcomes after which a page that is stored stands as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,23 @@ class CanonicalizeStage:
                 if result.job.url in readings.analyses
             ]
         )
+        self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []
         return outgoing + self.rescheduling.refetch([result.job for result in expired])
+
+    def _follow_stored(self, results: Sequence[FetchResult]) -> None:
+        """Follow the links of pages whose fetch brought nothing new, as the store has them."""
+        jobs = [r.job for r in results if r.fetch.outcome in STANDING and r.job.depth > 0]
+        if not jobs:
+            return
+        records: list[tuple[UrlJob, Record | None]] = []
+
+        def read(some: Sequence[UrlJob]) -> None:
+            found = self.store.get_many([job.url for job in some], fields=[])
+            records.extend(zip(some, found, strict=True))
+
+        damaged.apart(jobs, read)
+        self.discovery.stored(records, looked_at=True)
 
     def _without_taken_down(self, batch: ResultBatch) -> ResultBatch:
         """The batch without URLs that were taken down since their fetch; drops their bodies."""

@@ -3,6 +3,10 @@ URLs that pages and sitemaps name, enqueued: links of pages with depth left, ent
 
 A sitemap is requested once in a walk of its site (`aragog.pipeline.sitemap_walks`).
 
+Links of a page that is stored, and not fetched by this call, are followed from the store, so that a
+call that is repeated reaches every page that the first one reached. A call that refreshes takes the
+links of its pages with it: each is fetched again, once a call (`FollowedPages`).
+
 Safe to run twice: URLs that wait already, or whose page was seen since their lastmod, are passed
 over.
 """
@@ -10,28 +14,40 @@ over.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock
 from aragog.errors import BadInput
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
+from aragog.pipeline.followed_pages import FULL, FollowedPages
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.pipeline.ports import Walks
 from aragog.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.settings import Settings
+from aragog.stages import damaged
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.stages.page_limits import limited
 from aragog.urls.domain import registered_domain
 from aragog.urls.url_filter import UrlFilter
-from aragog.urlstore.records import PageWrite
+from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+ASKED = ":asked"
+"""Ends the name under which a call records the links that it refreshes."""
+
+
+class _PageLinks(NamedTuple):
+    """A page with depth left, and the links of it that may be followed."""
+
+    job: UrlJob
+    links: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,8 @@ class Discovery:
     clock: Clock
     chunk: int = 500
     """Entries of a sitemap that are looked up in the store at a time."""
+    followed_pages: FollowedPages | None = None
+    """Without it no links are followed from the store, and none are refreshed."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> int:
         """
@@ -116,20 +134,86 @@ class Discovery:
         ]
 
     def links(self, pages: Sequence[tuple[FetchResult, PageAnalysis]]) -> int:
-        """How many links were enqueued, of pages with depth left."""
-        by_options: dict[EnqueueOptions, list[str]] = {}
-        for result, analysis in pages:
-            job = result.job
-            if job.depth > 0:
-                options = EnqueueOptions(
-                    depth=job.depth - 1,
-                    priority=job.priority,
-                    url_filter=job.url_filter,
-                    request_id=job.request_id,
-                    found_on=job.traceparent,
-                )
-                by_options.setdefault(options, []).extend(self._followed(result, analysis))
-        return sum(self._enqueue(urls, options) for options, urls in by_options.items())
+        """How many links of fetched pages with depth left were enqueued."""
+        return self._follow(
+            [
+                _PageLinks(result.job, self._followed(result, analysis))
+                for result, analysis in pages
+                if result.job.depth > 0
+            ]
+        )
+
+    def stored(
+        self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
+    ) -> int:
+        """
+        How many links of stored pages with depth left were enqueued, as the store has the links.
+
+        Passed over are pages whose links this call has followed at least as deep, unless they were
+        `looked_at`: the job has just fetched the page and nothing in it was new. Two round trips,
+        and two more where there are links to follow.
+        """
+        deep = [
+            (job, record)
+            for job, record in pages
+            if job.depth > 0 and job.request_id and record is not None and record.content_key
+        ]
+        if self.followed_pages is None or not deep:
+            return 0
+        depths = {} if looked_at else self._depths([job for job, _ in deep])
+        unfollowed = [
+            (job, record)
+            for job, record in deep
+            if not _is_followed(depths.get((job.request_id, job.url)), job.depth)
+        ]
+        links: dict[str, list[tuple[str, str]]] = {}
+        urls = list(dict.fromkeys(record.canonical_url for _, record in unfollowed))
+        damaged.apart(urls, lambda some: links.update(self.store.links.of_pages(some)))
+        return self._follow(
+            [
+                _PageLinks(job, self._of_record(job, record, links.get(record.canonical_url, [])))
+                for job, record in unfollowed
+            ]
+        )
+
+    def _follow(self, pages: Sequence[_PageLinks]) -> int:
+        """Enqueue the links of pages, then record that they were followed."""
+        by_options: dict[EnqueueOptions, dict[str, None]] = {}
+        for job, links in pages:
+            options = _options_of_links(job)
+            by_options.setdefault(options, {}).update(dict.fromkeys(links))
+        count = 0
+        for options, urls in by_options.items():
+            enqueue = self._refresh if options.refresh else self._enqueue
+            count += enqueue(list(urls), options)
+        self._record([job for job, _ in pages])
+        return count
+
+    def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
+        """Enqueue the URLs: to be fetched again only those that the call has not reached before."""
+        if self.followed_pages is None:
+            return self._enqueue(urls, replace(options, refresh=False))
+        asked = options.request_id + ASKED
+        known = dict(zip(urls, self.followed_pages.depths(asked, urls), strict=True))
+        new = [url for url, depth in known.items() if depth is None]
+        deeper = [u for u, depth in known.items() if depth is not None and depth < options.depth]
+        count = self._enqueue(new, options)
+        self.followed_pages.add(asked, dict.fromkeys((*new, *deeper), options.depth))
+        return count + self._enqueue(deeper, replace(options, refresh=False))
+
+    def _depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
+        """The depth with which the call of each job has followed its page's links."""
+        found: dict[tuple[str, str], int | None] = {}
+        if self.followed_pages is not None:
+            for request_id, urls in _by_call(jobs).items():
+                depths = self.followed_pages.depths(request_id, list(urls))
+                found |= {(request_id, u): d for u, d in zip(urls, depths, strict=True)}
+        return found
+
+    def _record(self, jobs: Sequence[UrlJob]) -> None:
+        if self.followed_pages is not None:
+            for request_id, depths in _by_call(jobs).items():
+                self.followed_pages.add(request_id, depths)
 
     def canonicals(self, named: Sequence[tuple[UrlJob, PageWrite, str]]) -> list[str]:
         """
@@ -159,16 +243,32 @@ class Discovery:
         return same_site and _filter(job).accepts(url)
 
     def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
+        links = [(link.url, link.nofollow) for link in analysis.links]
+        return self._chosen(result.job, result.fetch.final_url, links, nofollow=analysis.nofollow)
+
+    def _of_record(
+        self, job: UrlJob, record: Record, links: Sequence[tuple[str, str]]
+    ) -> list[str]:
+        """The links of a stored page that may be followed; each comes with its rel words."""
+        with_nofollow = [(url, "nofollow" in rel.split()) for url, rel in links]
+        page_url = str(record.facts.get("final_url") or record.canonical_url)
+        nofollow = bool(record.facts.get("nofollow"))
+        return self._chosen(job, page_url, with_nofollow, nofollow=nofollow)
+
+    def _chosen(
+        self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
+    ) -> list[str]:
+        """The links of a page that may be followed; each comes with its own `nofollow`."""
         obey = self.settings.politeness.obey_nofollow
-        if obey and analysis.nofollow:
+        if obey and nofollow:
             return []
-        domain, url_filter = registered_domain(result.fetch.final_url), _filter(result.job)
+        domain, url_filter = registered_domain(page_url), _filter(job)
         return [
-            link.url
-            for link in analysis.links
-            if registered_domain(link.url) == domain
-            and not (obey and link.nofollow)
-            and url_filter.accepts(link.url)
+            url
+            for url, link_nofollow in links
+            if registered_domain(url) == domain
+            and not (obey and link_nofollow)
+            and url_filter.accepts(url)
         ]
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
@@ -184,6 +284,32 @@ def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequenc
         walk.request_id, walk.domain, len(listed) - max(0, room), setting,
     )  # fmt: skip
     return listed[: max(0, room)]
+
+
+def _options_of_links(job: UrlJob) -> EnqueueOptions:
+    """How the links of a job's page are enqueued."""
+    return EnqueueOptions(
+        depth=job.depth - 1,
+        refresh=job.refresh,
+        priority=job.priority,
+        url_filter=job.url_filter,
+        request_id=job.request_id,
+        found_on=job.traceparent,
+    )
+
+
+def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
+    """URLs with their depths, by request id; jobs without one belong to no call."""
+    calls: dict[str, dict[str, int]] = defaultdict(dict)
+    for job in jobs:
+        if job.request_id:
+            calls[job.request_id][job.url] = job.depth
+    return calls
+
+
+def _is_followed(known: int | None, depth: int) -> bool:
+    """Whether the links of a page were followed this deep; if it cannot be recorded, as if so."""
+    return known is not None and (known == FULL or known >= depth)
 
 
 def _filter(job: UrlJob) -> UrlFilter:

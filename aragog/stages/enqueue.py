@@ -306,7 +306,9 @@ class Enqueuer:
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         others = _other_spellings(inputs, spelled)
         if self.followed:  # before they can be done
-            self.followed.note(options.request_id, list(new))
+            self.followed.note(options.request_id, list(new), options.depth)
+            in_flight = [url for url in valid if url not in new]
+            self.followed.note_in_flight(options.request_id, in_flight, options.depth)
         with spans.sending([url for url in valid if url in new], _attributes(options)):
             self._send(_dealt([url for url in valid if url in new]), options, others, spans)
         self.counts.add({counters.ENQUEUED: len(new)})

@@ -241,7 +241,10 @@ class _Run:
             self.for_rules.append(InLine(following[0], origin(job.next_url), None, following[1]))
 
     def _done(self, result: FetchResult) -> None:
-        self.counts[_COUNTED_AS.get(result.fetch.outcome, counters.FAILED)] += 1
+        name = _COUNTED_AS.get(result.fetch.outcome, counters.FAILED)
+        self.counts[name] += 1
+        if name == counters.FAILED:
+            self.counts[counters.failed_as(result.fetch.outcome)] += 1
         self.results.append(result)
 
     def _keep(

@@ -66,18 +66,21 @@ class Rescheduling:
         """
         Messages for jobs whose bodies the spool no longer has.
 
-        They go to `fetch` from their first URL on, without a slot, although they may be stored.
+        They go to `fetch` from their first URL on, without a slot. A job with an attempt behind it
+        is fetched although its URL may be stored.
         Each time counts as an attempt, so that it ends; those that had `pipeline.max_attempts` go
         to `canonicalize` as failures.
         """
         most = self.settings.max_attempts
         spent = [job for job in jobs if job.attempt + 1 >= most]
         fresh = [
-            replace(from_the_start(job), attempt=job.attempt + 1, refresh=True)
+            replace(from_the_start(job), attempt=job.attempt + 1)
             for job in jobs
             if job.attempt + 1 < most
         ]
-        self.counters.add({counters.RETRIED: len(fresh), counters.FAILED: len(spent)})
+        as_unreachable = counters.failed_as(OutcomeKind.UNREACHABLE)
+        lost = {counters.FAILED: len(spent), as_unreachable: len(spent)}
+        self.counters.add({counters.RETRIED: len(fresh), **lost})
         outgoing = [
             OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
             for batch in into_batches(fresh, self.settings.batch_size)

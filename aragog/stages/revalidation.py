@@ -2,7 +2,8 @@
 Revalidation: select the jobs of a batch to fetch, and their validators, by what is stored of them.
 
 Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
-down; postponed are those whose rows lie in a damaged file.
+down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
+are followed as the store has them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from aragog.pipeline import counters
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.ports import CounterSink, InFlight
 from aragog.stages import damaged
+from aragog.stages.discovery import Discovery
 from aragog.stages.rescheduling import Delayed
 from aragog.urlstore.records import Record, is_expired
 from aragog.urlstore.store import UrlStore
@@ -46,6 +48,8 @@ class JobSelection:
     store: UrlStore
     in_flight: InFlight
     counters: CounterSink
+    discovery: Discovery | None = None
+    """Follows the links of pages that are stored already."""
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
         """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
@@ -63,6 +67,8 @@ class JobSelection:
             and (record := records.get(job.url))
             and _is_whole(record)
         }
+        if self.discovery:  # before the pages are done: a run waits for what is listed by then
+            self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         self.in_flight.clear([job.url for job in done])
         dropped = {job.url for job in (*done, *unreadable)}

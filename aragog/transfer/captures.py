@@ -8,7 +8,6 @@ in whatever order they come. Captures of errors and redirects are left out.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,12 +16,13 @@ from typing import BinaryIO
 import orjson
 
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.transfer.lines import text_lines
 
 # The letters of the columns, where a file does not name them: the two forms that are in use.
 _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _TIMESTAMP = re.compile(r"\d{4,14}")
-MAX_LINE_CHARS = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 
 
 def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
@@ -34,17 +34,18 @@ def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
         after: lines to skip.
     """
     columns: str | None = None
-    lines = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape")
-    for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE_CHARS), ""), 1):
+    for number, line, problem in text_lines(stream, MAX_LINE_BYTES):
         parts = line.split()
-        if parts[:1] == ["CDX"]:
+        if problem:
+            yield number, BadRecord(problem)
+        elif parts[:1] == ["CDX"]:
             columns = "".join(parts[1:])
         elif number > after and parts and not line.startswith("!"):
             try:
                 if (record := _record(_capture(line, parts, columns))) is not None:
                     yield number, record
-            except BadRecord as problem:
-                yield number, problem
+            except BadRecord as bad:
+                yield number, bad
 
 
 def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[str, str]:

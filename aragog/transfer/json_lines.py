@@ -27,7 +27,6 @@ import binascii
 import gzip
 import io
 import itertools
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +36,7 @@ import orjson
 import zstandard
 
 from aragog.errors import ConfigError, InvalidField
+from aragog.transfer.lines import DAMAGED, bounded_line
 from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.field_formats import parse
 from aragog.urlstore.records import Fact, OutLink
@@ -281,8 +281,8 @@ def read_json_lines(
     types = types or TypedFields()
     for number in itertools.count(1):
         try:
-            line, whole = _line(stream, max_line_bytes)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            line, whole = bounded_line(stream, max_line_bytes)
+        except DAMAGED as error:
             yield number, BadRecord(f"the file cannot be read from here on: {error}")
             return
         if not line:
@@ -296,15 +296,6 @@ def read_json_lines(
             yield number, from_json(line, types)
         except BadRecord as error:
             yield number, error
-
-
-def _line(stream: BinaryIO, max_line_bytes: int) -> tuple[bytes, bool]:
-    """The next line, empty at the end; False: the rest of it was skipped."""
-    line = rest = stream.readline(max_line_bytes)
-    whole = len(line) < max_line_bytes or line.endswith(b"\n")
-    while rest and not rest.endswith(b"\n"):
-        rest = stream.readline(max_line_bytes)
-    return line, whole
 
 
 class JsonLinesSink:

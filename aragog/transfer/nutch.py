@@ -9,7 +9,6 @@ duplicates), are left out: aragog finds out by itself. Memory is bounded by one 
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import BinaryIO
 import orjson
 
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.transfer.lines import TextLine, text_lines
 
 STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
 """Of the URLs that are imported."""
@@ -26,7 +26,12 @@ _CSV_HEAD = "Url,Status code,Status name,Fetch Time"
 _ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
 _STATUS = re.compile(r"\d+ \((\w+)\)")
 _DATE = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (?:[A-Z][\w:+-]* )?(\d{4})")
-MAX_LINE_CHARS = 1 << 20
+MAX_LINE_BYTES = 1 << 20
+MOST_VALUES = 100
+"""Lines of an entry that are kept; Nutch writes eleven."""
+
+Entry = tuple[int, str, Mapping[str, str]]
+"""The number of an entry's first line, its URL, and its values; or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:
@@ -43,34 +48,46 @@ def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
         after: entries up to this line are skipped.
     """
     # Java writes CSV in Latin-1; an escaped URL is ASCII in both.
-    lines = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n")
-    first = lines.readline(MAX_LINE_CHARS)
-    entries = _of_csv(lines) if is_csv(first) else _of_text(itertools.chain([first], lines))
+    lines = text_lines(stream, MAX_LINE_BYTES)
+    first = next(lines, TextLine(1, ""))
+    of_csv = is_csv(first.text)
+    entries = _of_csv(lines) if of_csv else _of_text(itertools.chain([first], lines))
     for number, url, values in entries:
         if number > after and (record := _record(url, values)) is not None:
             yield number, record
 
 
-def _of_csv(lines: Iterable[str]) -> Iterator[tuple[int, str, Mapping[str, str]]]:
+def _of_csv(lines: Iterable[TextLine]) -> Iterator[Entry]:
     names = ("url", "code", "status", "fetch time")
-    for number, line in enumerate(lines, 2):
-        row = next(csv.reader([line]), [])
-        if len(row) < 9:
+    for number, line, problem in lines:
+        row = _row(line)
+        if problem:
+            yield number, "", {"problem": problem}
+        elif len(row) < 9:
             yield number, "", {"problem": f"has {len(row)} columns, not 11"}
         else:
             yield number, row[0], {**dict(zip(names, row, strict=False)), "score": row[8]}
 
 
-def _of_text(lines: Iterable[str]) -> Iterator[tuple[int, str, Mapping[str, str]]]:
+def _row(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # a field of more than 128 KiB
+        return []
+
+
+def _of_text(lines: Iterable[TextLine]) -> Iterator[Entry]:
     began, url, values = 0, "", dict[str, str]()
-    for number, line in enumerate(lines, 1):
-        if match := _ENTRY.match(line):
+    for number, line, problem in lines:
+        if problem:
+            yield number, "", {"problem": problem}
+        elif match := _ENTRY.match(line):
             if began:
                 yield began, url, values
             began, url, values = number, match[1], {}
         elif began:
             name, colon, value = line.partition(": ")
-            if colon and not line[:1].isspace():
+            if colon and not line[:1].isspace() and len(values) < MOST_VALUES:
                 values.setdefault(name.lower(), value.strip())
         elif line.strip():
             yield number, "", {"problem": "is no dump of a crawldb"}

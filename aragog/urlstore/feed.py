@@ -31,7 +31,9 @@ from aragog.zen.log import TimeLog
 from aragog.zen.mutations import Mutation, append_log
 from aragog.zen.properties import Row
 
-ChangeKind = Literal["new", "changed", "gone"]
+ChangeKind = Literal["new", "changed", "content", "withheld", "redirected", "gone", "given_up"]
+Values = tuple[str | None, str | None]
+"""Before and now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,20 @@ class Change:
     at_ms: int
     """When it was fetched."""
     kind: ChangeKind
-    """`new` (a watched page's first fetch), `changed`, or `gone` (given up)."""
-    fields: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """
+    `new` (the first fetch of a watched page), `changed` (fields), `content` (only the body),
+    `withheld`, `redirected`, `gone` (the first 404 or 410), or `given_up` (it is fetched no more).
+    """
+    fields: Mapping[str, Values] = field(default_factory=dict)
     """Name to its old and new value, as stored; None: there was none, or it is too long."""
     owners: tuple[str, ...] = ()
     """The owners that watched the page then."""
     cursor: str = ""
     """The cursor to continue after this change."""
+    content_hash: Values | None = None
+    """The content's hash before and after, as records have it; None: it is the same."""
+    redirected_to: str | None = None
+    """Where the URL leads now."""
 
 
 SETTLE_MS = 2000
@@ -58,6 +67,8 @@ MAX_VALUE_BYTES = 4096
 """Longer values are left out of the feed; the record has them."""
 
 _COLUMN = b"l:v"
+_HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
+"""Names of fields have no control characters."""
 _MOST_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
@@ -65,9 +76,24 @@ _CURSOR_BYTES = 20
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
     """The row of a batch's changes."""
-    entries = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
+    entries = [(c.url, c.at_ms, c.kind, _packed(c), c.owners) for c in changes]
     nonce = os.urandom(8)
     return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
+
+
+def _packed(change: Change) -> dict[str, Values]:
+    """The fields and, under names that no field can have, the rest; readers of 0.1 know no more."""
+    packed = dict(change.fields)
+    if change.content_hash:
+        before, now = change.content_hash
+        packed[_HASH] = (_as_json(before), _as_json(now))
+    if change.redirected_to:
+        packed[_TARGET] = (None, _as_json(change.redirected_to))
+    return packed
+
+
+def _as_json(text: str | None) -> str | None:
+    return None if text is None else orjson.dumps(text).decode()
 
 
 def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
@@ -203,11 +229,20 @@ def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
             if entry is None:  # was taken down
                 continue
             url, at_ms, kind, fields, owners = entry
-            both = {name: (before, now) for name, (before, now) in fields.items()}
+            both: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
+            hashes, target = both.pop(_HASH, None), both.pop(_TARGET, None)
             cursor = (at + number.to_bytes(4)).hex()
-            yield Change(url, at_ms, kind, both, tuple(owners), cursor)
+            yield Change(
+                url, at_ms, kind, both, tuple(owners), cursor,
+                hashes and (_of_json(hashes[0]), _of_json(hashes[1])),
+                target and _of_json(target[1]),
+            )  # fmt: skip
     except (KeyError, ValueError, TypeError) as error:
         raise CorruptRow("f", at.hex(), f"cannot be read: {error}") from error
+
+
+def _of_json(text: str | None) -> str | None:
+    return None if text is None else str(orjson.loads(text))
 
 
 class Feed:

@@ -154,6 +154,19 @@ class Links:
         canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
         return self.reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
 
+    def of_pages(self, urls: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        """
+        Target and rel words of all links of each page, by canonical URL; one multi-get.
+
+        Raises:
+            StoreDamaged: the links of one of the pages lie in a damaged file.
+        """
+        cells = self.writer.read(urls) if urls else {}
+        return {
+            url: [(target, rel) for target, _, rel in from_lines(cell.lines)]
+            for url, cell in cells.items()
+        }
+
     def add(self, url: str, links: Sequence[OutLink]) -> None:
         """
         Add outlinks; those to the same targets are replaced. Targets are normalized here.

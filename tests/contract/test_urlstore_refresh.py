@@ -1,7 +1,9 @@
 """Refreshing on every engine: what is written, what is reported, and who watches a page."""
 
 from dataclasses import replace
+from hashlib import sha256
 
+import orjson
 import pytest
 
 from aragog.clock import ManualClock
@@ -302,7 +304,7 @@ def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
 
     assert waits[:2] == pytest.approx([1, 3], rel=0.11)
     assert waits[2:] == [None]
-    assert [change.kind for change in reported(a_stand)] == ["gone"]
+    assert sorted(change.kind for change in reported(a_stand)) == ["given_up", "gone"]
     assert a_stand.store.get(A).fields["product.price"] == b'"5"'
 
 
@@ -561,3 +563,96 @@ def test_a_walk_is_remembered(a_stand):
         a_stand.store.maintenance.set_bookmark("walk", cursor)
         a_stand.clock.advance_ms(1)
         assert (a_stand.store.maintenance.bookmark("walk") or "") == cursor
+
+
+def with_body(url, text, at_ms, **parts):
+    """A fetch of a page with these bytes, and always the same fields."""
+    digest = sha256(text.encode()).hexdigest()
+    parts.setdefault(
+        "seen", Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product", body_hash=digest)
+    )
+    facts = {"status": 200, "outcome": "Fetched"}
+    return page(url, at_ms, content=body(text), fields={"t": b"1"}, facts=facts, **parts)
+
+
+def kinds(stand, **which):
+    return [(change.url, change.kind) for change in reported(stand, **which)]
+
+
+def test_a_page_with_new_text_is_in_the_feed_with_both_hashes(a_stand):
+    a_stand.store.write_pages([with_body(A, "old", NOW_MS)])
+    before = a_stand.store.get(A).content_hash
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        a_stand.store.write_pages([with_body(A, "new", at_ms)])
+
+    (change,) = reported(a_stand)
+
+    assert (change.url, change.kind, change.fields) == (A, "content", {})
+    assert change.content_hash == (before, a_stand.store.get(A).content_hash)
+
+
+@pytest.mark.parametrize(
+    "outcome", ["Unauthorized", "PaymentRequired", "Forbidden", "UnavailableLegally"]
+)
+def test_a_page_that_its_site_withholds_is_in_the_feed_once(a_stand, outcome):
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        a_stand.store.write_pages([failed(A, at_ms, outcome)])
+
+    assert kinds(a_stand) == [(A, "withheld")]
+
+
+def test_a_first_404_is_in_the_feed_and_one_after_it_is_not(a_stand):
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        a_stand.store.write_pages([failed(A, at_ms, "Gone", gone=True)])
+
+    assert kinds(a_stand) == [(A, "gone")]
+
+
+def test_what_was_never_stored_is_in_the_feed_only_if_it_is_watched(a_stand):
+    a_stand.store.schedule.watch(B, "shop")
+    a_stand.store.write_pages([failed(u, NOW_MS, "Gone", gone=True) for u in (A, B)])
+
+    assert kinds(a_stand) == [(B, "gone")]
+
+
+@pytest.mark.parametrize("is_temporary", [False, True])
+def test_a_url_that_leads_elsewhere_now_is_in_the_feed_once(a_stand, is_temporary):
+    a_stand.store.schedule.watch(A, "shop")
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    before = a_stand.store.get(A).content_hash
+    canonical = A if is_temporary else B
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        moved = with_body(A, "x", at_ms, final_url=B, canonical_url=canonical)
+        a_stand.store.write_pages([moved])
+
+    found = [change for change in reported(a_stand) if change.kind == "redirected"]
+
+    (change,) = found
+    assert (change.url, change.redirected_to, change.owners) == (A, B, ("shop",))
+    assert change.content_hash == (None if is_temporary else (before, None))
+
+
+def test_passing_failures_are_not_in_the_feed(a_stand):
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    outcomes = ["Busy", "Unreachable", "TooLarge", "NotModified"]
+    for at, outcome in enumerate(outcomes, 1):
+        a_stand.store.write_pages([failed(A, NOW_MS + at, outcome)])
+
+    assert kinds(a_stand) == []
+
+
+def test_an_entry_can_be_read_by_version_0_1_and_an_entry_of_it_can_be_read(a_stand):
+    """It unpacks five values, and knows no others."""
+    a_stand.store.write_pages([with_body(A, "old", NOW_MS)])
+    a_stand.store.write_pages([with_body(A, "new", NOW_MS + 1)])
+    ((key, row),) = a_stand.tables["f"].scan(b"", None)
+    ((url, at_ms, kind, fields, owners),) = orjson.loads(row[b"l:v"].value)
+    assert (url, at_ms, kind, owners) == (A, NOW_MS + 1, "content", [])
+    assert all(len(pair) == 2 for pair in fields.values())
+
+    old = orjson.dumps([[A, 1, "changed", {"t": ["1", None]}, ["shop"]]])
+    a_stand.tables["f"].put(key, {b"l:v": old}, at_ms=row[b"l:v"].at_ms + 1)
+    (change,) = reported(a_stand)
+    assert (change.fields, change.content_hash) == ({"t": ("1", None)}, None)

@@ -10,6 +10,7 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.followed_pages import FollowedPages
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PageBatch, ResultBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage
@@ -99,6 +100,7 @@ class PipelineStand:
     walks: SitemapWalks
     sent: Sent
     rates: Rates
+    followed_pages: FollowedPages | None = None
 
     @property
     def rescheduling(self) -> Rescheduling:
@@ -106,7 +108,14 @@ class PipelineStand:
 
     @property
     def discovery(self) -> Discovery:
-        return Discovery(self.enqueuer, self.store, self.settings, self.walks, self.clock)
+        return Discovery(
+            self.enqueuer,
+            self.store,
+            self.settings,
+            self.walks,
+            self.clock,
+            followed_pages=self.followed_pages,
+        )
 
     def canonicalize(self, batch: ResultBatch) -> list[OutgoingMessage]:
         stage = CanonicalizeStage(

@@ -65,14 +65,14 @@ def test_with_json_there_is_a_result_a_line_and_the_summary_is_beside_it(enqueue
     ]
     assert set(results[0]) == {"input", "status", "url", "reason"}
     assert reported.stderr.endswith("1 accepted, 0 already waiting, 1 invalid\n")
-    assert reported.exit_code == 3
+    assert reported.exit_code == 4
 
 
 def test_an_invalid_line_is_reported_with_file_and_number_and_stops_nothing(enqueue, tmp_path):
     reported = enqueue(b"http://a.test/1\nnonsense\n\n# comment\nhttp://a.test/2\nftp://a.test/\n")
 
     assert reported.stdout == "2 accepted, 0 already waiting, 2 invalid\n"
-    assert reported.exit_code == 3
+    assert reported.exit_code == 4
     first, second = reported.stderr.splitlines()
     assert first.startswith(f"{tmp_path}/urls:2: ")
     assert first.endswith("'nonsense'")
@@ -98,7 +98,7 @@ def test_odd_files(enqueue, content, accepted, invalid, reason):
     reported = enqueue(content)
 
     assert reported.stdout == f"{accepted} accepted, 0 already waiting, {invalid} invalid\n"
-    assert reported.exit_code == (3 if invalid else 0)
+    assert reported.exit_code == (4 if invalid else 0 if accepted else 2)
     assert reason in reported.stderr
     assert len(reported.stderr) < 1000
 
@@ -107,7 +107,7 @@ def test_binary_garbage_is_a_list_of_invalid_lines(enqueue):
     reported = enqueue(random.Random(1).randbytes(200_000))
 
     assert reported.stdout.startswith("0 accepted, 0 already waiting, ")
-    assert reported.exit_code == 3
+    assert reported.exit_code == 4
 
 
 def test_standard_input_and_urls_may_stand_beside_files(enqueue):

@@ -73,7 +73,7 @@ def test_an_unusable_pattern_ends_with_2(run, option):
 
 
 def test_quiet_prints_problems_and_no_summary(run):
-    reported = run("--quiet", "enqueue", "http://a.example/other", "nonsense://x", code=3)
+    reported = run("--quiet", "enqueue", "http://a.example/other", "nonsense://x", code=4)
 
     assert reported.stdout == ""
     assert "nonsense" in reported.stderr

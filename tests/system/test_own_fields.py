@@ -173,7 +173,7 @@ def test_try_as_json_has_everything(folder, shop):
 def test_try_of_a_url_without_a_page_says_why(folder, shop, url, problem):
     shown = tried(folder, shop, url)
 
-    assert shown.exit_code == 1
+    assert shown.exit_code == 5
     assert problem in shown.stderr
     assert "/secret/x" not in [seen.path for seen in shop.seen]
 

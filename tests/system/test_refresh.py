@@ -109,7 +109,7 @@ def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> S
     until(lambda: ended("/gone", GONE))
     before = {path: rounds(path) for path in ("/p", "/n")}
     until(lambda: all(rounds(path) >= n + AGAIN for path, n in before.items()))
-    until(lambda: any(change.kind == "gone" for change in store.feed.changes().items))
+    until(lambda: any(change.kind == "given_up" for change in store.feed.changes().items))
     records = dict(zip((PRICED, GONE), store.get_many([PRICED, GONE]), strict=True))
     changes = store.feed.changes(limit=1000).items
     store.close()
@@ -131,7 +131,7 @@ def test_the_feed_tells_the_holder_what_was_and_what_is(seen):
 def test_a_page_that_is_gone_is_confirmed_three_times_and_left(seen):
     gone = [c.kind for c in seen.changes if c.url == GONE]
 
-    assert gone == ["new", "gone"]
+    assert gone == ["new", "gone", "given_up"]
     assert seen.records[GONE].due_at_ms is None
     assert seen.records[GONE].fields["product.price"] == b'"5.00"', "what is stored stays"
     assert len(seen.origin.of("/gone")) == seen.stopped_at["/gone"]

@@ -11,6 +11,7 @@ import click
 from aragog.cli.doctor import configuration, data, identity, limiter, servers
 from aragog.cli.doctor.deadline import WITHIN_S, findings_within
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
+from aragog.cli.exit_status import FAILED
 from aragog.settings.in_use import settings_in_use
 from aragog.terminal import SafeConsole, echo_json
 
@@ -61,9 +62,9 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
         _print(findings)
     if hung:  # Python would wait for the thread of the check
         sys.stdout.flush()
-        os._exit(1)
+        os._exit(FAILED)
     if not all(result.ok for result in findings):
-        sys.exit(1)
+        sys.exit(FAILED)
 
 
 def _print(findings: list[Finding]) -> None:

@@ -14,10 +14,12 @@ import click
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting
 from aragog.cli.store.transfer import types_of
 from aragog.clock import SystemClock
 from aragog.errors import BadInput
+from aragog.fetcher.recorded import RecordedLimits
 from aragog.settings import Settings
 from aragog.stages.archive_import import import_archive
 from aragog.terminal import echo, note, one_line
@@ -30,8 +32,6 @@ from aragog.transfer.parquet import read_parquet
 from aragog.transfer.warc_pages import read_warc
 from aragog.urlstore.store import UrlStore
 
-BAD_LINES = 3
-"""Exit code when some lines could not be imported; the others were."""
 KINDS = {
     ".jsonl": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".warc": "warc", ".cdx": "cdx",
     ".cdxj": "cdx",
@@ -53,7 +53,7 @@ def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet, as `export` writes them, the pages of a
     WARC file, the captures of an index (CDX, CDXJ), or a dump of Nutch's crawldb.
 
-    Bad lines are reported with their number; the others are imported. The exit code is 3.
+    Bad lines are reported with their number; the others are imported. The exit status is 4.
     """
     kind = kind or _kind(file)
     if due and kind == "warc":
@@ -85,7 +85,9 @@ def _records(
 def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
     """Import the pages of a WARC file; returns how many were bad."""
     with file.open("rb") as stream, counting("records") as counted:
-        pages = read_warc(stream, max_body_bytes=settings.fetch.max_body_bytes, after=after)
+        fetch = settings.fetch
+        limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)
+        pages = read_warc(stream, limits, after=after)
         report = import_archive(
             pages, store, settings, on_problem=_reporter(file), on_progress=counted
         )

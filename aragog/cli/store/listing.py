@@ -58,6 +58,8 @@ def list_(
                 echo_json(row)
             else:
                 echo("\t".join(one_line(text) for text in _texts(row)))
+        if next(rows, None) is not None:
+            echo(f"these are the first {limit:,}; --limit shows more", err=True)
 
 
 def _texts(row: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_store
 from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
+from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting, progress_display
 from aragog.errors import BadInput
 from aragog.pipeline.store_claim import StoreClaim
@@ -28,8 +29,6 @@ WALKED = {
     "content": "contents", "l": "lists of inlinks",
 }  # fmt: skip
 """What repair walks, by its names of tables."""
-LEFT_OUT = 3
-"""Exit code when some objects could not be copied; the others were."""
 
 
 @click.command("create-tables")
@@ -148,8 +147,8 @@ def copy(to: Path) -> None:
     """
     Copy all tables and content to the stores of another SETTINGS file, such as a cluster's.
 
-    Removes nothing there; safe to repeat. Damaged objects are reported and left out; the exit code
-    is then 3.
+    Removes nothing there; safe to repeat. Damaged objects are reported and left out; the exit
+    status is then 4.
     """
     source_settings, target_settings = command_settings(), load_settings(to, {})
     if _place_of(source_settings) == _place_of(target_settings):
@@ -173,7 +172,7 @@ def copy(to: Path) -> None:
         )
     note(f"{rows:,} rows and {objects:,} objects copied")
     if damaged:
-        sys.exit(LEFT_OUT)
+        sys.exit(BAD_LINES)
 
 
 def _place_of(settings: Settings) -> tuple[object, ...]:

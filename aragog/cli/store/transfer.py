@@ -34,6 +34,8 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")
+OF_RECORDS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
+"""Members of a record that are no fields of its page."""
 
 
 def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
@@ -134,6 +136,7 @@ def _export_records(
     Returns the number of records, where to continue, and what to say of fields that none had.
     """
     types, append = types_of(store, settings), selection.cursor is not None
+    fields = _of_pages(fields)
     with (
         closing(PageTexts(settings.pipeline)) as texts,
         closing(_NotingSink(_sink(file, kind, types, fields, append=append))) as sink,
@@ -150,6 +153,11 @@ def _export_records(
         )
     absent = absent_fields(fields, sink.fields) if report.records else ""
     return report.records, report.cursor, absent
+
+
+def _of_pages(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of fields among these; every record has its URL and other members anyway."""
+    return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
 
 
 class _NotingSink:
@@ -256,7 +264,7 @@ def export_parts(
     ):
         options = PartOptions(
             format=kind,
-            fields=fields,
+            fields=_of_pages(fields),
             links=links,
             types=types_of(store, settings),
             texts_of=_texts_of(texts, store, fields),

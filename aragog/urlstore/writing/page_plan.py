@@ -17,10 +17,9 @@ from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.feed import Change, ChangeKind, shown
+from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
-from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.zen.properties import Cell, Row
@@ -59,8 +58,12 @@ class PageWritePlan:
     body: ContentPut | None = None
     """Written before anything points to it."""
     due_at_ms: int | None = None
-    change: Change | None = None
-    """The entry for the change feed."""
+    changes: list[Change] = field(default_factory=list)
+    """The entries for the change feed."""
+    requested_row: Row = field(default_factory=dict)
+    """The node of the URL that was fetched; that of `canonical`, unless it led elsewhere."""
+    requested_owners: tuple[str, ...] = ()
+    """Who watches that URL, if it led elsewhere."""
 
     @property
     def at_ms(self) -> int:
@@ -368,20 +371,3 @@ def fill_content(plan: PageWritePlan, content: ContentWrite) -> None:
 def is_watched(plan: PageWritePlan) -> bool:
     """True if the page has a watcher."""
     return nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()
-
-
-def change_of(plan: PageWritePlan, following: Next, owners: Sequence[str]) -> Change | None:
-    """The page's entry in the change feed; only watched pages are reported as new."""
-    changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-    kind: ChangeKind
-    if following.given_up:
-        kind = "gone"
-    elif changed and (is_watched(plan) or not following.first):
-        kind = "new" if following.first else "changed"
-    else:
-        return None
-    both = {}
-    for name in changed:
-        stored = plan.row.get(nodes.field_column(name))
-        both[name] = (shown(stored and stored.value), shown(plan.page.fields.get(name)))
-    return Change(plan.canonical, plan.page.fetched_at_ms, kind, both, tuple(owners))

@@ -127,7 +127,9 @@ class WritePlanner:
         if judgment.is_doubted and nodes.ASKED in rows.get(judgment.declared or "", {}):
             judgment = replace(judgment, is_doubted=False)
         is_stale = page.fetched_at_ms < before_ms
-        return PageWritePlan(page, canonical, row, is_stale, refused, judgment)
+        plan = PageWritePlan(page, canonical, row, is_stale, refused, judgment)
+        plan.requested_row = rows.get(page.url, {})
+        return plan
 
     def _detach(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int

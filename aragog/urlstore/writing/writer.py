@@ -31,6 +31,8 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
+from aragog.urlstore.writing.next_due import Next
+from aragog.urlstore.writing.page_changes import changes_of
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
@@ -153,13 +155,22 @@ class PageWriter:
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
         page_plan.fill_page(plan)
-        if not plan.stale and (following := page_plan.fill_next_fetch(plan, self._refresh)):
-            watched = page_plan.is_watched(plan)
-            owners = self._watches.owners(plan.canonical) if watched else ()
-            plan.change = page_plan.change_of(plan, following, owners)
+        following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh)
         page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
             page_plan.fill_content(plan, page.content)
+        if following is not None:
+            self._find_changes(plan, following)
+
+    def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
+        """What the page adds to the change feed."""
+        page = plan.page
+        owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
+        if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
+            plan.requested_owners = tuple(self._watches.owners(page.url))
+        elif page.url == plan.canonical:
+            plan.requested_owners = tuple(owners)
+        plan.changes = changes_of(plan, following, owners)
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
@@ -178,7 +189,7 @@ class PageWriter:
 
     def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
         """Write the changes before the nodes: a change may be reported twice, but is never lost."""
-        if changes := [plan.change for plan in current if plan.change]:
+        if changes := [change for plan in current for change in plan.changes]:
             publish(self._zen, changes, self._clock)
 
     def _write_nodes(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.followed_urls import FollowedUrls
+from aragog.pipeline.followed_urls import FollowedUrl, FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.redis_kit.connect import connect
 
@@ -18,14 +18,17 @@ def client(redis_url):
 def test_urls_are_given_once_to_the_run_that_they_were_enqueued_for(client):
     followed = FollowedUrls(client, prefix="t1:")
     one, other = followed.begin(), followed.begin()
-    followed.note(one, ["http://a.test/1", "http://a.test/ü"])
-    followed.note(other, ["http://b.test/"])
+    followed.note(one, ["http://a.test/1", "http://a.test/ü"], 2)
+    followed.note(other, ["http://b.test/"], 0)
 
-    assert followed.take(one) == ["http://a.test/1", "http://a.test/ü"]
+    assert followed.take(one) == [
+        FollowedUrl("http://a.test/1", 2),
+        FollowedUrl("http://a.test/ü", 2),
+    ]
     assert followed.take(one) == []
-    followed.note(one, ["http://a.test/2"])
-    assert followed.take(one) == ["http://a.test/2"]
-    assert followed.take(other) == ["http://b.test/"]
+    followed.note(one, ["http://a.test/2"], 1)
+    assert followed.take(one) == [FollowedUrl("http://a.test/2", 1)]
+    assert followed.take(other) == [FollowedUrl("http://b.test/")]
 
 
 def test_nothing_is_kept_for_calls_that_nobody_waits_for(client):
@@ -33,8 +36,9 @@ def test_nothing_is_kept_for_calls_that_nobody_waits_for(client):
     ended = followed.begin()
     followed.end(ended)
 
-    followed.note(ended, ["http://a.test/"])
-    followed.note("order-4711", ["http://a.test/"])
+    followed.note(ended, ["http://a.test/"], 1)
+    followed.note("order-4711", ["http://a.test/"], 1)
+    followed.note_in_flight("order-4711", ["http://a.test/"], 1)
 
     assert client.keys("t2:*") == []
 
@@ -48,3 +52,24 @@ def test_urls_in_flight_are_told_from_others_in_one_call(client):
 
     assert in_flight.among(urls) == set(urls[1:3])
     assert in_flight.among([]) == set()
+
+
+def test_urls_that_were_in_flight_are_named_once_for_each_depth(client):
+    followed = FollowedUrls(client, prefix="t4:")
+    run = followed.begin()
+
+    for depth in (1, 1, 2):
+        followed.note_in_flight(run, ["http://a.test/"], depth)
+
+    assert followed.take(run) == [
+        FollowedUrl("http://a.test/", depth, was_in_flight=True) for depth in (1, 2)
+    ]
+
+
+def test_what_a_worker_of_version_0_1_lists_can_be_read(client):
+    followed = FollowedUrls(client, prefix="t5:")
+    run = followed.begin()
+
+    client.rpushx(f"t5:followed:{run}", "http://a.test/")
+
+    assert followed.take(run) == [FollowedUrl("http://a.test/")]

@@ -83,7 +83,7 @@ def test_webhooks_are_added_listed_and_removed(a_store):
     assert f"{name}  https://example.com/hook  owner=shop" in run("webhooks", "list")
     run("webhooks", "remove", name)
     assert run("webhooks", "list") == ""
-    run("webhooks", "remove", name, code=4)
+    run("webhooks", "remove", name, code=5)
 
 
 def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(

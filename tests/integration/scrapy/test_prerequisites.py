@@ -1,6 +1,9 @@
 """What is checked before a spider opens."""
 
 import asyncio
+import os
+import subprocess
+import sys
 
 import pytest
 from scrapy.settings import Settings
@@ -87,3 +90,34 @@ def test_a_scheduler_that_could_not_open_closes_without_an_error(stopped):
         scheduler.close("shutdown")
 
     asyncio.run(main())
+
+
+SPIDER = """
+import scrapy
+
+class Quotes(scrapy.Spider):
+    name = "quotes"
+    start_urls = ["http://quotes.test/"]
+    custom_settings = {"ADDONS": {"aragog.scrapy.addon.AragogAddon": 100}}
+"""
+
+
+@pytest.mark.parametrize("settings", ["", "[fetch]\nno_such_setting = 1\n"], ids=["nothing", "bad"])
+def test_a_spider_that_cannot_start_says_why_in_one_line_and_exits_with_1(tmp_path, settings):
+    """asyncio printed a traceback around it: "Task exception was never retrieved"."""
+    (tmp_path / "spider.py").write_text(SPIDER)
+    (tmp_path / "aragog.toml").write_text(settings)
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
+    environ = ours | {
+        "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+        "ARAGOG_SETTINGS": str(tmp_path / "aragog.toml"),
+    }
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "scrapy", "runspider", "spider.py", "--loglevel", "WARNING"],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    (line,) = ran.stderr.splitlines()
+    assert ("aragog up -d" if not settings else "no_such_setting") in line
+    assert (ran.returncode, ran.stdout) == (1, "")

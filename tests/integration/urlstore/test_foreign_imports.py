@@ -86,7 +86,7 @@ def test_urls_of_nutch_keep_their_next_fetch(tmp_path, dump):
     file = tmp_path / "part-r-00000"
     file.write_text(dump)
 
-    output = run("import", file, "--format", "nutch", code=3)
+    output = run("import", file, "--format", "nutch", code=4)
 
     url = "http://a.example/" if dump == TEXT else "http://a.example/?a,b"
     assert f"{file}:" in output
@@ -135,3 +135,16 @@ def test_a_bad_record_does_not_stop_the_others():
         )  # fmt: skip
 
     assert (report.written, report.problems, problems) == (0, 1, [(1, "is cut off")])
+
+
+def test_a_capture_of_the_future_does_not_freeze_a_page(tmp_path):
+    """A WARC-Date of 2099 was stored, and no later fetch replaced the page."""
+    capture = warc(response("http://shop.example/", body=LAMP), gzipped=False)
+    file = tmp_path / "x.warc"
+    file.write_bytes(capture.replace(b"WARC-Date: 2026", b"WARC-Date: 2099"))
+
+    output = run("import", file, code=4)
+
+    assert "WARC-Date" in output
+    assert "more than a minute ahead of the store's clock" in output
+    assert "0 written" in output

@@ -54,8 +54,17 @@ def run(folder):
     return call
 
 
+def test_a_list_that_stops_says_so(run):
+    """`--outcome Gone` stopped at 1,000 URLs without a word."""
+    assert "these are the first 1; --limit shows more" in run(
+        "store", "list", "--outcome", "Unreachable", "--limit", "1"
+    )
+    assert "--limit" not in run("store", "list", "--outcome", "Unreachable", "--limit", "2")
+
+
 def listed(run, *arguments):
-    rows = [json.loads(line) for line in run("store", "list", "--json", *arguments).splitlines()]
+    lines = run("store", "list", "--json", *arguments).splitlines()
+    rows = [json.loads(line) for line in lines if line.startswith("{")]
     return {row["url"]: row for row in rows}
 
 

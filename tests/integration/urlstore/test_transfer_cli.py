@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -110,7 +111,7 @@ def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_pat
     path = next((tmp_path / "data").rglob(damaged))
     path.write_bytes(path.read_bytes()[:-1])
 
-    output = run("copy", tmp_path / "there.toml", code=3)
+    output = run("copy", tmp_path / "there.toml", code=4)
 
     assert f"content {damaged}:" in output
     there = open_content(settings.content, tmp_path / "there")
@@ -154,3 +155,19 @@ def test_a_page_whose_text_exceeds_its_limits_is_reported_and_exported_without_i
     assert f"{URLS[0]}: the main text of {URLS[0]} cannot be found" in output
     records = read_json_lines((tmp_path / "x.jsonl").open("rb"))
     assert {record.url for _, record in records} == {*URLS}
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
+def test_the_url_may_be_asked_for_by_name(store, tmp_path, name):
+    """`--fields url` said that no page has it."""
+    file = tmp_path / name
+
+    output = run("export", file, "--fields", "url")
+
+    assert "no page has" not in output
+    if name.endswith("jsonl"):
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+    else:
+        rows = pq.read_table(file).to_pylist()
+    assert rows
+    assert all(row["url"] and not row.get("fields") for row in rows)

@@ -228,7 +228,7 @@ def test_a_url_that_was_taken_down_has_a_code_of_its_own(tmp_path):
 
     for command in ("show", "content"):
         ran = CliRunner().invoke(main, [command, "http://a.test/"], env=environ)
-        assert (ran.exit_code, "was taken down" in ran.output) == (4, True)
+        assert (ran.exit_code, "was taken down" in ran.output) == (5, True)
 
 
 def test_a_port_in_use_is_named_by_its_option(tmp_path):

@@ -6,12 +6,15 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from aragog.cli.earlier_output import read_earlier
 from aragog.cli.run_output import RunOutput
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, ConfigError
 from aragog.settings import Settings
+from aragog.urlstore.compression import compress
+from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, body, page, stand
 
 A, B = "http://a.example/", "http://b.example/"
 RULES = Settings(extract={"a.example": {"price": "css:.price"}})
@@ -89,12 +92,73 @@ def test_parquet_has_a_typed_column_for_each_field(store, tmp_path):
 
 def test_a_file_is_replaced_when_its_records_are_complete(store, tmp_path):
     file = tmp_path / "x.jsonl.gz"
-    file.write_text("as it was")
+    file.write_bytes(b"")
 
     written(store, file)
 
     assert file.read_bytes()[:2] == b"\x1f\x8b"
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl.gz"]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.zst", "x.parquet"])
+def test_pages_that_only_the_earlier_file_has_keep_their_records(store, tmp_path, name):
+    gone = "http://gone.example/"
+    store.write_pages([page(A, content=body("a")), page(gone, content=body("gone"))])
+    first = RunOutput(tmp_path / name, ("url", "title"), Settings())
+    for url in (A, gone):
+        first.add(url)
+    first.write(store)
+    store.takedowns.take_down(url=gone)
+
+    second = RunOutput(tmp_path / name, ("url", "title"), Settings())
+    second.add(B)
+    said = second.write(store)
+
+    assert read_earlier(tmp_path / name) == (2, {A, B})
+    assert said.endswith(", 1 of them of pages that only the earlier file had")
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
+def test_a_file_whose_records_name_no_pages_is_not_replaced_by_a_shorter_one(store, tmp_path, name):
+    file = tmp_path / name
+    written(store, file, ("title",))
+    before = file.read_bytes()
+
+    shorter = RunOutput(file, ("title",), Settings())
+    shorter.add(A)
+    said = shorter.write(store)
+
+    other = tmp_path / name.replace("x", "x-2")
+    assert file.read_bytes() == before
+    assert (read_earlier(other).records, f"1 records in {other}" in said) == (1, True)
+    written(store, file, ("title",))  # as many records as it had
+
+
+def test_a_file_that_is_none_of_a_run_is_not_replaced(store, tmp_path):
+    file = tmp_path / "x.jsonl.gz"
+    file.write_text("as it was")
+
+    output = RunOutput(file, None, Settings())
+    output.add(A)
+    output.write(store)
+
+    assert file.read_text() == "as it was"
+    assert read_earlier(tmp_path / "x-2.jsonl.gz").urls == {A}
+
+
+def test_the_main_text_can_be_asked_for(store, tmp_path):
+    html = b"<html><title>T</title><article>" + b"<p>Leeks need time to grow.</p>" * 20
+    content = ContentWrite(compress(html), "zstd", len(html), {"content_type": "text/html"})
+    store.write_pages([page(A, content=content)])
+    file = tmp_path / "x.jsonl"
+
+    output = RunOutput(file, ("url", "page.markdown", "text"), Settings())
+    output.add(A)
+
+    assert output.write(store) == f"1 records in {file}"
+    row = orjson.loads(file.read_bytes())
+    assert "Leeks need time" in row["page.markdown"]
+    assert "Leeks need time" in row["text"]
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_fetched(tmp_path):

@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from aragog.cli.run_progress import RETRY, SLOT, TURN, Bar, Snapshot, cause, watch
+from aragog.cli.run_progress import Bar, Snapshot, watch
 from aragog.cli.run_tracker import Ending
+from aragog.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
 
 
 def drawn(snapshot):
@@ -50,7 +51,7 @@ class Tracker:
         self.total = self.in_flight = in_flight[0]
         self.endings = Counter()
 
-    def look(self):
+    def look(self, _ask):
         self.in_flight = self._following.pop(0)
 
 
@@ -58,7 +59,7 @@ class Tracker:
 def test_a_terminal_that_cannot_draw_gets_lines_instead_of_a_bar(term, draws):
     console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": term}, width=200)
 
-    last = watch(Tracker(2, 1, 0), console, lambda: True)
+    last = watch(Tracker(2, 1, 0), list, console, lambda: True)
 
     assert last.in_flight == 0
     assert ("━" in console.file.getvalue()) is draws
@@ -70,6 +71,7 @@ def test_lines_say_what_urls_wait_for():
 
     watch(
         Tracker(3, 2, 0),
+        list,
         console,
         lambda: True,
         lambda: Counter({RETRY: 1, SLOT: 0}),

@@ -76,7 +76,7 @@ def test_the_command_shows_both_answers_and_exits_with_the_builtin_one(tmp_path)
         main, ["robots", "test", "https://site.test/", "--file", str(file)]
     )
 
-    assert refused.exit_code == 1
+    assert refused.exit_code == 5
     assert "builtin  refused  refused by robots.txt line 2" in refused.output
     assert "reppy    refused  1 rule" in refused.output
     assert allowed.exit_code == 0

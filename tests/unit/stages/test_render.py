@@ -135,7 +135,7 @@ def test_a_message_that_comes_again_after_its_body_was_freed_fetches_the_url_aga
     (message,) = stage.run(batch)
 
     assert message.destination is Destination.FETCH
-    assert [(job.url, job.refresh, job.attempt) for job in message.message.jobs] == [(A, True, 1)]
+    assert [(job.url, job.refresh, job.attempt) for job in message.message.jobs] == [(A, False, 1)]
 
 
 def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, browser, marks, batch):

@@ -81,7 +81,7 @@ def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, p
 
     assert message.destination is Destination.FETCH
     (job,) = message.message.jobs
-    assert (job.url, job.attempt, job.refresh) == (A, 1, True)
+    assert (job.url, job.attempt, job.refresh) == (A, 1, False)
     assert ports.in_flight.urls == {A}
 
 

@@ -2,12 +2,19 @@
 
 import gzip
 import io
+import tracemalloc
+import zlib
 
+import brotli
 import pytest
+import zstandard
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from aragog.transfer.json_lines import BadRecord
+from aragog.fetcher.recorded import RecordedLimits
+from aragog.transfer.captures import read_captures
+from aragog.transfer.json_lines import BadRecord, read_json_lines
+from aragog.transfer.nutch import read_nutch
 from aragog.transfer.warc_pages import read_warc
 
 PAGE = b"<title>A page</title>"
@@ -34,7 +41,7 @@ def response(url="http://A.example/", status="200 OK", headers=(), body=PAGE):
 
 
 def read(data, most=1_000, **options):
-    return list(read_warc(io.BytesIO(data), max_body_bytes=most, **options))
+    return list(read_warc(io.BytesIO(data), RecordedLimits(65_536, 10_000_000, most), **options))
 
 
 @pytest.mark.parametrize("gzipped", [True, False])
@@ -112,3 +119,143 @@ def test_a_file_that_is_cut_off_ends_with_a_report():
 
 def test_an_import_continues_after_a_record():
     assert [number for number, _ in read(warc(response(), response()), after=1)] == [2]
+
+
+def gz(data):
+    return gzip.compress(data)
+
+
+def two_members(data):
+    return gz(data[:9]) + gz(data[9:])
+
+
+@pytest.mark.parametrize(
+    ("coding", "encode"),
+    [
+        ("br", brotli.compress),
+        ("zstd", zstandard.compress),
+        ("x-gzip", gz),
+        ("gzip, gzip", lambda data: gz(gz(data))),
+        ("gzip", two_members),
+        ("deflate", zlib.compress),
+    ],
+    ids=["br", "zstd", "x-gzip", "twice", "two members", "deflate"],
+)
+def test_every_coding_of_the_fetcher_is_undone(coding, encode):
+    """Brotli ended with AttributeError; the others stored compressed bytes, or half of the page."""
+    record = response(headers=[("Content-Encoding", coding)], body=encode(PAGE))
+
+    ((_, page),) = read(warc(record))
+
+    assert (page.body, page.fetch.truncated) == (PAGE, False)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate"])
+def test_a_coding_that_the_archive_has_undone_may_still_be_named(coding):
+    record = response(headers=[("Content-Encoding", coding), ("Transfer-Encoding", "chunked")])
+
+    ((_, page),) = read(warc(record))
+
+    assert page.body == PAGE
+
+
+def test_a_bomb_is_reported_and_the_next_record_is_read():
+    bomb = response(headers=[("Content-Encoding", "gzip, gzip")], body=gz(gz(bytes(50_000_000))))
+
+    (_, bad), (_, page) = read(warc(bomb, response()), most=20_000)
+
+    assert "decompression bomb" in str(bad)
+    assert page.body == PAGE
+
+
+def raw(*fields, block=b"", version=b"WARC/1.1"):
+    length = b"Content-Length: %d" % len(block)
+    return b"\r\n".join((version, *fields, length, b"", block)) + b"\r\n\r\n"
+
+
+OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize("packed", [gz, bytes], ids=["gzip", "plain"])
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (raw(*OF_A_PAGE, block=b"HTTP/1.1 200 OK\r\n\r\nx"), "has no WARC-Target-URI"),
+        (raw(*OF_A_PAGE).replace(b"Content-Length", b"Length"), "has no Content-Length"),
+        (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/" + b"x" * 70_000), "has a header of"),
+        (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/"), "status line"),
+        (raw(b"WARC-Type: response", b"WARC-Target-URI: http://a.example/"), "WARC-Date"),
+        (b"x" * 100_000 + b"\r\n\r\n", "is no record"),
+    ],
+    ids=["no target", "no length", "long header", "no response", "no date", "no record"],
+)
+def test_what_is_no_record_costs_no_other(packed, bad, says):
+    """A record without a target ended the import; those behind it were lost."""
+    data = (
+        packed(warc(response(), gzipped=False))
+        + packed(bad)
+        + packed(warc(response(url="http://a.example/2"), gzipped=False))
+    )
+
+    (_, first), (_, problem), (_, last) = read(data)
+
+    assert (first.fetch.url, last.fetch.url) == ("http://a.example/", "http://a.example/2")
+    assert says in str(problem)
+
+
+def test_targets_in_angle_brackets_and_heads_of_http_2_are_read():
+    """Wget writes the former, recorders of browsers the latter."""
+    target = b"WARC-Target-URI: <http://a.example/>"
+    block = b"HTTP/2 200\r\ncontent-type: text/html\r\n\r\n" + PAGE
+
+    ((_, page),) = read(raw(*OF_A_PAGE, target, block=block))
+
+    assert (page.fetch.url, page.body) == ("http://a.example/", PAGE)
+
+
+class Endless(io.RawIOBase):
+    """A stream that begins as given and goes on with `x` for 300 MB."""
+
+    def __init__(self, begin):
+        self._begin, self._left = begin, 300 << 20
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        if self._begin:
+            size = min(len(buffer), len(self._begin))
+            buffer[:size], self._begin = self._begin[:size], self._begin[size:]
+            return size
+        size = min(len(buffer), self._left)
+        buffer[:size] = b"x" * size
+        self._left -= size
+        return size
+
+
+@pytest.mark.parametrize(
+    ("begin", "reader"),
+    [
+        (b"WARC/1.1\r\nWARC-Target-URI: ", lambda s: read_warc(s, RecordedLimits(1, 1, 1))),
+        (b"WARC/1.1\r\nContent-Length: 9\r\n\r\n", lambda s: read_warc(s, RecordedLimits(1, 1, 1))),
+        (b"http://a.example/\tVersion: 7\nStatus: ", read_nutch),
+        (b"Url,Status code,Status name,Fetch Time,", read_nutch),
+        (b" CDX N b a m s k r V g\n", read_captures),
+        (b"{", read_json_lines),
+    ],
+    ids=["warc header", "between records", "nutch", "nutch csv", "cdx", "json lines"],
+)
+def test_an_endless_line_takes_little_memory(begin, reader):
+    """A header of 4 MB compressed took 4.4 GB, a line of Nutch 4.2 GB, of an index 1.1 GB."""
+    stream = io.BufferedReader(Endless(begin))
+    tracemalloc.start()
+    try:
+        found = list(reader(stream))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert all(isinstance(record, BadRecord) for _, record in found)
+    assert len(found) <= 3
+    # A line of JSON may have 64 MiB, and is joined from what was read of it.
+    assert peak < (210_000_000 if reader is read_json_lines else 20_000_000)

@@ -7,13 +7,13 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from aragog.api.operation import HttpRoute, Operation
 from aragog.api.values import PageLink, PageRecord, PastValue
 from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord
 from aragog.options import OptionField, option_fields
-from aragog.urlstore.feed import Change
+from aragog.urlstore.feed import Change, ChangeKind
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     int: {"type": "integer"},
@@ -335,11 +335,13 @@ SCHEMAS: dict[str, Any] = {
     "Change": _object(
         "cursor kind url at_ms owners fields",
         cursor=_TEXT,
-        kind={**_TEXT, "enum": ["new", "changed", "gone"]},
+        kind={**_TEXT, "enum": list(get_args(ChangeKind))},
         url=_TEXT,
         at_ms=_NUMBER,
         owners=_TEXTS,
         fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
+        content_hash=_object("before now", before=_or_null(_TEXT), now=_or_null(_TEXT)),
+        redirected_to=_TEXT,
     ),
     "Freshness": _object("state fetching", **_FRESHNESS),
     "State": _object("status", status=_TEXT),

@@ -1,0 +1,22 @@
+"""
+The exit statuses of all commands; docs/cli.md has the table.
+
+A refusal by robots.txt and a 404 are outcomes: the command that learned of them has done its work.
+"""
+
+from __future__ import annotations
+
+DONE = 0
+FAILED = 1
+"""Our own fault: invalid settings, a server that does not respond, a part that is not well."""
+UNUSABLE = 2
+"""The call cannot be carried out as it is: no such option, file or value; or nothing to do."""
+WAITING = 3
+"""What was asked for is not known yet: URLs still wait."""
+BAD_LINES = 4
+"""Some of the input could not be used; all else was."""
+ABSENT = 5
+"""The answer is no: there is no such page, or the URL may not be fetched."""
+INTERRUPTED = 130
+SIGNALED = 128
+"""The number of the signal is added."""

@@ -1,0 +1,60 @@
+"""
+Which domains have URLs that wait, and what they wait for, in lines and in the queues.
+
+The queues are sampled, so the numbers are about right for domains with many URLs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from aragog.dashboard.components import Components
+from aragog.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
+from aragog.urls.domain import origin
+
+
+def waits(components: Components) -> dict[str, int]:
+    """
+    About how many URLs wait for a slot, a retry, robots.txt and a worker; empty without pinlater.
+
+    Raises:
+        BrokerUnavailable: Redis or the broker does not answer.
+    """
+    if components.admin is None:
+        return {}
+    lines, counts = components.limiter().lines, defaultdict[str, float](float)
+    counts[SLOT] = lines.total() if lines else 0
+    for waiting in _explained(sample(components.admin), components):
+        counts[waiting.cause] += waiting.weight
+    return {cause: round(counts[cause]) for cause in (SLOT, RETRY, ROBOTS, TURN)}
+
+
+def queued_by_domain(components: Components) -> dict[str, int]:
+    """
+    About how many URLs of each domain wait in the queues, the most first; empty without pinlater.
+
+    Raises:
+        BrokerUnavailable: the broker does not answer.
+    """
+    if components.admin is None:
+        return {}
+    limiter, counts = components.limiter(), defaultdict[str, float](float)
+    for waiting in sample(components.admin):
+        if waiting.url:
+            counts[limiter.key_for(waiting.url)] += waiting.weight
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {key: round(count) for key, count in ordered}
+
+
+def _explained(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
+    """The sample, in which a retry of a site whose robots.txt does not answer waits for that."""
+    found = list(sampled)
+    origins = {origin(waiting.url) for waiting in found if waiting.url}
+    rules = components.robots.peek(list(origins))
+    return [
+        waiting._replace(cause=ROBOTS)
+        if waiting.url and waiting.cause != SLOT and rules[origin(waiting.url)].unreachable
+        else waiting
+        for waiting in found
+    ]

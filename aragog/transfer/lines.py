@@ -1,0 +1,53 @@
+"""Lines of a file that may be hostile, with a bound on what one takes."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import zstandard
+
+DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile)
+"""What reading a compressed file raises where it is damaged, or cut short."""
+
+
+SKIPPED_BYTES = 1 << 20
+
+
+class TextLine(NamedTuple):
+    """A line of text, or why there is none."""
+
+    number: int
+    """From 1."""
+    text: str
+    """The line with its end; bytes that are not UTF-8 are surrogates."""
+    problem: str = ""
+    """It is too long and was skipped, or the file is damaged from here on; "": it is whole."""
+
+
+def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
+    """The lines of a stream; at most `max_bytes` of one are in memory."""
+    for number in itertools.count(1):
+        try:
+            line, is_whole = bounded_line(stream, max_bytes)
+        except DAMAGED as error:
+            yield TextLine(number, "", f"the file cannot be read from here on: {error}")
+            return
+        if not line:
+            return
+        if is_whole:
+            yield TextLine(number, line.decode("utf-8", "surrogateescape"))
+        else:
+            yield TextLine(number, "", f"is longer than {max_bytes >> 20} MiB")
+
+
+def bounded_line(stream: BinaryIO, max_bytes: int) -> tuple[bytes, bool]:
+    """The next line, empty at the end; False: the rest of it was skipped."""
+    line = rest = stream.readline(max_bytes)
+    is_whole = len(line) < max_bytes or line.endswith(b"\n")
+    while rest and not rest.endswith(b"\n"):
+        rest = stream.readline(min(max_bytes, SKIPPED_BYTES))
+    return line, is_whole

@@ -1,0 +1,117 @@
+"""
+What one fetch adds to the change feed. Pure.
+
+A change is found against what the store had before: fields, the body, the outcome of the fetch
+before, and where the URL led. Repeating a write finds none, unless it was cut off in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.urlstore import nodes
+from aragog.urlstore.feed import Change, ChangeKind, Values, shown
+from aragog.urlstore.nodes import alias_of, facts_of
+from aragog.urlstore.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.writing.agreement import is_failed_fetch
+from aragog.urlstore.writing.next_due import Next, state_of
+from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
+from aragog.zen.properties import Row
+
+WITHHELD = frozenset(
+    {
+        OutcomeKind.UNAUTHORIZED,
+        OutcomeKind.PAYMENT_REQUIRED,
+        OutcomeKind.FORBIDDEN,
+        OutcomeKind.UNAVAILABLE_LEGALLY,
+    }
+)
+
+
+def changes_of(plan: PageWritePlan, following: Next, owners: Sequence[str]) -> list[Change]:
+    """The entries of the plan's page, and of the URL that was fetched if it is redirected now."""
+    found = _redirected(plan)
+    kind = _kind(plan, following)
+    if kind is None:
+        return found
+    changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
+    fields = {name: _values(plan, name) for name in changed}
+    hashes = _hashes(plan)
+    at_ms = plan.page.fetched_at_ms
+    mine = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
+    return [*found, mine]
+
+
+def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
+    if following.given_up:
+        return "given_up"
+    if is_failed_fetch(plan.page):
+        return _kind_of_failure(plan)
+    is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
+    if following.first:
+        return "new" if is_watched(plan) and (is_changed or plan.page.content) else None
+    if is_changed:
+        return "changed"
+    return "content" if _is_other_body(plan) else None
+
+
+def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
+    """What the first failure of its kind is, of a page that was stored or is watched."""
+    before, now = facts_of(plan.row).get("outcome"), plan.page.facts.get("outcome")
+    if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
+        return None
+    if plan.page.gone:
+        return "gone" if before != OutcomeKind.GONE else None
+    return "withheld" if now in WITHHELD and before not in WITHHELD else None
+
+
+def _had_page(row: Row) -> bool:
+    return bool(facts_of(row).get("fetched_at_ms"))
+
+
+def _redirected(plan: PageWritePlan) -> list[Change]:
+    """The entry of a stored URL that leads elsewhere since this fetch."""
+    page, row = plan.page, plan.requested_row
+    own = facts_of(row, nodes.OWN)
+    if (
+        is_failed_fetch(page)
+        or page.final_url == page.url
+        or not _had_page(row)
+        or alias_of(row, page.url) is not None
+        or own.get("redirects_to") == page.final_url
+    ):
+        return []
+    before = nodes.text(row, nodes.CONTENT_HASH)
+    hashes = (before, None) if before and plan.canonical != page.url else None
+    return [
+        Change(
+            page.url,
+            page.fetched_at_ms,
+            "redirected",
+            owners=plan.requested_owners,
+            content_hash=hashes,
+            redirected_to=page.final_url,
+        )
+    ]
+
+
+def _is_other_body(plan: PageWritePlan) -> bool:
+    """Whether the body is another one, whatever it is compressed with."""
+    before, seen = state_of(plan.row), plan.page.seen
+    if before is None or seen is None or not before.body_hash or not seen.body_hash:
+        return _hashes(plan) is not None
+    return seen.body_hash[:16] != before.body_hash
+
+
+def _hashes(plan: PageWritePlan) -> Values | None:
+    """The content's hash before and after; None if they are the same."""
+    before = nodes.text(plan.row, nodes.CONTENT_HASH)
+    cell = plan.cells.get(nodes.CONTENT_HASH)
+    now = before if cell is None else cell.decode()
+    return None if before == now else (before, now)
+
+
+def _values(plan: PageWritePlan, name: str) -> Values:
+    stored = plan.row.get(nodes.field_column(name))
+    return shown(stored and stored.value), shown(plan.page.fields.get(name))

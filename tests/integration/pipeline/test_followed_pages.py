@@ -1,0 +1,134 @@
+"""Links of pages that are stored already are followed from the store, once a call and depth."""
+
+import pytest
+
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.followed_pages import FULL, FollowedPages
+from aragog.pipeline.messages import ResultBatch, UrlJob
+from aragog.stages.discovery import Discovery
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.stages.revalidation import JobSelection
+from aragog.urls.url_filter import UrlFilter
+from tests.support.fetch_results import fetch_result
+from tests.support.stores import NOW_MS, body, page
+
+pytestmark = pytest.mark.redis
+
+ROOT, P1, P2 = "http://site.test/", "http://site.test/1", "http://site.test/2"
+OTHER = "http://other.test/"
+
+
+@pytest.fixture
+def followed_pages(redis_client):
+    return FollowedPages(redis_client, prefix="t:")
+
+
+@pytest.fixture
+def discovery(pipeline_stand, followed_pages):
+    """A store with a page of three links, one of them to another site."""
+    pipeline_stand.store.write_pages(
+        [page(ROOT, links=[P1, P2, OTHER], content=body("x"), facts={"outcome": "Fetched"})]
+    )
+    return Discovery(
+        pipeline_stand.enqueuer,
+        pipeline_stand.store,
+        pipeline_stand.settings,
+        followed_pages=followed_pages,
+    )
+
+
+@pytest.fixture
+def selection(pipeline_stand, discovery):
+    return JobSelection(
+        pipeline_stand.store, pipeline_stand.in_flight, pipeline_stand.counters, discovery
+    )
+
+
+def job(url=ROOT, **more):
+    return UrlJob(url=url, **{"depth": 2, "request_id": "r1", **more})
+
+
+def sent(pipeline_stand):
+    """URL, depth and refresh of each job that was sent since the last call."""
+    batches = [m.message.jobs for m in pipeline_stand.sent.messages]
+    pipeline_stand.sent.messages.clear()
+    return {(job.url, job.depth, job.refresh) for jobs in batches for job in jobs}
+
+
+def test_links_of_a_page_that_is_stored_already_are_followed(pipeline_stand, selection):
+    selected = selection.select([job()])
+
+    assert selected.jobs == []
+    assert sent(pipeline_stand) == {(P1, 1, False), (P2, 1, False)}
+
+
+def test_a_page_is_followed_once_a_call_and_again_when_it_is_reached_deeper(
+    pipeline_stand, selection
+):
+    selection.select([job(depth=1)])
+    assert sent(pipeline_stand) == {(P1, 0, False), (P2, 0, False)}
+    pipeline_stand.in_flight.clear([P1, P2])
+
+    selection.select([job(depth=1)])
+    assert sent(pipeline_stand) == set()
+    selection.select([job(depth=2)])
+    assert sent(pipeline_stand) == {(P1, 1, False), (P2, 1, False)}
+    pipeline_stand.in_flight.clear([P1, P2])
+    selection.select([job(depth=1, request_id="r2")])
+    assert sent(pipeline_stand) == {(P1, 0, False), (P2, 0, False)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "more", "followed"),
+    [
+        ({}, {"depth": 0}, set()),
+        ({"nofollow": 1}, {}, set()),
+        ({}, {"url_filter": UrlFilter(exclude=("*/1",)).wire()}, {P2}),
+    ],
+    ids=["no depth", "nofollow", "filter"],
+)
+def test_links_from_the_store_obey_the_rules_of_links(
+    pipeline_stand, selection, facts, more, followed
+):
+    write = page(ROOT, NOW_MS + 1, links=[P1, P2], content=body("x"), facts=facts)
+    pipeline_stand.store.write_pages([write])
+
+    selection.select([job(**more)])
+
+    assert {url for url, _, _ in sent(pipeline_stand)} == followed
+
+
+@pytest.mark.parametrize("outcome", [OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY])
+def test_a_refresh_goes_on_behind_a_page_with_nothing_new(pipeline_stand, discovery, outcome):
+    result = fetch_result(
+        job=job(refresh=True), outcome=outcome, final_url=ROOT, fetched_at_ms=NOW_MS + 1
+    )
+    pipeline_stand.followed_pages = discovery.followed_pages
+
+    pipeline_stand.canonicalize(ResultBatch((result,)))
+
+    assert sent(pipeline_stand) - {(ROOT, 2, True)} == {(P1, 1, True), (P2, 1, True)}
+
+
+def test_a_refresh_asks_for_each_page_once_a_call(pipeline_stand, discovery):
+    options = EnqueueOptions(depth=1, refresh=True, request_id="r1")
+
+    assert discovery._refresh([P1, P2], options) == 2
+    pipeline_stand.in_flight.clear([P1, P2])
+    sent(pipeline_stand)
+    discovery._refresh([P1, P2], options)
+    assert sent(pipeline_stand) == set()
+    discovery._refresh([P1], EnqueueOptions(depth=2, refresh=True, request_id="r1"))
+    assert sent(pipeline_stand) == {(P1, 2, False)}
+
+
+def test_a_call_with_more_pages_than_are_recorded_follows_no_further_ones_from_the_store(
+    redis_client,
+):
+    pages = FollowedPages(redis_client, prefix="t2:", most_pages=1)
+
+    assert pages.depths("r", [P1]) == [None]
+    pages.add("r", {P1: 3})
+
+    assert pages.depths("r", [P1, P2]) == [3, FULL]
+    assert 0 < redis_client.ttl("t2:followed_pages:r") <= 172_800

@@ -1,0 +1,122 @@
+"""A run counts each of its URLs once, and asks again for what was in flight for somebody else."""
+
+from contextlib import closing
+
+import pytest
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli.run_tracker import Ending, RunTracker, Wish
+from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.pipeline.followed_urls import FollowedUrls
+from aragog.pipeline.shared_state import SharedState
+from aragog.settings import load_settings
+from tests.support.stores import body, page
+
+pytestmark = pytest.mark.redis
+
+A, B = "http://a.test/", "http://b.test/"
+LATER_MS = 4_000_000_000_000
+
+
+@pytest.fixture
+def settings(cli_environ):
+    return load_settings().resolved()
+
+
+@pytest.fixture
+def store(settings):
+    with closing(url_store(settings)) as opened:
+        facts = {"outcome": "Fetched", "fetched_at_ms": 1}
+        opened.write_pages([page(A, 1, content=body("a"), facts=facts)])
+        yield opened
+
+
+@pytest.fixture
+def shared(settings):
+    return SharedState.of(settings)
+
+
+class Asked:
+    """Takes what the run asks for again, as an enqueuer does."""
+
+    def __init__(self, in_flight):
+        self.wishes, self._in_flight = [], in_flight
+
+    def __call__(self, urls, wish):
+        self.wishes += [(url, wish) for url in urls]
+        self._in_flight.mark(urls)
+        self._in_flight.confirm(urls)
+        return [EnqueueResult(url, EnqueueStatus.ACCEPTED, url) for url in urls]
+
+
+@pytest.fixture
+def run(settings, store, shared):
+    """Makes the tracker of a run and what takes its wishes."""
+    with closing(RunTracker(settings, store)) as tracker:
+        yield tracker, Asked(shared.in_flight)
+
+
+def test_a_url_that_is_linked_again_after_it_is_done_counts_once(run, shared, settings):
+    """2,199 were stored of 2,100 URLs that were fetched once each."""
+    tracker, asked = run
+    followed = FollowedUrls(shared.client, prefix=settings.redis.prefix)
+    tracker.add(A)
+    tracker.add(A)
+    tracker.look(asked)
+    for _ in range(3):
+        followed.note(tracker.request_id, [A], 0)
+        tracker.look(asked)
+
+    assert (tracker.total, tracker.in_flight) == (1, 0)
+    assert tracker.endings == {Ending.ALREADY_STORED: 1}
+
+
+def test_what_was_in_flight_for_somebody_else_is_asked_for_when_it_is_done(run, shared):
+    tracker, asked = run
+    shared.in_flight.mark([A])
+    shared.in_flight.confirm([A])
+    tracker.add(A, depth=2, was_in_flight=True)
+    tracker.look(asked)
+    assert (tracker.in_flight, asked.wishes) == (1, [])
+
+    shared.in_flight.clear([A])
+    tracker.look(asked)
+    assert (tracker.in_flight, asked.wishes) == (1, [(A, Wish(2, refresh=False))])
+
+    shared.in_flight.clear([A])
+    tracker.look(asked)
+    assert (tracker.in_flight, tracker.total) == (0, 1)
+    assert tracker.endings == {Ending.ALREADY_STORED: 1}
+    assert len(asked.wishes) == 1
+
+
+def test_a_refresh_asks_for_what_somebody_else_found_stored(settings, store, shared):
+    with closing(RunTracker(settings, store, refresh=True)) as tracker:
+        asked = Asked(shared.in_flight)
+        tracker.add(A, depth=0, was_in_flight=True)
+        tracker.look(asked)
+
+        assert asked.wishes == [(A, Wish(0, refresh=True))]
+
+
+def test_failures_are_counted_by_outcome_and_status(run, store):
+    """`failed 20,004` said nothing of the reasons."""
+    tracker, asked = run
+    gone = [f"http://a.test/gone{n}" for n in range(3)]
+    facts = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS}
+    store.write_pages([page(url, 1, facts=facts) for url in gone])
+    for url in (*gone, B):
+        tracker.add(url)
+    tracker.look(asked)
+
+    assert tracker.outcomes == {"Gone 404": 3, "no record": 1}
+
+
+def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store):
+    tracker, asked = run
+    facts = {"outcome": "Busy", "status": 503, "attempted_at_ms": 2}
+    store.write_pages([page(A, 2, facts=facts)])
+    tracker.add(A)
+    tracker.look(asked)
+
+    assert tracker.endings == {Ending.ALREADY_STORED: 1}

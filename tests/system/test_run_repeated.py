@@ -1,0 +1,135 @@
+"""A run that is repeated: it reaches every page again, waits for what waits, and keeps its file."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from tests.support.origin import Origin, answer, page
+from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+LIMIT_S = 180
+PAGES = 60
+ROOT = "http://site.test/"
+
+
+def path_of(number):
+    return "/" if number == 0 else f"/p{number}"
+
+
+def site_page(number):
+    """A page of a tree of three links a page; each has links to the first ones as well."""
+    links = [path_of(n) for n in (*range(3 * number + 1, 3 * number + 4), 0, 1, 2) if n < PAGES]
+    body = "".join(f'<a href="{path}">{path}</a>' for path in links)
+    body = f"<html><title>Page {number}</title>{body}</html>".encode()
+
+    def handler(request, _):
+        if request.header("if-none-match") == f'"{number}"':
+            return answer(304, b"", headers=(("ETag", f'"{number}"'),))
+        return page(body, headers=(("ETag", f'"{number}"'),))
+
+    return handler
+
+
+URLS = {f"http://site.test{path_of(n)}" for n in range(PAGES)}
+
+
+@pytest.fixture
+def site():
+    routes = {f"//site.test{path_of(n)}": site_page(n) for n in range(PAGES)}
+    routes["//site.test/robots.txt"] = answer(404, b"")
+    with Origin(routes) as origin:
+        yield origin
+
+
+@pytest.fixture
+def start(site, tmp_path):
+    """Starts a command in the user's folder, in a process group of its own."""
+    (tmp_path / "urls.txt").write_text(f"{ROOT}\n")
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
+    environ = ours | {
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={site.address}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
+        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        "COLUMNS": "200",
+    }
+
+    def started(*arguments, qps=100):
+        return subprocess.Popen(
+            [sys.executable, "-m", "aragog.cli", "run", "urls.txt", "--stop", *arguments],
+            cwd=tmp_path, env=environ | {"ARAGOG_POLITENESS__QPS": str(qps)}, process_group=0,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    return started
+
+
+def finished(process):
+    out, err = process.communicate(timeout=LIMIT_S)
+    return process.returncode, out + err
+
+
+def urls_of(file):
+    return [json.loads(line)["url"] for line in file.open()]
+
+
+def test_a_run_that_is_stopped_and_repeated_has_every_page_in_its_file(site, start, tmp_path):
+    file = tmp_path / "docs.jsonl"
+    first = start("--depth", "3", "-O", "docs.jsonl", qps=2)
+    wait_until(lambda: len(site.seen) > 8)
+    os.killpg(first.pid, signal.SIGINT)
+    code, output = finished(first)
+    assert code == 130, output
+    assert "URLs still wait" in output
+    begun = urls_of(file)
+    assert 0 < len(begun) < PAGES
+
+    code, output = finished(start("--depth", "3", "-O", "docs.jsonl"))
+
+    deep = {url for url in URLS if depth_of(url) <= 3}
+    assert code == 0, output
+    assert Counter(urls_of(file)) == Counter(deep)
+    assert f"{len(deep)} records in docs.jsonl" in output
+    assert all(count == 1 for count in Counter(r.path for r in site.seen).values())
+
+
+def depth_of(url):
+    number, depth = int(url.rpartition("/")[2].removeprefix("p") or 0), 0
+    while number:
+        number, depth = (number - 1) // 3, depth + 1
+    return depth
+
+
+def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_path):
+    file = tmp_path / "docs.jsonl"
+    code, output = finished(start("--depth", "4", "-O", "docs.jsonl"))
+    assert (code, set(urls_of(file))) == (0, URLS), output
+    asked = len(site.seen)
+
+    code, output = finished(start("--depth", "4", "-O", "docs.jsonl"))
+    assert (code, Counter(urls_of(file))) == (0, Counter(URLS)), output
+    assert f"{PAGES} already stored" in output
+    assert {r.path for r in site.seen[asked:]} <= {"/robots.txt"}
+    asked = len(site.seen)
+
+    code, output = finished(start("--depth", "4", "--refresh", "-O", "docs.jsonl"))
+    assert (code, Counter(urls_of(file))) == (0, Counter(URLS)), output
+    assert f"{PAGES} not modified" in output
+    again = Counter(r.path for r in site.seen[asked:] if r.path != "/robots.txt")
+    assert again == Counter(path_of(n) for n in range(PAGES))
+
+    code, output = finished(start("-O", "docs.jsonl"))  # reaches the first page only
+    assert (code, set(urls_of(file))) == (0, URLS), output
+    assert f"{PAGES - 1} of them of pages that only the earlier file had" in output
