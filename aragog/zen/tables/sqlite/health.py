@@ -102,6 +102,11 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
         raise ConfigError(f"{path}: {error}; {remedy}") from error
 
 
+def has_state(folder: Path) -> bool:
+    """True once the generations are stored, so that opening them creates nothing."""
+    return (folder / _STATE).exists()
+
+
 def _initial_state(folder: Path) -> bytes:
     """The generations, read from the names of the files."""
     state = bytearray(_STATE_BYTES)
