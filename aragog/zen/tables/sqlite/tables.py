@@ -32,6 +32,7 @@ from aragog.zen.tables import (
     Tables,
     refuse_empty,
 )
+from aragog.zen.tables.sqlite import replacements
 from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes
 from aragog.zen.tables.sqlite.files import Shards
 from aragog.zen.tables.sqlite.health import REMEDY
@@ -223,6 +224,9 @@ class SqliteTables(Tables):
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
         return salvage_damaged(self._shards, report)
+
+    def salvage_finished(self, done: Sequence[Salvaged]) -> None:
+        replacements.forget(done)
 
     def scrub(self) -> None:
         self._shards.scrub()
