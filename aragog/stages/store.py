@@ -31,7 +31,7 @@ from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.stages import damaged
-from aragog.stages.page_updates import fetched_at, from_blob, with_body
+from aragog.stages.page_updates import from_blob, with_body
 from aragog.stages.rescheduling import Rescheduling
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
@@ -112,7 +112,7 @@ class StoreStage:
         body_of = dict(zip(batch.bodies, bodies, strict=True))
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
         writes = [
-            self._timely(with_body(update, body_of[update.token] if update.token else None))
+            self.store.timely(with_body(update, body_of[update.token] if update.token else None))
             for update in updates
             if update.write.url not in lost
         ]
@@ -146,11 +146,6 @@ class StoreStage:
                 spans.event(job, event)
                 log_url(log, event, job.url, job.request_id, **spans.ids(job))
 
-    def _timely(self, write: PageWrite) -> PageWrite:
-        """A fetch by a worker whose clock is far ahead, as if it were of now: it would freeze."""
-        at_ms = self.store.clock.capped(write.fetched_at_ms, f"fetch of {write.url}")
-        return write if at_ms == write.fetched_at_ms else fetched_at(write, at_ms)
-
     def _write(self, writes: Sequence[PageWrite]) -> list[PageWrite]:
         """Write the pages; returns those that must wait until a damaged file is replaced."""
 
@@ -160,4 +155,10 @@ class StoreStage:
         stuck = [write for write in writes if not served(write)]
         well = [write for write in writes if served(write)] if stuck else writes
         # What else a page touches, such as aliases of aliases, shows when it is written.
-        return stuck + damaged.apart(well, self.store.write_pages)
+        return stuck + damaged.apart(well, self._write_served)
+
+    def _write_served(self, writes: Sequence[PageWrite]) -> None:
+        """Write the pages, and count those that were dropped as older than what is stored."""
+        results = self.store.write_pages(writes)
+        if older := sum(1 for one in results if one.older_by_ms):
+            self.counters.add({counters.OLDER: older})

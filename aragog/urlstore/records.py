@@ -128,6 +128,8 @@ class Written:
     """The URL it was written to, after following known aliases."""
     stale: bool = False
     """Newer data was stored, or the page was removed since: only missing fields were added."""
+    older_by_ms: int = 0
+    """How much later the stored page was fetched; 0: this one was not dropped as older."""
 
 
 @dataclass(frozen=True, slots=True)

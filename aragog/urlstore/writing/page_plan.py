@@ -39,8 +39,8 @@ class PageWritePlan:
     """The URL whose node receives the page."""
     row: Row
     """The node of `canonical`."""
-    stale: bool
-    """Whether something newer is stored."""
+    older_by_ms: int
+    """How much later what is stored was fetched; 0: it was not."""
     refused: bool
     """Whether the node was removed after this fetch, or taken down."""
     copy: bool = False
@@ -60,6 +60,11 @@ class PageWritePlan:
     due_at_ms: int | None = None
     change: Change | None = None
     """The entry for the change feed."""
+
+    @property
+    def stale(self) -> bool:
+        """True if something newer is stored."""
+        return self.older_by_ms > 0
 
     @property
     def complete(self) -> bool:
@@ -228,7 +233,9 @@ def provenance_cell(plan: PageWritePlan) -> bytes:
 
 def written(plan: PageWritePlan) -> Written:
     """The result for the caller."""
-    return Written(plan.page.url, plan.canonical, stale=plan.stale or plan.refused)
+    older_by_ms = 0 if plan.refused else plan.older_by_ms
+    stale = plan.stale or plan.refused
+    return Written(plan.page.url, plan.canonical, stale=stale, older_by_ms=older_by_ms)
 
 
 # Filling a plan

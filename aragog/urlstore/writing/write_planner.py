@@ -100,8 +100,11 @@ class WritePlanner:
         refused = any(
             page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
         ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
-        is_stale, is_copy = page.fetched_at_ms < before_ms, page_plan.is_copy(page, canonical, row)
-        return PageWritePlan(page, canonical, row, is_stale, refused, is_copy)
+        older_by_ms, is_copy = (
+            before_ms - page.fetched_at_ms,
+            page_plan.is_copy(page, canonical, row),
+        )
+        return PageWritePlan(page, canonical, row, max(0, older_by_ms), refused, is_copy)
 
     def _detach(self, page: PageWrite, canonical: str, rows: dict[str, Row], now_ms: int) -> bool:
         """

@@ -38,9 +38,7 @@ def opened(folder, at_ms):
 def damaged(folder):
     """A store of all URLs; the 100 bytes at the start of some pages of one file are zeroed."""
     store = opened(folder, NOW_MS)
-    store.write_pages(
-        [page(url, content=body(url), fields={"title": b"t" * 300}) for url in URLS]
-    )
+    store.write_pages([page(url, content=body(url), fields={"title": b"t" * 300}) for url in URLS])
     store.close()
     file = folder / "store" / "00.db"
     content = bytearray(file.read_bytes())

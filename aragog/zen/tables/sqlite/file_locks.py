@@ -42,9 +42,7 @@ def locked(path: Path, *, wait_s: float) -> Iterator[None]:
             raise sqlite3.OperationalError(str(error)) from error
     with os.fdopen(number, "rb") as file:
         if not _take(file, wait_s):
-            raise sqlite3.OperationalError(
-                f"{path} was locked for {wait_s:g} s by {holder(path)}"
-            )
+            raise sqlite3.OperationalError(f"{path} was locked for {wait_s:g} s by {holder(path)}")
         try:
             yield
         finally:
