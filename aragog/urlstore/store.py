@@ -177,7 +177,9 @@ class UrlStore:
         The page's body and its metadata; None when there is none.
 
         Raises:
-            CorruptContent: the stored bytes do not match the node's hash, on second reading too.
+            CorruptContent: the stored bytes do not match the node's hash, however often both are
+                read within half a second.
+            ContentReplaced: the same, and a writer has put newer bytes; try again later.
             ContentUnavailable: the content store does not answer.
         """
         return self._content.get(url)

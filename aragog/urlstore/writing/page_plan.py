@@ -19,6 +19,7 @@ from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, ChangeKind, shown
 from aragog.urlstore.nodes import alias_of, end_of, facts_of, is_kept_apart
+from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
@@ -339,6 +340,8 @@ def fill_content(plan: PageWritePlan, content: ContentWrite) -> None:
     stored_hash = plan.row.get(nodes.CONTENT_HASH)
     if stored_hash is None or stored_hash.value != digest.encode():
         meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
+        if "fetched_at_ms" not in meta:
+            meta[PUT_AT] = str(plan.page.fetched_at_ms)
         plan.body = ContentPut(key, content.body, meta)
     plan.cells |= {
         nodes.CONTENT_KEY: key.encode(),
