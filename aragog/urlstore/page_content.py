@@ -12,7 +12,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.nodes import Nodes, facts_of, text
+from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
 from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
