@@ -50,5 +50,7 @@ def _folder_of(settings: Settings) -> Path:
     if not settings.private_redis:
         raise ConfigError("redis.url: it is a server of your own; repair it with its own tools")
     if pid := running_pid(data_dir / "run"):
-        raise ConfigError(f"data_dir: aragog runs in {data_dir} (process {pid}); `aragog down` first")
+        raise ConfigError(
+            f"data_dir: aragog runs in {data_dir} (process {pid}); `aragog down` first"
+        )
     return data_dir / "redis"

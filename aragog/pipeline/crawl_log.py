@@ -9,8 +9,9 @@ final: everyone who reads them reads the same.
 *The writer* makes a file for each span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor,
 the file comes before the note that it is written, and its name and its rows follow from the span
 alone: the rows leave Redis once the file is durable. A writer that is killed before that leads to
-the same file again. Two writers at once write the same file. A row is in exactly one file, and a
-fetch whose batch ran twice has two rows, with the same `url` and `fetched_at`.
+the same file again. Two writers at once would write the same file, so a lease lets one write at a
+time. A row is in exactly one file, and a fetch whose batch ran twice has two rows, with the same
+`url` and `fetched_at`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from aragog.extras import require
 from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord
 from aragog.pipeline.messages import UrlJob
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.leases import HELD, Leases
 from aragog.redis_kit.scripts import load_script
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite
@@ -281,6 +283,14 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 # Redis syncs its append-only file every second. What is lost with a server that is killed must not
 # be the removal of rows whose file is there, together with other rows of the same file.
 SETTLED_MS = 5_000
+LEASE_S = 150.0
+"""Longer than an upload to a server that hangs takes; after a writer that was killed, rows wait."""
+_LEASE = "writer"
+
+
+def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
+    """The lease that one writer of all processes has at a time."""
+    return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,23 +302,44 @@ class CrawlLogWriter:
         stream: the rows.
         files: where the files go.
         span_s: the time that one file covers.
+        lease: keeps the writers of other processes out, which would only write the same files;
+            None: nothing does.
     """
 
     stream: CrawlLogStream
     files: LogFiles
     span_s: int
+    lease: Leases | None = None
 
     def write_due(self) -> list[str]:
         """
         Write the spans that are due, the oldest first, and return the names of the files.
+
+        Does nothing while another process writes.
 
         Raises:
             BrokerUnavailable: Redis does not answer; call again.
             ContentUnavailable: a file could not be put into place; call again.
             ConfigError: pyarrow is not installed.
         """
+        if self.lease is None:
+            return self._write_due()
+        with redis_errors("crawl log"):
+            (fence,) = self.lease.acquire([_LEASE])
+        if fence <= HELD:
+            return []
+        try:
+            return self._write_due()
+        finally:
+            with redis_errors("crawl log"):
+                self.lease.release([_LEASE])
+
+    def _write_due(self) -> list[str]:
         names = []
         while (first := self.stream.first()) is not None:
+            if self.lease is not None:
+                with redis_errors("crawl log"):
+                    self.lease.renew([_LEASE], LEASE_S)
             start_ms = at_ms(first) // self._span_ms * self._span_ms
             end_ms = start_ms + self._span_ms
             if self.stream.now_ms() < end_ms + SETTLED_MS:

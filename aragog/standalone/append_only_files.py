@@ -108,7 +108,9 @@ class AppendOnlyFiles:
             "jobs would be lost"
             for path in self.unnamed()
         ]
-        return lost + [f"{path} is missing, and {self._manifest} names it" for path in self.missing()]
+        return lost + [
+            f"{path} is missing, and {self._manifest} names it" for path in self.missing()
+        ]
 
     def repair(self) -> list[str]:
         """

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from aragog.pipeline.crawl_log import (
     S3Files,
     file_name,
     log_files,
+    writer_lease,
 )
 from aragog.settings import (
     ContentSettings,
@@ -210,6 +212,34 @@ def test_a_writer_that_read_while_another_one_finished_writes_nothing(
     (path,) = (tmp_path / "crawl-log").rglob("*.parquet")
     assert written == []
     assert Counter(pq.read_table(path)["url"].to_pylist()) == Counter(names)
+
+
+class HungFiles:
+    """A bucket that accepts a file and does not answer."""
+
+    def __init__(self):
+        self.asked, self.answers = threading.Event(), threading.Event()
+
+    def put(self, _name, _source):
+        self.asked.set()
+        assert self.answers.wait(60)
+
+
+def test_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, stream, tmp_path):
+    fill(redis_client, 1, 5)
+    hung = HungFiles()
+    lease = writer_lease(redis_client, prefix="aragog:")
+    first = threading.Thread(target=CrawlLogWriter(stream, hung, SPAN_S, lease).write_due)
+    first.start()
+    assert hung.asked.wait(60)
+    files = FolderFiles(tmp_path / "crawl-log")
+
+    assert CrawlLogWriter(stream, files, SPAN_S, lease).write_due() == []
+
+    hung.answers.set()
+    first.join(60)
+    assert stream.waiting() == 0
+    assert lease.left_s(["writer"]) == [0.0]
 
 
 def test_rows_stay_while_the_place_does_not_answer(redis_client, stream, tmp_path, s3_settings):
