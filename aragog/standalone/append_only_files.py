@@ -140,10 +140,11 @@ class AppendOnlyFiles:
 
     def _files(self) -> Iterator[tuple[Path, str, int]]:
         """(path, `b` or `i`, number) of each file, the base first, in the order of numbers."""
-        found = []
-        for path in self.folder.glob("appendonly.aof.*"):
-            if match := _FILE.fullmatch(path.name):
-                found.append((path, match[2][0], int(match[1])))
+        found = [
+            (path, match[2][0], int(match[1]))
+            for path in self.folder.glob("appendonly.aof.*")
+            if (match := _FILE.fullmatch(path.name))
+        ]
         return iter(sorted(found, key=lambda each: (each[1], each[2])))
 
     def _named(self) -> dict[str, tuple[str, int]]:

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
         for number in range(KEYS):
             client.set(f"old:{number}", VALUE)
         client.bgrewriteaof()
-        wait_until(lambda: (folder / "appendonlydir" / "appendonly.aof.2.base.rdb").exists())
+        wait_until((folder / "appendonlydir" / "appendonly.aof.2.base.rdb").exists)
         wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
         for number in range(KEYS):
             client.pipeline().set(f"new:{number}", VALUE).incr("count").execute()
