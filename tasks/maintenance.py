@@ -15,12 +15,12 @@ OTHER_KINDS = 5
 """The periodic tasks of the queue `upkeep` besides compaction; each has one thread."""
 
 
-def compactions() -> int:
-    """How many compactions a process of `upkeep` runs at once: what other work leaves."""
-    return max(1, process_settings().workers.upkeep - OTHER_KINDS)
+def compactions(threads: int) -> int:
+    """How many compactions a process with so many threads runs at once: what other work leaves."""
+    return max(1, threads - OTHER_KINDS)
 
 
-@periodic(COMPACT_LINKS, compactions)
+@periodic(COMPACT_LINKS, lambda: compactions(process_settings().workers.upkeep))
 def compact_links() -> None:
     """Compact the link journal into posting lists."""
     pipeline().maintenance.compact_links()

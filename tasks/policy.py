@@ -27,7 +27,7 @@ LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 
 
-class Places:
+class TaskPlaces:
     """
     The places of one kind of task in this process; thread-safe.
 
@@ -61,10 +61,10 @@ def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any
     At most `at_most` of them run in a process; one more ends at once, because beat sends the next
     in seconds. So a server that hangs holds the threads of one kind of work, and no others.
     """
-    return stage(name, Places(at_most))
+    return stage(name, TaskPlaces(at_most))
 
 
-def stage(name: str, places: Places | None = None) -> Callable[[Callable[..., Any]], Any]:
+def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[..., Any]], Any]:
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
 

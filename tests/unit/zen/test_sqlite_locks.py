@@ -74,13 +74,10 @@ def test_files_that_exist_are_opened_while_a_stopped_process_has_the_lock(folder
     tables.close()
 
 
-def test_who_waits_for_the_lock_of_a_new_file_gives_up_and_says_who_has_it(
-    folder, stopped, monkeypatch
-):
+def test_who_waits_for_the_lock_of_a_new_file_gives_up_and_says_who_has_it(folder, stopped):
     process = stopped(LOCKER, folder / "shards")
     (folder / "00.db").unlink()
-    monkeypatch.setattr(files, "LOCK_WAIT_S", 0.2)
-    tables = SqliteTables(folder, shards=2)
+    tables = SqliteTables(folder, shards=2, waits_s=(30, 0.2))
 
     with pytest.raises(StoreUnavailable, match=rf"process {process.pid} .*is stopped"):
         tables["n"].get(b"\x00")
@@ -90,10 +87,9 @@ def test_who_waits_for_the_lock_of_a_new_file_gives_up_and_says_who_has_it(
     tables.close()
 
 
-def test_a_writer_that_waits_for_a_stopped_one_says_who_that_is(folder, stopped, monkeypatch):
+def test_a_writer_that_waits_for_a_stopped_one_says_who_that_is(folder, stopped):
     process = stopped(WRITER, folder / "00.db")
-    monkeypatch.setattr(files, "BUSY_TIMEOUT_S", 0.2)
-    tables = SqliteTables(folder, shards=2)
+    tables = SqliteTables(folder, shards=2, waits_s=(0.2, 10))
 
     with pytest.raises(StoreUnavailable, match=rf"locked by process {process.pid} .*is stopped"):
         tables["n"].put(b"\x00", {b"m:a": b"1"}, at_ms=1)

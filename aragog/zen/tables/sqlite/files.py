@@ -22,6 +22,8 @@ from aragog.zen.tables.sqlite.health import REMEDY, Health, first_files, has_sta
 from aragog.zen.tables.sqlite.layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
+LOCK_WAIT_S = 10.0
+"""Creating the files of a folder takes much less than a second; who holds the lock longer hangs."""
 _CACHE_KIB = 1024
 """The cache of one connection. Eight threads of a worker hold 128 of them, so 8 MiB each took a
 gigabyte."""
@@ -63,7 +65,7 @@ def share_mode(path: Path) -> None:
                 side.chmod(path.stat().st_mode & 0o777)
 
 
-def open_file(path: Path) -> sqlite3.Connection:
+def open_file(path: Path, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
     """
     A connection to a file, which is created with its tables if missing.
 
@@ -73,7 +75,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
         path,
-        timeout=BUSY_TIMEOUT_S,
+        timeout=busy_s,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=256,
@@ -107,18 +109,31 @@ _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
 """The file that stores the number of files; also the lock under which they are created."""
-LOCK_WAIT_S = 10.0
-"""Creating the files of a folder takes much less than a second; who holds the lock longer hangs."""
 FORMAT = 1
 """The format of the rows; raise it with a change that earlier versions of aragog cannot read."""
 _FORMAT = "format"
 
 
 class Shards:
-    """The files of one folder, `00.db` and on."""
+    """
+    The files of one folder, `00.db` and on.
 
-    def __init__(self, folder: Path, count: int, checkpoints: CheckpointTimes) -> None:
+    Args:
+        folder: created if missing.
+        count: how many files.
+        checkpoints: when logs are moved into the files.
+        waits_s: how long to wait for another writer of a file, and for who creates files.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        checkpoints: CheckpointTimes,
+        waits_s: tuple[float, float] = (BUSY_TIMEOUT_S, LOCK_WAIT_S),
+    ) -> None:
         self.count = count
+        self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
         self.folder = folder
         self._mine = Connections()
@@ -242,16 +257,16 @@ class Shards:
         share_mode(path)
         if _exists(path):
             try:
-                return open_file(path), opening
+                return open_file(path, self._busy_s), opening
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
         with self._alone():
-            return open_file(path), opening
+            return open_file(path, self._busy_s), opening
 
     def _alone(self) -> AbstractContextManager[None]:
         """Let one thread of one process at a time create files of the folder."""
-        return locked(self.folder / _MARKER, wait_s=LOCK_WAIT_S)
+        return locked(self.folder / _MARKER, wait_s=self._lock_s)
 
     def _opening(self, number: int) -> int:
         """The round and generation at which a usable connection was opened."""
