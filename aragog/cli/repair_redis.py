@@ -23,9 +23,9 @@ _QUESTION = (
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def repair_redis(*, set_aside: bool, yes: bool) -> None:
     """
-    Repair the append-only files of the private Redis, in which jobs wait; the system must be down.
+    Repair the files of the private Redis, in which jobs wait.
 
-    Names files that the manifest lost, and cuts a damaged file where its damage begins, because
+    The system must be down. Names files that the manifest lost, and cuts a damaged file where its damage begins, because
     what follows cannot be read. A copy of what it changes is kept. `--set-aside` is for files that
     Redis still cannot read, such as a damaged snapshot.
     """
