@@ -299,6 +299,7 @@ def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
     waits = []
     while due is not None:
         at = due
+        a_stand.clock.advance_ms(at - a_stand.clock.now_ms())
         a_stand.store.write_pages([failed(A, at, "Gone", gone=True)])
         due = a_stand.store.get(A).due_at_ms
         waits.append(due and (due - at) / 1000 / DAY_S)
