@@ -25,9 +25,9 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
     """
     Repair the files of the private Redis, in which jobs wait.
 
-    The system must be down. Names files that the manifest lost, and cuts a damaged file where its damage begins, because
-    what follows cannot be read. A copy of what it changes is kept. `--set-aside` is for files that
-    Redis still cannot read, such as a damaged snapshot.
+    The system must be down. Names files that the manifest lost, and cuts a damaged file where its
+    damage begins, because what follows cannot be read. A copy of what it changes is kept.
+    `--set-aside` is for files that Redis still cannot read, such as a damaged snapshot.
     """
     settings = load_settings()
     files = AppendOnlyFiles(_folder_of(settings))
