@@ -20,6 +20,7 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── StoreUnavailable        HBase, SQLite
     │   │   └── StoreDamaged        one SQLite file; the others work
     │   ├── ContentUnavailable      S3, the folder
+    │   │   └── ContentReplaced     a writer has put the object, and not yet its record
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
@@ -170,6 +171,10 @@ class StoreDamaged(StoreUnavailable):
 
 class ContentUnavailable(TransientError):
     """The content store (folder, S3) is unavailable."""
+
+
+class ContentReplaced(ContentUnavailable):
+    """The page's content is being replaced: its object is newer than its record."""
 
 
 class Unfinished(TransientError):

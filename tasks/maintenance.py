@@ -6,18 +6,27 @@ Safe to run twice and concurrently: see each function.
 
 from __future__ import annotations
 
-from aragog.tasks.policy import stage
+from aragog.settings.in_use import process_settings
+from aragog.tasks.policy import periodic
 from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, SWEEP
 from aragog.workers.services import pipeline
 
+OTHER_KINDS = 5
+"""The periodic tasks of the queue `upkeep` besides compaction; each has one thread."""
 
-@stage(COMPACT_LINKS)
+
+def compactions(threads: int) -> int:
+    """How many compactions a process with so many threads runs at once: what other work leaves."""
+    return max(1, threads - OTHER_KINDS)
+
+
+@periodic(COMPACT_LINKS, lambda: compactions(process_settings().workers.upkeep))
 def compact_links() -> None:
     """Compact the link journal into posting lists."""
     pipeline().maintenance.compact_links()
 
 
-@stage(SWEEP)
+@periodic(SWEEP)
 def sweep() -> None:
     """Drop expired in-flight entries, orphaned bodies and old changes; publish takedowns."""
     maintenance = pipeline().maintenance
@@ -28,7 +37,7 @@ def sweep() -> None:
     maintenance.rewrite_file()
 
 
-@stage(CRAWL_LOG)
+@periodic(CRAWL_LOG)
 def write_crawl_log() -> None:
     """Write the files of the crawl log that are due."""
     pipeline().maintenance.write_crawl_log()

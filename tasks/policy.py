@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, cast
@@ -28,7 +29,44 @@ MAX_RETRIES = 200
 GIVE_BACK_S = 20.0
 
 
-def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
+class TaskPlaces:
+    """
+    The places of one kind of task in this process; thread-safe.
+
+    Args:
+        count: how many tasks of the kind may run at once, asked each time; at least 1.
+    """
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    def take(self) -> bool:
+        """Take a place; False if all are taken."""
+        with self._lock:
+            if self._taken >= self._count():
+                return False
+            self._taken += 1
+            return True
+
+    def give_back(self) -> None:
+        """Give back a place that `take` returned True for."""
+        with self._lock:
+            self._taken -= 1
+
+
+def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any], Any]:
+    """
+    Make a function a task that beat sends again and again, with the policy of all tasks.
+
+    At most `at_most` of them run in a process; one more ends at once, because beat sends the next
+    in seconds. So a server that hangs holds the threads of one kind of work, and no others.
+    """
+    return stage(name, TaskPlaces(at_most))
+
+
+def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[..., Any]], Any]:
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
 
@@ -53,6 +91,8 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             delivery.set((task.request.properties or {}).get(TAGGED, 1))
+            if places is not None and not places.take():
+                return None
             try:
                 with timed(seconds):
                     result = body(*args, **kwargs)
@@ -67,6 +107,9 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
                 if is_job(task.request):
                     raise
                 retry_after_defect(task, error)
+            finally:
+                if places is not None:
+                    places.give_back()
             OUTAGES.succeeded(name)
             return result
 

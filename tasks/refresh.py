@@ -6,12 +6,12 @@ Safe to run twice and concurrently: see aragog.stages.refresh.
 
 from __future__ import annotations
 
-from aragog.tasks.policy import stage
+from aragog.tasks.policy import periodic
 from aragog.tasks.routes import REFRESH_DUE
 from aragog.workers.services import pipeline
 
 
-@stage(REFRESH_DUE)
+@periodic(REFRESH_DUE)
 def refresh_due() -> None:
     """Claim URLs that are due and enqueue them at a less urgent priority than new ones."""
     pipeline().refresh.run()

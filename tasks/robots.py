@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.producer_messages import read_robots
-from aragog.tasks.policy import stage
+from aragog.tasks.policy import periodic, stage
 from aragog.tasks.routes import ROBOTS, ROBOTS_EXPIRING
 from aragog.workers.services import pipeline, send_all
 
@@ -24,7 +24,7 @@ def robots(message: dict[str, Any] | list[str] | str) -> None:
     send_all(pipeline().robots.run(read_robots(message)))
 
 
-@stage(ROBOTS_EXPIRING)
+@periodic(ROBOTS_EXPIRING)
 def robots_expiring() -> None:
     """Refresh robots.txt rules that are in use and almost a day old."""
     for messages in pipeline().robots.expiring():

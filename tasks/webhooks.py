@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.stages.webhooks import Delivery
-from aragog.tasks.policy import stage
+from aragog.tasks.policy import periodic, stage
 from aragog.tasks.routes import WEBHOOK, WEBHOOKS_DUE
 from aragog.workers.services import pipeline, send_all
 
 
-@stage(WEBHOOKS_DUE)
+@periodic(WEBHOOKS_DUE)
 def webhooks_due() -> None:
     """Create deliveries for the changes after each webhook's cursor."""
     pipeline().webhooks.deal()

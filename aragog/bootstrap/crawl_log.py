@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis
 
-from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files
+from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files, writer_lease
 from aragog.settings import Settings
 
 
@@ -21,4 +21,5 @@ def crawl_log_writer(client: redis.Redis, settings: Settings) -> CrawlLogWriter 
     if stream is None:
         return None
     files = log_files(settings.crawl_log, settings.content, settings.data_dir)
-    return CrawlLogWriter(stream=stream, files=files, span_s=settings.crawl_log.span_s)
+    lease = writer_lease(client, prefix=settings.redis.prefix)
+    return CrawlLogWriter(stream, files, settings.crawl_log.span_s, lease)

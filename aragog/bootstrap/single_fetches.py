@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from aragog.bootstrap.fetch_limits import for_robots
-from aragog.bootstrap.redis_services import limiter, lines_of, overrides_of, robots_cache
+from aragog.bootstrap.redis_services import (
+    limiter,
+    lines_of,
+    overrides_of,
+    robots_cache,
+    server_ms,
+)
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.green_threads import GreenClock, GreenPool
@@ -15,6 +22,7 @@ from aragog.identity.request_signer import request_signer
 from aragog.open_files import sockets_within_limit
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.politeness.shared_clock import ServerTime
 from aragog.settings import FetchSettings, Settings
 from aragog.stages.access import Access
 from aragog.stages.access_rules import AccessRules
@@ -39,7 +47,8 @@ def single_fetches(settings: Settings) -> SingleFetches:
     """
     settings = settings.resolved()
     take_up_site_rules(settings)
-    shared, clock, overrides = SharedState.of(settings), GreenClock(), overrides_of(settings)
+    shared, overrides = SharedState.of(settings), overrides_of(settings)
+    clock = ServerTime(GreenClock(), partial(server_ms, shared.client))
     limits = limiter(settings, overrides, clock)
     rules = AccessRules(
         limiter=limits,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -102,6 +101,7 @@ class _StageParts:
 
     settings: Settings
     clock: Clock
+    """The clock of all workers."""
     client: redis.Redis
     sender: Sender
     store: UrlStore
@@ -118,8 +118,6 @@ class _StageParts:
     access: Access
     signer: RequestSigner | None
     traces: UrlTraces
-    ahead_ms: Callable[[], int]
-    """How far the clock of all workers is ahead of this machine's."""
 
     @property
     def discovery(self) -> Discovery:
@@ -136,10 +134,11 @@ class _StageParts:
 
 def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _StageParts:
     shared, prefix = SharedState.of(settings), settings.redis.prefix
-    client, clock = shared.client, given or GreenClock()
-    # Writes of all workers carry the time of one clock: a value never replaces one of a later time.
-    server_time = ServerTime(clock, partial(server_ms, client))
-    store = url_store(settings, given or server_time)
+    client = shared.client
+    # Fetches and writes of all workers carry the time of one clock: a value never replaces one of a
+    # later time. This machine's wall clock may be set at any moment, and is not read.
+    clock = given or ServerTime(GreenClock(), partial(server_ms, client))
+    store = url_store(settings, clock)
     waiting, counters = waiting_jobs(settings), shared.counters
     traces = UrlTraces(tracer_of(settings))
     return _StageParts(
@@ -169,7 +168,6 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
-        ahead_ms=(lambda: 0) if given else server_time.ahead_ms,
     )
 
 
@@ -284,7 +282,6 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
         outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
         traces=parts.traces,
-        ahead_ms=parts.ahead_ms,
     )
 
 

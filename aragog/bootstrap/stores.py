@@ -79,11 +79,9 @@ def current_files(settings: Settings) -> list[Path]:
     """The files of the embedded store that are in use; none of another engine."""
     if settings.store.engine != "sqlite":
         return []
-    from aragog.zen.tables.sqlite.health import Health, first_files  # noqa: PLC0415 - see above
+    from aragog.zen.tables.sqlite.health import files_in_use  # noqa: PLC0415 - see above
 
-    folder = settings.data_dir.absolute() / "store"
-    health = Health(folder, first_files(folder))
-    return [health.path(number) for number in range(first_files(folder))]
+    return files_in_use(settings.data_dir.absolute() / "store")
 
 
 def replaced_files(settings: Settings) -> list[Path]:

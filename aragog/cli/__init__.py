@@ -125,6 +125,11 @@ COMMANDS = {
     "store": LazyCommand(
         "aragog.cli.store", "store", "Create tables, repair, import, export and take down."
     ),
+    "repair-redis": LazyCommand(
+        "aragog.cli.repair_redis",
+        "repair_redis",
+        "Repair the files of the private Redis, in which jobs wait.",
+    ),
     "queue": LazyCommand(
         "aragog.cli.queue", "queue", "Inspect, pause and limit queues, and retry failed jobs."
     ),

@@ -9,6 +9,7 @@ from aragog.errors import (
     AragogError,
     BrokerFull,
     ConfigError,
+    ContentReplaced,
     ContentUnavailable,
     SlowDown,
     StoreUnavailable,
@@ -20,7 +21,7 @@ from aragog.settings.in_use import running_pid
 
 def remedy(error: AragogError) -> str | None:
     """A line with the setting, its value and the next step; None if the error has them already."""
-    if not isinstance(error, TransientError) or isinstance(error, SlowDown):
+    if not isinstance(error, TransientError) or isinstance(error, SlowDown | ContentReplaced):
         return None
     try:
         settings = command_settings()

@@ -101,6 +101,7 @@ def _detach(settings: Settings) -> None:
         raise ConfigError(
             f"data_dir: aragog runs in {data_dir} already (process {pid}); `aragog down` stops it"
         )
+    system.check_room(data_dir)
     system.check(settings)
     out = opened_log(log, data_dir)
     at = out.tell()
@@ -113,12 +114,13 @@ def _detach(settings: Settings) -> None:
             note(f"running in the background, process {daemon.pid}; log: {log}")
             note(addresses(settings))
             _report_agent(settings)
-            for problem in system.silent(settings):
-                echo(f"{problem}; see the logs next to {log}", err=True)
+            if silent := system.silent(settings):
+                raise ConfigError(*(f"{each}; see the logs next to {log}" for each in silent))
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
-    raise ConfigError(*[line.removeprefix("aragog: ") for line in lines[-5:]])
+    ended = f"aragog ended with status {daemon.returncode} and wrote nothing to {log}"
+    raise ConfigError(*[line.removeprefix("aragog: ") for line in lines[-5:]] or [ended])
 
 
 def opened_log(log: Path, data_dir: Path) -> IO[bytes]:

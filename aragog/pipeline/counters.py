@@ -23,6 +23,8 @@ RETRIED = "retried"
 REFUSED = "refused"
 FAILED = "failed"
 STORED = "stored"
+OLDER = "older"
+"""Pages that were not stored, because what is stored is of a later fetch."""
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 BYTES = "bytes"
@@ -36,8 +38,8 @@ RENDERED = "rendered"
 NOT_RENDERED = "not_rendered"
 """Pages that were to be rendered and were stored as they were fetched."""
 EVENTS = (
-    ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, ALREADY_STORED,
-    ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
+    ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
+    ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
     NOT_RENDERED,
 )  # fmt: skip
 

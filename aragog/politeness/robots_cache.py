@@ -94,7 +94,7 @@ class RobotsCache:
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
-        self._shared = SharedClock(self._clock, self._server_ms)
+        self._shared = SharedClock(self._clock, self._server_ms, "the robots cache")
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
         self._useless: set[str] = set()

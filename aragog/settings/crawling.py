@@ -272,8 +272,11 @@ class WorkerSettings:
     Threads for robots.txt, beside those for pages in each process of `fetch`; on brokers other than
     pinlater in each of `upkeep`.
     """
-    upkeep: int = 4
-    """Threads."""
+    upkeep: int = 8
+    """
+    Threads: one for each kind of work that beat starts (refresh, robots.txt, webhooks, the crawl
+    log, freeing), and the others for compactions of links.
+    """
     canonicalize: int | None = None
     """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""
     store: int = 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -71,8 +71,6 @@ class FetchStage:
     outcomes: OutcomeSink
     rendering: RenderingRule = NOTHING_RENDERED
     traces: UrlTraces = OFF
-    ahead_ms: Callable[[], int] = lambda: 0
-    """How far the clock of all workers is ahead of this machine's."""
 
     @property
     def access(self) -> Access:
@@ -115,8 +113,8 @@ class _Run:
         self.stage = stage
         self.spans = spans
         self.clock = stage.rescheduling.clock
-        # Before anything is requested: Redis may not answer.
-        self.ahead_ms = stage.ahead_ms()
+        # Before anything is requested: the server whose time this is may not answer.
+        self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
         self.later: list[Delayed] = []
@@ -218,7 +216,7 @@ class _Run:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
 
     def _until(self, at_ms: int | None) -> int | None:
-        """How far off an instant of our own clock is, in ms."""
+        """How far off an instant of our clock is, in ms."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
     def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
@@ -265,7 +263,7 @@ class _Run:
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         passed_ms = self._passed_ms()
         out = [
-            *self.stage.rendering.routed([self._shared(result) for result in self.results]),
+            *self.stage.rendering.routed(self.results),
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
@@ -277,13 +275,6 @@ class _Run:
         self.stage.counters.add(self.counts)
         self.stage.outcomes.note(self.outcomes)
         return out
-
-    def _shared(self, result: FetchResult) -> FetchResult:
-        """A result with the time of all workers: what it replaces was stored by any of them."""
-        if not self.ahead_ms:
-            return result
-        at_ms = result.fetch.fetched_at_ms + self.ahead_ms
-        return replace(result, fetch=replace(result.fetch, fetched_at_ms=at_ms))
 
     def _log(self) -> None:
         for result in self.results:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import orjson
 
-from aragog.errors import CorruptContent, InvalidMessage, TakenDown
+from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import document, main_text, rich_pins
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
@@ -194,7 +194,7 @@ def _reextracted(
 ) -> str:
     try:
         content = store.content(url)
-    except CorruptContent:
+    except (CorruptContent, ContentReplaced):  # replaced: by a fetch that extracts anew
         content = None
     if content is None:
         return "content"

@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from aragog.errors import InvalidMessage
@@ -32,7 +33,7 @@ from aragog.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.stages import damaged
 from aragog.stages.discovery import Discovery
-from aragog.stages.page_updates import fetched_at, from_blob, with_body
+from aragog.stages.page_updates import from_blob, with_body
 from aragog.stages.rescheduling import Rescheduling
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.store import UrlStore
@@ -122,7 +123,7 @@ class StoreStage:
         body_of = dict(zip(batch.bodies, bodies, strict=True))
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
         writes = [
-            self._timely(with_body(update, body_of[update.token] if update.token else None))
+            self.store.timely(with_body(update, body_of[update.token] if update.token else None))
             for update in updates
             if update.write.url not in lost
         ]
@@ -159,11 +160,6 @@ class StoreStage:
                 spans.event(job, event)
                 log_url(log, event, job.url, job.request_id, **spans.ids(job))
 
-    def _timely(self, write: PageWrite) -> PageWrite:
-        """A fetch by a worker whose clock is far ahead, as if it were of now: it would freeze."""
-        at_ms = self.store.clock.capped(write.fetched_at_ms, f"fetch of {write.url}")
-        return write if at_ms == write.fetched_at_ms else fetched_at(write, at_ms)
-
     def _ask(
         self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
     ) -> None:
@@ -180,13 +176,17 @@ class StoreStage:
     def _write(self, writes: Sequence[PageWrite], done: dict[str, Written]) -> list[PageWrite]:
         """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
 
-        def write_some(some: Sequence[PageWrite]) -> None:
-            done.update({written.url: written for written in self.store.write_pages(some)})
-
         def served(write: PageWrite) -> bool:
             return all(map(self.store.serves, write.urls))
 
         stuck = [write for write in writes if not served(write)]
         well = [write for write in writes if served(write)] if stuck else writes
         # What else a page touches, such as aliases of aliases, shows when it is written.
-        return stuck + damaged.apart(well, write_some)
+        return stuck + damaged.apart(well, partial(self._write_served, done))
+
+    def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
+        """Write the pages, and count those that were dropped as older than what is stored."""
+        results = self.store.write_pages(writes)
+        done.update({written.url: written for written in results})
+        if older := sum(1 for one in results if one.older_by_ms):
+            self.counters.add({counters.OLDER: older})

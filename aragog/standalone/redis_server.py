@@ -20,10 +20,12 @@ from typing import NamedTuple, Self
 
 from aragog.errors import ConfigError
 from aragog.socket_paths import fits
+from aragog.standalone.append_only_files import AppendOnlyFiles
 from aragog.standalone.processes import PrivateServer, end_within
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 PONG_WITHIN_S = 5.0
+REPAIR = "`aragog repair-redis` makes its files readable, and keeps a copy of what it changes"
 
 
 class ServerProgram(NamedTuple):
@@ -133,17 +135,29 @@ class RedisServer(PrivateServer):
             "--logfile", str(self.folder / "redis.log"),
         ]  # fmt: skip
 
+    def check_files(self) -> None:
+        """
+        Return if a start would read all files that the server has written.
+
+        Raises:
+            ConfigError: it would silently leave some out; names them and the remedy.
+        """
+        if problems := AppendOnlyFiles(self.folder).problems():
+            raise ConfigError(*problems, REPAIR)
+
     def start(self, *, timeout_s: float = 10.0) -> Self:
         """
         Start it and return once it answers (it reads an append-only file first).
 
         Raises:
-            ConfigError: it did not start; the message contains the last lines of its log.
+            ConfigError: it did not start, or must not, because files are missing; the message
+                contains the last lines of its log, or the damage and its remedy.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.port and not fits(self.socket):
             raise ConfigError(f"data_dir: too long a path for a unix socket: {self.socket}")
+        self.check_files()
         self.process = subprocess.Popen(
             self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, umask=0o077
         )
@@ -160,6 +174,8 @@ class RedisServer(PrivateServer):
                 break
             time.sleep(0.01)
         self.stop()
+        if damage := AppendOnlyFiles(self.folder).damage():
+            raise ConfigError(f"data_dir: {damage}", REPAIR)
         log = self.folder / "redis.log"
         tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
         raise ConfigError(f"redis-server in {self.folder} did not start:", *tail)

@@ -15,11 +15,13 @@ The standalone system: its processes and their command lines and environment.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -41,6 +43,8 @@ SERVERS, WORKERS, FRONT = 0, 1, 2
 WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 MOST_RESTARTS = 5
+LEAST_ROOM_BYTES = 64 * 1024
+"""Settings, locks, logs and Redis' first append; with less, nothing that starts could work."""
 # Imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
 
@@ -112,6 +116,29 @@ def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
                 yield address, str(error.strerror)
 
 
+def check_room(data_dir: Path) -> None:
+    """
+    Check that the disk takes what a start writes; a folder that is missing is created later.
+
+    Raises:
+        ConfigError: it is full, or the user's share of it is.
+    """
+    if not data_dir.is_dir():
+        return
+    try:
+        with tempfile.TemporaryFile(dir=data_dir) as probe:
+            probe.write(bytes(LEAST_ROOM_BYTES))
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return  # whoever writes there next reports it, with its path
+        raise ConfigError(
+            f"data_dir: no room for {LEAST_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
+            "free some space, or move data_dir"
+        ) from error
+
+
 def check(settings: Settings) -> None:
     """
     Check for problems that would only appear later, and then in every worker (`checks`).
@@ -147,10 +174,11 @@ def start(
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
     """
+    data_dir = settings.data_dir.absolute()
+    check_room(data_dir)
     if "http" in front:
         check(settings)
     record_settings(settings)
-    data_dir = settings.data_dir.absolute()
     if settings.private_redis:
         settings.resolved()  # refuses a socket folder that another user owns
         server = RedisServer(
@@ -160,6 +188,7 @@ def start(
             max_memory_bytes=settings.standalone.redis_max_memory_bytes or memory_bytes() // 2,
         )
         _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
+        server.check_files()
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)

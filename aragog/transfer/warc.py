@@ -32,17 +32,19 @@ from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
 from aragog.clock import SystemClock
-from aragog.errors import ConfigError, CorruptContent
+from aragog.errors import ConfigError, ContentReplaced, CorruptContent
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.transfer import cdxj
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash, decompress
+from aragog.urlstore.compression import decompress
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.nodes import Nodes, facts_of, text
+from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
 from aragog.urlstore.records import is_allowed, is_expired
 from aragog.zen.graph import Zen
+from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 MAX_FILE_BYTES = 1 << 30
@@ -133,10 +135,16 @@ def export_warc(
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
             try:
-                body, meta = _content(content, row)
-            except CorruptContent as error:
+                found = _read(zen, content, url, row)
+            except (CorruptContent, ContentReplaced) as error:
                 problems += 1
                 on_problem(url, str(error))
+                continue
+            if found is None:
+                continue
+            row, body, meta = found  # noqa: PLW2901 - as it was read with the content
+            facts = facts_of(row)
+            if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
             meta = described(meta, url, row, urls)
             page = files.add(url, body, meta, facts)
@@ -161,15 +169,18 @@ def _file(stem: Path, number: int) -> Path:
     return stem.with_name(f"{stem.name}-{number:05d}.warc.gz")
 
 
-def _content(store: ContentStore, row: Row) -> tuple[bytes, dict[str, str]]:
-    key = row[nodes.CONTENT_KEY].value.decode()
-    stored = store.get(key)
-    if stored is None:
-        raise CorruptContent(key, "is missing")
-    packed, meta = stored
-    if content_hash(packed) != text(row, nodes.CONTENT_HASH):
-        raise CorruptContent(key, "does not match its pointer")
-    return decompress(packed), dict(meta)
+def _read(
+    zen: Zen, content: ContentStore, url: str, row: Row
+) -> tuple[Row, bytes, dict[str, str]] | None:
+    """The node, the body and its meta; the node is read again if they do not agree."""
+    first = iter([row])
+
+    def node() -> tuple[str, Row] | None:
+        again = next(first, None) or zen.nodes.get(node_id(url), list(COLUMNS))
+        return (url, again) if nodes.SENTINEL in again else None
+
+    found = read_object(content, node, SystemClock().sleep_s)
+    return found and (found.row, decompress(found.body), dict(found.meta))
 
 
 class _Files:

@@ -22,7 +22,8 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.ordered_indexes import DueEntry
 from aragog.zen.properties import newest_ms
 
-_URL = b"i:u"
+DUE_URL = b"i:u"
+"""The cell of a due row that holds the URL."""
 _YOUNG_MS = 600_000
 """A row is written before its node; one younger than this may still become valid."""
 
@@ -34,7 +35,7 @@ def due_cell(due_at_ms: int | None) -> bytes:
 
 def due_put(url: str, due_at_ms: int, now_ms: int) -> Mutation:
     """The index row of a URL."""
-    return put_due(node_id(url), due_at_ms, {_URL: url.encode()}, now_ms)
+    return put_due(node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
 
 
 class DueIndex:
@@ -145,13 +146,13 @@ class DueIndex:
         good: list[DueEntry] = []
         for entry in batch:
             due_at_ms, page_id, row, _ = entry
-            if _URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):
+            if DUE_URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):
                 good.append(entry)
-            elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
+            elif DUE_URL not in row or row[DUE_URL].at_ms < now_ms - _YOUNG_MS:
                 waste.append((page_id, due_at_ms, newest_ms(row)))
         won = self._index.claim(good, claim) if good else []
         return [
-            Due(row[_URL].value.decode(), due_at_ms, state_of(rows[page_id]))
+            Due(row[DUE_URL].value.decode(), due_at_ms, state_of(rows[page_id]))
             for (due_at_ms, page_id, row, _), ok in zip(good, won, strict=True)
             if ok
         ]

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import orjson
 
-from aragog.errors import CorruptContent
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.nodes import Nodes, facts_of, text
+from aragog.urlstore.nodes import Nodes, facts_of
+from aragog.urlstore.object_reads import PUT_AT, read_object
 from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
@@ -80,24 +80,21 @@ class PageContent:
 
     def get(self, url: str) -> Content | None:
         """`UrlStore.content`."""
-        normalized, failure = normalize(url), ""
-        for _ in range(2):
-            # Twice: between the node and the object another writer may have replaced both.
+        normalized = normalize(url)
+
+        def node() -> tuple[str, Row] | None:
             canonical, row = self._nodes.follow([normalized], _COLUMNS)[normalized]
-            key = text(row, nodes.CONTENT_KEY)
-            facts = facts_of(row)
-            if key is None or nodes.SENTINEL not in row or is_expired(facts, self._clock.now_ms()):
+            is_shown = nodes.SENTINEL in row
+            if not is_shown or is_expired(facts_of(row), self._clock.now_ms()):
                 return None
-            stored = self._content.get(key)
-            if stored is None:
-                failure = "is missing"
-            elif content_hash(stored[0]) != text(row, nodes.CONTENT_HASH):
-                failure = "does not match its pointer"
-            else:
-                body, meta = stored
-                meta = described(meta, canonical, row, self._nodes)
-                return Content(canonical, decompress(body), meta, facts)
-        raise CorruptContent(content_key(canonical), failure)
+            return canonical, row
+
+        found = read_object(self._content, node, self._clock.clock.sleep_s)
+        if found is None:
+            return None
+        canonical, row, body, meta = found
+        meta = described(meta, canonical, row, self._nodes)
+        return Content(canonical, decompress(body), meta, facts_of(row))
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
         """`UrlStore.put_content`."""
@@ -114,7 +111,7 @@ class PageContent:
             nodes.CONTENT_ENCODING: b"zstd",
         }
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        described = {**(meta or {}), "url": canonical, "encoding": "zstd"}
+        described = {**meta, "url": canonical, "encoding": "zstd", PUT_AT: str(at_ms)}
         with self._takedowns.writing(canonical):
             self._content.put(key, packed, described)
             self._zen.mutate([host_put(canonical, now_ms)])

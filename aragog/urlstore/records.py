@@ -152,6 +152,8 @@ class Written:
     """
     The canonical URL that the page declares, if its fetch has to decide, and nobody asked for it.
     """
+    older_by_ms: int = 0
+    """How much later the stored page was fetched; 0: this one was not dropped as older."""
 
 
 @dataclass(frozen=True, slots=True)

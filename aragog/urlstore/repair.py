@@ -6,6 +6,9 @@ its hash. Repair first replaces damaged files of the embedded store by new ones 
 row. It then walks all tables once and makes index, alias, content, count and due rows agree with
 the nodes, which are authoritative, and Zen's counts with the edges. It may run while workers run:
 rows younger than a grace period may still be completed by their writer and are left unchanged.
+
+Killed anywhere, the next run does the rest: which files were replaced is stored until a walk has
+reached its end, and a URL is made due before the last row that has it is deleted.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from aragog.clock import Clock
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.due_index import DueIndex, due_put
+from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_put
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import Tombstones
@@ -107,8 +110,10 @@ class Repair:
         for row_of_edge in self.zen.walk_all_edges():
             self._edge(*row_of_edge)
             self._step("e", progress)
-        self._objects(progress, report)
+        is_complete = self._objects(progress, report)
         self._lists(progress)
+        if is_complete:
+            self.zen.salvage_finished(salvaged)
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
@@ -125,7 +130,8 @@ class Repair:
             self._counted.add(edge_type)
             self._count(key, column[-1:], edge_type)
         if url is None or node_id(url) != key:
-            if nodes.SENTINEL not in row and not count_columns and not self._young(row):
+            kept = nodes.SENTINEL in row or count_columns or self._is_due(key, row)
+            if not kept and not self._young(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
                 self._repaired["node without a URL"] += 1
             return
@@ -152,6 +158,11 @@ class Repair:
         if due and not self.zen.due_times.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
+
+    def _is_due(self, key: bytes, row: Row) -> bool:
+        """True for a URL that was never fetched and is due: only the due row has its text."""
+        due = text(row, nodes.DUE)
+        return due is not None and self.zen.due_times.has(key, int(due))
 
     def _alias(self, url: str, canonical: str, row: Row) -> None:
         edge, mark = alias_puts(self.zen, url, canonical, self._now_ms())
@@ -181,8 +192,10 @@ class Repair:
 
     def _due_row(self, entry: DueEntry) -> None:
         due_at_ms, page_id, row, _ = entry
-        node = self.zen.nodes.get(page_id, [nodes.DUE])
+        node = self.zen.nodes.get(page_id, [nodes.URL, nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
+            if nodes.URL not in node:
+                self._fetch_again(page_id, text(row, DUE_URL))
             self.zen.due_times.delete_many([(page_id, due_at_ms, newest_ms(row))])
             self._repaired["due row without its node"] += 1
 
@@ -229,7 +242,8 @@ class Repair:
         if self.zen.counting(edge_type).recount(key, direction, edge_type):
             self._repaired["edges counted wrongly"] += 1
 
-    def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> None:
+    def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
+        """Delete contents without a page; False if some are left to a later repair."""
         suspects = []
         for key in self.content.keys(""):
             self._step("content", progress, int(key[:8], 16) / 2**32)
@@ -240,7 +254,7 @@ class Repair:
                 f"{len(suspects):,} contents have no page that points to them: a repair without "
                 "--no-wait deletes them"
             )
-            return
+            return False
         if suspects:
             # Data is written before its pointer: allow the writer time to set it.
             report(
@@ -256,6 +270,7 @@ class Repair:
                     self._fetch_again(page_id, stored[1].get("url"))
                 self.content.delete(key)
                 self._repaired["content that nothing points to"] += 1
+        return True
 
     def _points_to(self, key: str) -> bool:
         # A content key begins with the id of its node: both are prefixes of one hash.

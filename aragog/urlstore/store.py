@@ -187,7 +187,9 @@ class UrlStore:
         The page's body and its metadata; None when there is none.
 
         Raises:
-            CorruptContent: the stored bytes do not match the node's hash, on second reading too.
+            CorruptContent: the stored bytes do not match the node's hash, however often both are
+                read within half a second.
+            ContentReplaced: the same, and a writer has put newer bytes; try again later.
             ContentUnavailable: the content store does not answer.
         """
         return self._content.get(url)
@@ -216,13 +218,22 @@ class UrlStore:
         A page is not stored, and its result is `stale`, when one of its URLs was taken down; nor
         are links to taken down hosts. All URLs are normalized already. Safe to run twice, late, and
         in several processes at once: older data never replace newer ones. If the process is killed
-        in the middle, write the batch again.
+        in the middle, write the batch again. A fetch more than a minute ahead of the store's clock
+        is stored as one of now, and logged: it would keep later fetches out until then.
 
         Raises:
             InvalidField: a field of some page is not accepted; nothing was written.
             StoreUnavailable, ContentUnavailable: part of it may be written; write it again.
         """
         return self._batches.write(pages)
+
+    def timely(self, page: PageWrite) -> PageWrite:
+        """
+        The page as `write_pages` stores it: a fetch of the future is one of now.
+
+        For callers that report the times of what they write.
+        """
+        return self._batches.timely(page)
 
     def remove(self, url: str) -> None:
         """Remove a page until a later fetch brings it back; see `Takedowns.remove`."""

@@ -97,8 +97,16 @@ class Zen:
         return self.tables.check()
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
-        """Replace damaged files by new ones with every readable row; `report` gets each step."""
+        """
+        Replace damaged files by new ones with every readable row; `report` gets each step.
+
+        Returns also what earlier calls replaced, until `salvage_finished`.
+        """
         return self.tables.salvage(report)
+
+    def salvage_finished(self, done: Sequence[Salvaged]) -> None:
+        """Forget these results: a walk has made up for what the new files lack."""
+        self.tables.salvage_finished(done)
 
     def scrub(self) -> None:
         """Remove deleted data from the disk, if the engine can; safe to repeat."""

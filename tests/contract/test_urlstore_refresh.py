@@ -82,6 +82,7 @@ def test_what_was_postponed_comes_then_and_not_before(a_stand):
 
 def test_only_fields_that_changed_are_written(a_stand):
     a_stand.store.write_pages([fetched(A)])
+    a_stand.clock.advance_ms(HOUR_MS)
     later = {"page.title": b'"T"', "product.price": b'"4"'}
     a_stand.store.write_pages([fetched(A, NOW_MS + HOUR_MS, fields=later)])
 
@@ -182,6 +183,7 @@ def test_a_change_makes_the_next_fetch_sooner(a_stand):
 def test_a_304_is_a_check_that_keeps_content_and_fields(a_stand):
     a_stand.store.write_pages([fetched(A, content=body("x"))])
     at = NOW_MS + 6 * HOUR_MS
+    a_stand.clock.advance_ms(6 * HOUR_MS)
     a_stand.store.write_pages([failed(A, at, "NotModified")])
 
     record = a_stand.store.get(A)
@@ -213,6 +215,7 @@ def test_of_two_fetches_in_one_batch_the_later_one_counts(a_stand):
 
 def test_storing_a_refresh_twice_plans_and_tells_it_once(a_stand):
     a_stand.store.write_pages([fetched(A)])
+    a_stand.clock.advance_ms(HOUR_MS)
     again = [fetched(A, NOW_MS + HOUR_MS, fields={"product.price": b'"4"'})]
     a_stand.store.write_pages(again)
     due = a_stand.store.get(A).due_at_ms
@@ -298,6 +301,7 @@ def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
     waits = []
     while due is not None:
         at = due
+        a_stand.clock.advance_ms(at - a_stand.clock.now_ms())
         a_stand.store.write_pages([failed(A, at, "Gone", gone=True)])
         due = a_stand.store.get(A).due_at_ms
         waits.append(due and (due - at) / 1000 / DAY_S)

@@ -282,6 +282,43 @@ def test_a_broken_sqlite_file_is_named(examine, tmp_path):
     assert str(folder / "00.db") not in wrong["store"]
 
 
+def test_a_repaired_store_is_well_although_the_damaged_files_are_kept(examine, tmp_path):
+    """What was seen: doctor failed for ever after a repair, and hid other damage behind it."""
+    settings = Settings(data_dir=tmp_path / "var")
+    with closing(url_store(settings)) as store:
+        for number in range(40):
+            store.put(f"http://a.example/{number}", {"text": b"x" * 20_000})
+    folder = tmp_path / "var" / "store"
+    (folder / "05.db").write_bytes(b"no database" * 1000)
+    assert "aragog store repair" in examine()["store"]
+    with closing(url_store(settings)) as store:
+        store.maintenance.repair(wait=False)
+
+    assert examine() == {}
+    assert "files that a repair replaced are kept" in examine.output
+    (folder / "05.db").unlink()
+    assert examine() == {}
+
+    data = bytearray((folder / "06.db").read_bytes())
+    data[8192:12288] = b"\xaa" * 4096
+    (folder / "06.db").write_bytes(data)
+    assert f"{folder / '06.db'} is damaged" in examine()["store"]
+
+
+def test_a_full_disk_is_named_where_the_store_cannot_be_read(examine, small_disk):
+    """What was seen: "OperationalError", and nothing more."""
+    settings = Settings(data_dir=small_disk.folder, store=StoreSettings(sqlite_shards=1))
+    with closing(url_store(settings)) as store:
+        store.put("http://a.example/", {"text": b"x"})
+    small_disk.fill()
+
+    wrong = examine(ARAGOG_DATA_DIR=str(small_disk.folder), ARAGOG_STORE__SQLITE_SHARDS="1")
+
+    assert "the disk is full" in wrong["store"]
+    assert "free some space" in wrong["store"]
+    assert "OperationalError" not in str(wrong)
+
+
 def test_missing_workers_and_beat_are_found(examine):
     wrong = examine("--json")
 

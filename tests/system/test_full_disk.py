@@ -1,6 +1,7 @@
 """On a full disk the supervisor goes on: the living stay, the dead are restarted, notes are retried."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -12,6 +13,7 @@ from aragog.settings.in_use import running_pid
 from aragog.standalone import leftovers
 from aragog.standalone.running_system import is_ready
 from aragog.standalone.supervisor import CHILDREN, Child, Supervisor
+from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -103,3 +105,24 @@ def test_a_store_on_a_full_disk_loses_nothing_and_goes_on_once_there_is_space(sm
     store.put("http://a.test/after", {"team.a": b"2"})
     assert store.get("http://a.test/after").fields == {"team.a": b"2"}
     store.close()
+
+
+def test_up_in_the_background_fails_on_a_full_disk_and_says_so(small_disk):
+    """What was seen: exit status 0, and a system in which nothing worked."""
+    small_disk.fill()
+    environ = {
+        **os.environ,
+        "ARAGOG_DATA_DIR": str(small_disk.folder),
+        "ARAGOG_SETTINGS": os.devnull,
+        **{f"ARAGOG_SERVING__{name}_PORT": str(free_port()) for name in ("HTTP", "FLOWER")},
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
+    }
+    command = [sys.executable, "-P", "-m", "aragog.cli", "up", "-d"]
+    ran = subprocess.run(
+        command, env=environ, capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert ran.returncode == 1
+    assert "no room for" in ran.stderr
+    assert str(small_disk.folder) in ran.stderr
+    assert running_pid(small_disk.folder / "run") is None

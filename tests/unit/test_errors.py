@@ -18,6 +18,7 @@ EXAMPLES = {
     errors.StoreDamaged: ("05.db", "is damaged"),
     errors.ContentUnavailable: ("s3", "503"),
     errors.Unfinished: ("graph", "the node has more edges; repeat"),
+    errors.ContentReplaced: ("content ab/cd", "is being replaced"),
     errors.LimiterUnavailable: ("redis", "refused"),
     errors.RobotsUnavailable: ("redis", "refused"),
     errors.SpoolUnavailable: ("redis", "full"),

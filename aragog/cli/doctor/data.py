@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from aragog.bootstrap.store_claims import store_conflict
-from aragog.bootstrap.stores import current_files, tables
+from aragog.bootstrap.stores import current_files, replaced_files, tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import CorruptContent, StoreUnavailable, TransientError
 from aragog.pipeline.crawl_log import log_files
@@ -30,6 +30,8 @@ _STEPS = 10_000
 _REPAIR = "run `aragog store repair` to save its rows into a new file"
 LEAST_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
+LEAST_TO_READ_BYTES = 1_000_000
+"""The index of a log takes 32 KB, also for a reader."""
 S3_TIMEOUT_S = 5.0
 
 
@@ -81,18 +83,22 @@ def _postgres(system: CheckedSystem) -> Iterator[Finding]:
 
 def _sqlite(settings: Settings) -> Iterator[Finding]:
     folder = settings.data_dir.absolute() / "store"
-    files = sorted(folder.glob("[0-9a-f][0-9a-f].db"))
-    broken = [problem for file in files if (problem := _unreadable(file))]
-    left: list[str] = []
-    if files and not broken:
+    files = [file for file in current_files(settings) if file.exists()]
+    unreadable = {file: problem for file in files if (problem := _unreadable(file))}
+    set_aside: list[str] = []
+    if files and not unreadable:
         with closing(tables(settings)) as engine:
-            broken = engine.check()
-    if files and not broken:
-        broken, left = _damaged(current_files(settings))
-    for problem in broken:
+            set_aside = engine.check()
+    known = (*unreadable.values(), *set_aside)
+    # A file that is known to be bad hides no damage of the others.
+    others = [file for file in files if not any(text.startswith(str(file)) for text in known)]
+    broken, left = _damaged(others)
+    for problem in (*known, *broken):
         yield Finding("store", ok=False, text=problem)
-    if not broken:
+    if not known and not broken:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
+        if kept := replaced_files(settings):
+            text += f"; {len(kept)} files that a repair replaced are kept"
         if left:
             text += (
                 f"; {len(left)} were not read to their end in {READ_FILES_WITHIN_S:g} s: "
@@ -115,9 +121,10 @@ def _damaged(files: Sequence[Path]) -> tuple[list[str], list[str]]:
                 db.set_progress_handler(lambda: time.monotonic() > until_s, _STEPS)
                 ((found,),) = db.execute("PRAGMA quick_check(1)").fetchall()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
-                raise
-            left.append(file.name)
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                left.append(file.name)
+            else:
+                broken.append(_cannot_read(file, error))
         except sqlite3.DatabaseError as error:
             broken.append(f"{file} is damaged ({error}); {_REPAIR}")
         else:
@@ -149,9 +156,22 @@ def _unreadable(file: Path) -> str | None:
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         finally:
             db.close()
-    except sqlite3.Error as error:
-        return f"{file}: {error}; restore it from a backup, then run `aragog store repair`"
+    except sqlite3.OperationalError as error:
+        return _cannot_read(file, error)
+    except sqlite3.DatabaseError as error:
+        return f"{file} is damaged ({error}); {_REPAIR}"
     return None
+
+
+def _cannot_read(file: Path, error: sqlite3.Error) -> str:
+    """Text for an error that is no damage; SQLite names a full disk only where it writes."""
+    free = shutil.disk_usage(file.parent).free
+    if free < LEAST_TO_READ_BYTES:
+        return (
+            f"{file} cannot be opened ({error}): the disk is full ({free:,} bytes free); free some "
+            "space, or move data_dir"
+        )
+    return f"{file} cannot be opened: {error}"
 
 
 def check_content(system: CheckedSystem) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Sequence
 
@@ -12,6 +13,9 @@ from aragog.errors import AragogError
 
 WITHIN_S = 2 * STARTS_WITHIN_S
 """A check waits for a system that starts, and then for the timeouts of its servers."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a write for which there is no room."""
 
 
 def findings_within(
@@ -48,11 +52,20 @@ def _run(
         found.extend(check(system))
     except AragogError as error:
         found.append(Finding(_name(check), ok=False, text=str(error)))
-    except (redis.RedisError, OSError) as error:
-        text = f"does not answer: {type(error).__name__}"
+    except redis.RedisError as error:
+        text = f"does not answer: {type(error).__name__}: {error}"
+        found.append(Finding(_name(check), ok=False, text=text))
+    except OSError as error:
+        text = _disk_full(error) or f"does not answer: {type(error).__name__}: {error}"
         found.append(Finding(_name(check), ok=False, text=text))
     except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
         defects.append(error)
+
+
+def _disk_full(error: OSError) -> str | None:
+    if error.errno not in FULL:
+        return None
+    return f"{error.strerror} ({error.filename or 'data_dir'}): free some space, or move data_dir"
 
 
 def _name(check: Check) -> str:

@@ -18,7 +18,7 @@ from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host,
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.cli.store.listing import urls_of_host
-from aragog.errors import BadInput, CorruptContent, TakenDown
+from aragog.errors import BadInput, ContentReplaced, CorruptContent, TakenDown
 from aragog.pages.main_text import FIELDS
 from aragog.pages.selectors import rule_types
 from aragog.settings import Settings
@@ -188,7 +188,7 @@ def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -
     def found(url: str) -> Mapping[str, bytes]:
         try:
             return texts.fields(store, url, names)
-        except (PageTextUnavailable, CorruptContent, TakenDown) as error:
+        except (PageTextUnavailable, ContentReplaced, CorruptContent, TakenDown) as error:
             _report_url(url, str(error))
             return {}
 

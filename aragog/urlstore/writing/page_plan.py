@@ -19,6 +19,7 @@ from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
+from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
@@ -39,8 +40,8 @@ class PageWritePlan:
     """The URL whose node receives the page."""
     row: Row
     """The node of `canonical`."""
-    stale: bool
-    """Whether something newer is stored."""
+    older_by_ms: int
+    """How much later what is stored was fetched; 0: it was not."""
     refused: bool
     """Whether the node was removed after this fetch, or taken down."""
     judgment: Judgment
@@ -91,6 +92,11 @@ class PageWritePlan:
     def alone(self) -> bool:
         """True for a page that was fetched from its canonical URL, without a redirect."""
         return self.canonical == self.page.url == self.page.final_url
+
+    @property
+    def stale(self) -> bool:
+        """True if something newer is stored."""
+        return self.older_by_ms > 0
 
     @property
     def complete(self) -> bool:
@@ -244,6 +250,7 @@ def written(plan: PageWritePlan) -> Written:
         plan.canonical,
         stale=plan.stale or plan.refused,
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
+        older_by_ms=0 if plan.refused else plan.older_by_ms,
     )
 
 
@@ -359,6 +366,8 @@ def fill_content(plan: PageWritePlan, content: ContentWrite) -> None:
     stored_hash = plan.row.get(nodes.CONTENT_HASH)
     if stored_hash is None or stored_hash.value != digest.encode():
         meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
+        if "fetched_at_ms" not in meta:
+            meta[PUT_AT] = str(plan.page.fetched_at_ms)
         plan.body = ContentPut(key, content.body, meta)
     plan.cells |= {
         nodes.CONTENT_KEY: key.encode(),

@@ -126,8 +126,8 @@ class WritePlanner:
         ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
         if judgment.is_doubted and nodes.ASKED in rows.get(judgment.declared or "", {}):
             judgment = replace(judgment, is_doubted=False)
-        is_stale = page.fetched_at_ms < before_ms
-        plan = PageWritePlan(page, canonical, row, is_stale, refused, judgment)
+        older_by_ms = max(0, before_ms - page.fetched_at_ms)
+        plan = PageWritePlan(page, canonical, row, older_by_ms, refused, judgment)
         plan.requested_row = rows.get(page.url, {})
         return plan
 

@@ -11,6 +11,7 @@ as writing its pages one by one.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,10 +28,11 @@ from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
-from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
 from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
+from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.next_due import Next
 from aragog.urlstore.writing.page_changes import changes_of
 from aragog.urlstore.writing.page_plan import PageWritePlan
@@ -42,6 +44,8 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.outlinks import PackedLinks
 from aragog.zen.properties import Row
+
+log = logging.getLogger(__name__)
 
 
 class PageBatchWriter:
@@ -68,7 +72,9 @@ class PageBatchWriter:
 
     def write(self, pages: Sequence[PageWrite]) -> list[Written]:
         """`UrlStore.write_pages`."""
-        pages = list(map(self._own_fields_aside, pages)) if self._unique else pages
+        pages = list(map(self.timely, pages))
+        if self._unique:
+            pages = list(map(self._own_fields_aside, pages))
         before = self._takedowns.count()
         for page in pages:
             self._delete_withheld(page)
@@ -80,7 +86,14 @@ class PageBatchWriter:
             done |= written
         urls = (url for page in pages for url in page.urls)
         self._takedowns.recheck(urls, before)
-        return [done[id(page)] for page in pages]
+        results = [done[id(page)] for page in pages]
+        _log_older(results)
+        return results
+
+    def timely(self, page: PageWrite) -> PageWrite:
+        """The page itself, or as of now if its time is more than a minute ahead of the clock."""
+        at_ms = self._clock.capped(page.fetched_at_ms, f"fetch of {page.url}")
+        return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_withheld(self, page: PageWrite) -> None:
         """Delete what is stored of a page that leads to a takedown, or that its site withdrew."""
@@ -90,6 +103,23 @@ class PageBatchWriter:
         if page.withdrawn:
             for url in dict.fromkeys((page.url, page.final_url)):
                 self._takedowns.withdraw(url, before_ms)
+
+
+def _log_older(results: Iterable[Written]) -> None:
+    """
+    Log the fetches that were dropped because what is stored is of a later one.
+
+    Batches pass each other by seconds; by more than clocks of machines differ it is worth a look.
+    """
+    older = [one for one in results if one.older_by_ms]
+    if not older:
+        return
+    most = max(older, key=lambda one: one.older_by_ms)
+    log.log(
+        logging.WARNING if most.older_by_ms > MAX_AHEAD_MS else logging.INFO,
+        "%d pages were not stored, because what is stored was fetched later; %s by %.1f s",
+        len(older), most.canonical_url, most.older_by_ms / 1000,
+    )  # fmt: skip
 
 
 class PageWriter:

@@ -259,9 +259,15 @@ class Tables(Protocol):
         """
         Replace damaged files by new ones with all readable rows; returns the results.
 
-        `report` gets a line before each step that may take long.
+        Each call returns them again, in any process, until `salvage_finished` gets them: what a
+        new file lacks is made up for by a walk that may be killed. `report` gets a line before each
+        step that may take long.
         """
         return []
+
+    def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
+        """Forget these results: what the new files lack has been made up for. Safe to repeat."""
+        return
 
     def scrub(self) -> None:
         """Erase deleted data from the disk, if the engine can; safe to repeat."""

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from aragog.pipeline.crawl_log import (
     S3Files,
     file_name,
     log_files,
+    writer_lease,
 )
 from aragog.settings import (
     ContentSettings,
@@ -210,6 +212,84 @@ def test_a_writer_that_read_while_another_one_finished_writes_nothing(
     (path,) = (tmp_path / "crawl-log").rglob("*.parquet")
     assert written == []
     assert Counter(pq.read_table(path)["url"].to_pylist()) == Counter(names)
+
+
+MEMORY = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import orjson
+import redis
+
+from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, FolderFiles
+
+url, folder, start_ms, span_ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+
+
+def rss_mb():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) // 1024
+
+
+stream = CrawlLogStream(redis.Redis.from_url(url), prefix="aragog:")
+writer = CrawlLogWriter(stream, FolderFiles(Path(folder)), span_ms // 1000)
+row = {"content_type": "text/html", "canonical_url": "y" * 60, "request_id": "r" * 16}
+used = []
+for number in range(8):
+    with redis.Redis.from_url(url) as client:
+        for part in range(20):
+            pipe = client.pipeline(False)
+            for n in range(500):
+                fields = {"r": orjson.dumps(row | {"url": f"http://a.test/{number}/{part}/{n}"})}
+                pipe.xadd("aragog:crawl_log", fields, id=f"{start_ms + number * span_ms}-{part * 500 + n}")
+            pipe.execute()
+    thread = ThreadPoolExecutor(1)
+    assert len(thread.submit(writer.write_due).result()) == 1
+    used.append((thread, rss_mb()))
+print(used[-1][1] - used[0][1], "pandas" in sys.modules)
+"""
+
+
+def test_upkeep_that_writes_files_from_all_its_threads_does_not_grow(redis_url, tmp_path):
+    """What was seen: 15 MB more for each 10,000 pages, and pandas imported for one call."""
+    arguments = [redis_url, tmp_path, START_MS, SPAN_S * 1000]
+    ran = subprocess.run(
+        [sys.executable, "-c", MEMORY, *map(str, arguments)],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+
+    grown_mb, has_pandas = ran.stdout.split()
+    assert has_pandas == "False"
+    assert int(grown_mb) < 40
+
+
+class HungFiles:
+    """A bucket that accepts a file and does not answer."""
+
+    def __init__(self):
+        self.asked, self.answers = threading.Event(), threading.Event()
+
+    def put(self, _name, _source):
+        self.asked.set()
+        assert self.answers.wait(60)
+
+
+def test_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, stream, tmp_path):
+    fill(redis_client, 1, 5)
+    hung = HungFiles()
+    lease = writer_lease(redis_client, prefix="aragog:")
+    first = threading.Thread(target=CrawlLogWriter(stream, hung, SPAN_S, lease).write_due)
+    first.start()
+    assert hung.asked.wait(60)
+    files = FolderFiles(tmp_path / "crawl-log")
+
+    assert CrawlLogWriter(stream, files, SPAN_S, lease).write_due() == []
+
+    hung.answers.set()
+    first.join(60)
+    assert stream.waiting() == 0
+    assert lease.left_s(["writer"]) == [0.0]
 
 
 def test_rows_stay_while_the_place_does_not_answer(redis_client, stream, tmp_path, s3_settings):

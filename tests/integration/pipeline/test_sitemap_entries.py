@@ -55,6 +55,7 @@ def test_entries_that_are_new_or_changed_since_are_fetched(pipeline_stand):
 def test_a_304_after_the_lastmod_has_seen_the_change_or_that_there_was_none(pipeline_stand):
     stored(pipeline_stand, A, B)
     again_ms = NOW_MS + 2 * HOUR_MS
+    pipeline_stand.clock.advance_ms(2 * HOUR_MS)
     pipeline_stand.store.write_pages([page(A, again_ms, seen=seen("NotModified", again_ms))])
 
     assert listed(pipeline_stand, [(A, NOW_MS + HOUR_MS), (B, NOW_MS + HOUR_MS)]) == [B]

@@ -83,7 +83,7 @@ def test_the_operations_page_names_commands_and_settings_that_exist():
     from aragog.cli import COMMANDS
     from aragog.settings import Settings
 
-    commands = set(re.findall(r"`aragog (\w+)", OPERATIONS))
+    commands = set(re.findall(r"`aragog ([\w-]*\w)", OPERATIONS))
     settings = Settings()
     named = re.findall(
         r"`(broker|redis|politeness|fetch|store|pipeline|serving)\.(\w+)`", OPERATIONS

@@ -59,17 +59,6 @@ def results(messages):
     return messages[Destination.CANONICALIZE].message.results
 
 
-def test_results_carry_the_time_of_all_workers_or_an_older_page_would_hide_this_one(stage, ports):
-    ports.robots.know("http://b.example", "User-agent: *\nDisallow: /")
-    behind = replace(stage, ahead_ms=lambda: 300_000)
-
-    times = {
-        result.fetch.fetched_at_ms - ports.clock.now_ms() for result in results(run(behind, A, B))
-    }
-
-    assert times == {300_000}
-
-
 def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
     outcomes = results(run(stage, A, B))
 

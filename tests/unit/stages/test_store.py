@@ -73,6 +73,24 @@ def test_a_page_from_a_worker_whose_clock_is_years_ahead_does_not_freeze(stage, 
     assert f"fetch of {A}: its time is" in caplog.text
 
 
+def test_a_page_that_is_dropped_as_older_than_the_stored_one_is_counted_and_logged(
+    stage, ports, caplog
+):
+    """What was seen: 27 of 706 pages kept their old body, and nothing said so."""
+    hour_ms = 3_600_000
+    for at_ms, title in ((NOW_MS, b"new"), (NOW_MS - hour_ms, b"late")):
+        a_page = page(A, at_ms, fields={"page.title": title}, facts={"fetched_at_ms": at_ms})
+        (token,) = ports.spool.put_many([to_blob([PageUpdate(a_page)])])
+        stage.run(PageBatch(token, (UrlJob(url=A),)))
+
+    assert ports.store.get(A).fields == {"page.title": b"new"}
+    assert ports.counters.counts[counters.OLDER] == 1
+    (record,) = [r for r in caplog.records if "fetched later" in r.message]
+    assert (record.levelname, "1 pages", "3600.0 s") == (
+        "WARNING", record.message[:7], record.message[-8:],
+    )  # fmt: skip
+
+
 def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, ports):
     a_batch = batch(ports, A, B)
     ports.spool.free(a_batch.bodies[:1])

@@ -144,3 +144,21 @@ def test_a_page_from_a_worker_whose_clock_is_ahead_leaves_no_pointer_to_lost_con
 
     assert a_stand.store.resolve(B) == C
     assert a_stand.store.content(B).body == f"{A} after 10000".encode()
+
+
+def test_a_fetch_of_the_future_is_one_of_now_and_keeps_no_later_fetch_out(caplog):
+    """What was seen: a time of 2099 froze a page that was written without the pipeline."""
+    a_stand = stand(MemoryTables())
+    in_2099_ms = 4_070_908_800_000
+    a_stand.store.write_pages(
+        [
+            page(A, in_2099_ms, fields={"t": b"old"}, facts={"fetched_at_ms": in_2099_ms}),
+            page(B, NOW_MS + 60_000, fields={"t": b"old"}),
+        ]
+    )
+    a_stand.clock.advance_ms(120_000)
+    a_stand.store.write_pages([page(A, NOW_MS + 120_000, fields={"t": b"new"})])
+
+    assert a_stand.store.get(A).fields == {"t": b"new"}
+    assert a_stand.store.get(A).facts.get("fetched_at_ms", 0) <= NOW_MS + 120_000
+    assert [record.message.count(f"fetch of {A}") for record in caplog.records] == [1]

@@ -7,21 +7,23 @@ after a fork, where it would break SQLite's locks.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
 from aragog.zen.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
-from aragog.zen.tables.sqlite.health import REMEDY, Health, first_files
+from aragog.zen.tables.sqlite.file_locks import holder, locked
+from aragog.zen.tables.sqlite.health import REMEDY, Health, first_files, has_state
 from aragog.zen.tables.sqlite.layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
+LOCK_WAIT_S = 10.0
+"""Creating the files of a folder takes much less than a second; who holds the lock longer hangs."""
 _CACHE_KIB = 1024
 """The cache of one connection. Eight threads of a worker hold 128 of them, so 8 MiB each took a
 gigabyte."""
@@ -50,27 +52,6 @@ class Connections(threading.local):
         self.open.clear()
 
 
-@contextmanager
-def alone(marker: Path) -> Iterator[None]:
-    """
-    Let one thread of one process at a time open files of a folder; about 20 µs.
-
-    Creating a file and switching it to a write-ahead log fail at once with "database is locked" if
-    two processes do it together: SQLite does not wait there, for any busy timeout.
-    """
-    try:
-        lock = marker.open("rb")
-    except OSError as error:
-        raise sqlite3.OperationalError(str(error)) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            # Unlocked explicitly: a process forked meanwhile has the same open file.
-            fcntl.flock(lock, fcntl.LOCK_UN)
-
-
 def share_mode(path: Path) -> None:
     """
     Reset the mode of the log and its index to the mode of their file.
@@ -84,13 +65,17 @@ def share_mode(path: Path) -> None:
                 side.chmod(path.stat().st_mode & 0o777)
 
 
-def open_file(path: Path) -> sqlite3.Connection:
-    """A connection to a file, which is created with its tables if missing."""
+def open_file(path: Path, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+    """
+    A connection to a file, which is created with its tables if missing.
+
+    Two processes must not create one file at the same time: see `Shards.connection`.
+    """
     with suppress(OSError):  # SQLite reports the problem; its other files take the mode of this one
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
         path,
-        timeout=BUSY_TIMEOUT_S,
+        timeout=busy_s,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=256,
@@ -110,31 +95,58 @@ def open_file(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _exists(path: Path) -> bool:
+    """True for a file that has a write-ahead log: bytes 18 and 19 are 2 from then on."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            return file.read(20)[18:] == b"\x02\x02"
+    except OSError:
+        return False
+
+
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
-"""The file that stores the number of files; also the lock under which they are opened."""
+"""The file that stores the number of files; also the lock under which they are created."""
 FORMAT = 1
 """The format of the rows; raise it with a change that earlier versions of aragog cannot read."""
 _FORMAT = "format"
 
 
 class Shards:
-    """The files of one folder, `00.db` and on."""
+    """
+    The files of one folder, `00.db` and on.
 
-    def __init__(self, folder: Path, count: int, checkpoints: CheckpointTimes) -> None:
+    Args:
+        folder: created if missing.
+        count: how many files.
+        checkpoints: when logs are moved into the files.
+        waits_s: how long to wait for another writer of a file, and for who creates files.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        checkpoints: CheckpointTimes,
+        waits_s: tuple[float, float] = (BUSY_TIMEOUT_S, LOCK_WAIT_S),
+    ) -> None:
         self.count = count
+        self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
-        self._folder = folder
+        self.folder = folder
         self._mine = Connections()
         self._checkpoints: Checkpoints | None = None
         self._starting = threading.Lock()
         self._round = 0
         """Counts errors after which connections are opened anew."""
         self._check_folder()
-        with alone(folder / _MARKER):
-            self.health = Health(folder, count)
+        try:
+            with nullcontext() if has_state(folder) else self._alone():
+                self.health = Health(folder, count)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
 
     def number(self, first_byte: int) -> int:
         """The file that holds rows whose key begins with `first_byte`."""
@@ -184,10 +196,10 @@ class Shards:
 
     def identity(self) -> str:
         """The word in the file `identity`, which is created if missing."""
-        path = self._folder / "identity"
+        path = self.folder / "identity"
         try:
             if not path.exists():
-                with alone(self._folder / _MARKER):
+                with self._alone():
                     if not path.exists():
                         fresh = path.with_suffix(".new")
                         fresh.write_text(secrets.token_hex(8), "ascii")
@@ -228,12 +240,33 @@ class Shards:
         entry = mine.get(number)
         if entry is None or entry[1] != self._opening(number):
             self._forget(number)
-            with alone(self._folder / _MARKER):
-                opening = self._opening(number)
-                path = self.health.path(number, opening % _GENERATIONS)
-                share_mode(path)
-                entry = mine[number] = open_file(path), opening
+            entry = mine[number] = self._opened(number)
         return entry[0]
+
+    def _opened(self, number: int) -> tuple[sqlite3.Connection, int]:
+        """
+        A new connection to a file, and the opening that it is of.
+
+        A file that exists is opened without the lock, so a process that stops while it has the
+        lock stops no other. Only creating a file and switching it to a write-ahead log need it:
+        two processes that do it together fail at once with "database is locked", whatever the busy
+        timeout. So may an opening while the last other connection closes; it is tried again.
+        """
+        opening = self._opening(number)
+        path = self.health.path(number, opening % _GENERATIONS)
+        share_mode(path)
+        if _exists(path):
+            try:
+                return open_file(path, self._busy_s), opening
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+        with self._alone():
+            return open_file(path, self._busy_s), opening
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Let one thread of one process at a time create files of the folder."""
+        return locked(self.folder / _MARKER, wait_s=self._lock_s)
 
     def _opening(self, number: int) -> int:
         """The round and generation at which a usable connection was opened."""
@@ -278,7 +311,12 @@ class Shards:
             return self._damage(number, str(error))
         if code & 0xFF in _REOPEN:
             self._round += 1
-        where = f"sqlite ({self.health.path(number)})"
+        path = self.health.path(number)
+        where = f"sqlite ({path})"
+        if code & 0xFF == sqlite3.SQLITE_BUSY:
+            # A writer has a lock in the index of the log.
+            who = holder(Path(f"{path}-shm"), path)
+            return StoreUnavailable(where, f"{error} by {who}")
         if code & 0xFF == sqlite3.SQLITE_FULL:
             text = f"{error}: free some space; nothing acknowledged is lost"
             return StoreUnavailable(where, text)
@@ -286,30 +324,30 @@ class Shards:
 
     def _check_folder(self) -> None:
         try:
-            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            existing = first_files(self._folder)
-            marker = self._folder / _MARKER
+            self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            existing = first_files(self.folder)
+            marker = self.folder / _MARKER
             if not marker.exists():
                 marker.write_text(f"{existing or self.count}\n", "ascii")
             count = int(marker.read_text("ascii") or self.count)
             self._check_format()
         except OSError as error:
-            raise ConfigError(f"data_dir: {self._folder} cannot be written: {error}") from error
+            raise ConfigError(f"data_dir: {self.folder} cannot be written: {error}") from error
         if count != self.count:
             raise ConfigError(
-                f"store.sqlite_shards: is {self.count}, but {self._folder} was made with {count}; "
+                f"store.sqlite_shards: is {self.count}, but {self.folder} was made with {count}; "
                 f"set it to {count}, or export the data and import them into a new folder"
             )
 
     def _check_format(self) -> None:
         """Refuse the folder of a later version; a folder without a format has the first one."""
-        path = self._folder / _FORMAT
+        path = self.folder / _FORMAT
         if not path.exists():
             path.write_text(f"{FORMAT}\n", "ascii")
         found = int(path.read_text("ascii") or FORMAT)  # empty while another process writes it
         if found > FORMAT:
             raise ConfigError(
-                f"data_dir: {self._folder} has format {found}, of a later version of aragog; this "
+                f"data_dir: {self.folder} has format {found}, of a later version of aragog; this "
                 f"one reads up to {FORMAT}: install that version, or restore a backup made before"
             )

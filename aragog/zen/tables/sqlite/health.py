@@ -24,7 +24,6 @@ LAST_GENERATION = 254
 _STATE = "generations"
 _STATE_BYTES = 256
 _NAME = re.compile(r"([0-9a-f]{2})(?:\.(\d{1,3}))?\.db")
-_FIRST = re.compile(r"[0-9a-f]{2}\.db")
 REMEDY = "run `aragog store repair` to save its rows into a new file"
 
 
@@ -102,6 +101,11 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
         raise ConfigError(f"{path}: {error}; {remedy}") from error
 
 
+def has_state(folder: Path) -> bool:
+    """True once the generations are stored, so that opening them creates nothing."""
+    return (folder / _STATE).exists()
+
+
 def _initial_state(folder: Path) -> bytes:
     """The generations, read from the names of the files."""
     state = bytearray(_STATE_BYTES)
@@ -113,8 +117,25 @@ def _initial_state(folder: Path) -> bytes:
 
 
 def first_files(folder: Path) -> int:
-    """The number of files the folder was created with."""
-    return sum(1 for path in folder.glob("*.db") if _FIRST.fullmatch(path.name))
+    """The number of files the folder was created with; each may have several generations."""
+    return len(set(_numbers(folder)))
+
+
+def _numbers(folder: Path) -> list[int]:
+    return [int(match[1], 16) for p in folder.glob("*.db") if (match := _NAME.fullmatch(p.name))]
+
+
+def files_in_use(folder: Path) -> list[Path]:
+    """
+    The files that processes use, each of its current generation; they may not all be created yet.
+
+    A file that a repair replaced may have been deleted since, so names of files do not tell how
+    many there are.
+    """
+    if not folder.is_dir():
+        return []
+    health = Health(folder, count := max(_numbers(folder), default=-1) + 1)
+    return [health.path(number) for number in range(count)]
 
 
 def old_files(folder: Path) -> list[Path]:

@@ -22,6 +22,8 @@ from struct import error as BadStruct  # noqa: N812 - it is an exception
 from aragog.errors import StoreUnavailable
 from aragog.zen.tables import TABLES, Salvaged
 from aragog.zen.tables.packed import unpack
+from aragog.zen.tables.sqlite import replacements
+from aragog.zen.tables.sqlite.file_locks import locked
 from aragog.zen.tables.sqlite.files import Shards, open_file
 from aragog.zen.tables.sqlite.layout import LAYOUTS, Packed
 
@@ -33,6 +35,9 @@ BARREN = 10
 """Halvings without a single row after which a range is given up."""
 _ROWS = 1000
 _WAIT_S = 30.0
+_OTHER_REPAIR_S = 1.0
+LOCK = "repairing"
+"""The file that one process at a time locks while it replaces damaged files."""
 _KEY_BYTES = 64
 
 SqlRow = tuple[object, ...]
@@ -42,23 +47,29 @@ def salvage_damaged(shards: Shards, report: Callable[[str], None]) -> list[Salva
     """
     Check every file, and replace the damaged ones; each needs disk space for two copies.
 
+    Returns also the replacements of earlier calls that `replacements.forget` was not told of.
     `report` gets a line before each step that may take long. Safe to kill and to repeat: a new file
-    is used only once it is complete.
+    is used only once it is complete and its replacement is written down.
 
     Raises:
-        StoreUnavailable: the disk is full, or cannot be written.
+        StoreUnavailable: the disk is full, or cannot be written, or another process salvages.
     """
+    with locked(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
+        _salvage_all(shards, report)
+    return replacements.unfinished(shards.folder)
+
+
+def _salvage_all(shards: Shards, report: Callable[[str], None]) -> None:
     health = shards.health
     report(f"reading {shards.count} files to find damage")
     for number in range(shards.count):
         if number not in health.damaged():
             _check(shards, number)
-    salvaged = []
     for number in health.damaged():
         old = health.path(number)
         report(f"{old} is damaged: saving its rows; waits up to {_WAIT_S:g} s for its writers")
-        salvaged.append(_salvage_file(shards, number))
-    return salvaged
+        _salvage_file(shards, number)
+        report(f"{health.path(number)} is in use")
 
 
 def _check(shards: Shards, number: int) -> None:
@@ -74,7 +85,7 @@ def _check(shards: Shards, number: int) -> None:
         shards.health.set_aside(number, shards.health.generation(number), str(first))
 
 
-def _salvage_file(shards: Shards, number: int) -> Salvaged:
+def _salvage_file(shards: Shards, number: int) -> None:
     health = shards.health
     old, new = health.path(number), health.path(number, health.generation(number) + 1)
     copy = old.with_name(f"{number:02x}.copy")
@@ -89,14 +100,14 @@ def _salvage_file(shards: Shards, number: int) -> Salvaged:
         with closing(open_file(new)) as target:
             saved, unreadable, gaps = _copy_rows(copy, target)
             target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        mine = frozenset(range(number, 256, shards.count))
+        replacements.note(Salvaged(str(old), str(new), saved, unreadable, gaps, mine))
     except (OSError, sqlite3.Error) as error:
         raise StoreUnavailable(f"sqlite ({new})", f"{error}; repair again") from error
     finally:
         _remove(copy)
     health.replace(number)
     log.warning("%s is replaced by %s: %d cells and nodes saved, %d gaps", old, new, saved, gaps)
-    mine = frozenset(range(number, 256, shards.count))
-    return Salvaged(str(old), str(new), saved, unreadable, gaps, mine)
 
 
 class _writers_gone:  # noqa: N801 - used as a function

@@ -33,8 +33,9 @@ from aragog.zen.tables import (
     Tables,
     refuse_empty,
 )
+from aragog.zen.tables.sqlite import replacements
 from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes
-from aragog.zen.tables.sqlite.files import Shards
+from aragog.zen.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, Shards
 from aragog.zen.tables.sqlite.health import REMEDY
 from aragog.zen.tables.sqlite.layout import LAYOUTS, Layout
 from aragog.zen.tables.sqlite.salvage import salvage_damaged
@@ -185,6 +186,8 @@ class SqliteTables(Tables):
         folder: on a local file system.
         shards: number of files; a power of two, at most 256, fixed once there are data.
         clock: gives the timestamps of `check_and_put` and `incr`.
+        checkpoints: when logs are moved into the files.
+        waits_s: how long to wait for another writer of a file, and for who creates files.
 
     Raises:
         ConfigError: the folder cannot be created or written, or has another number of `shards`.
@@ -197,10 +200,11 @@ class SqliteTables(Tables):
         shards: int = 16,
         clock: Clock | None = None,
         checkpoints: CheckpointTimes | None = None,
+        waits_s: tuple[float, float] = (BUSY_TIMEOUT_S, LOCK_WAIT_S),
     ) -> None:
         if shards & (shards - 1):
             raise ConfigError(f"store.sqlite_shards: must be a power of two, got {shards}")
-        self._shards = Shards(folder, shards, checkpoints or CheckpointTimes())
+        self._shards = Shards(folder, shards, checkpoints or CheckpointTimes(), waits_s)
         clock = clock or SystemClock()
         self._tables = {name: SqliteTable(name, self._shards, clock) for name in TABLES}
 
@@ -233,6 +237,9 @@ class SqliteTables(Tables):
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
         return salvage_damaged(self._shards, report)
+
+    def salvage_finished(self, done: Sequence[Salvaged]) -> None:
+        replacements.forget(done)
 
     def scrub(self) -> None:
         self._shards.scrub()

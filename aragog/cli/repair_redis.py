@@ -1,0 +1,56 @@
+"""`aragog repair-redis`: make the files of the private Redis readable again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from aragog.errors import ConfigError
+from aragog.settings import Settings, load_settings
+from aragog.settings.in_use import running_pid
+from aragog.standalone.append_only_files import AppendOnlyFiles
+from aragog.terminal import echo, note
+
+_QUESTION = (
+    "Redis then starts empty: URLs that wait are lost, and so are rates and robots.txt rules; "
+    "stored pages and their refreshes are not. Go on?"
+)
+
+
+@click.command("repair-redis")
+@click.option("--set-aside", is_flag=True, help="Rename the files, so that Redis starts empty.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def repair_redis(*, set_aside: bool, yes: bool) -> None:
+    """
+    Repair the files of the private Redis, in which jobs wait.
+
+    The system must be down. Names files that the manifest lost, and cuts a damaged file where its
+    damage begins, because what follows cannot be read. A copy of what it changes is kept.
+    `--set-aside` is for files that Redis still cannot read, such as a damaged snapshot.
+    """
+    settings = load_settings()
+    files = AppendOnlyFiles(_folder_of(settings))
+    if set_aside:
+        if not files.folder.is_dir():
+            raise ConfigError(f"data_dir: there is no {files.folder}")
+        if not yes:
+            click.confirm(_QUESTION, abort=True)
+        echo(f"the files are in {files.set_aside()}; Redis starts empty")
+        return
+    done = files.repair()
+    for line in done:
+        echo(line)
+    if not done:
+        note(f"no problems found in {files.folder}")
+
+
+def _folder_of(settings: Settings) -> Path:
+    data_dir = settings.data_dir.absolute()
+    if not settings.private_redis:
+        raise ConfigError("redis.url: it is a server of your own; repair it with its own tools")
+    if pid := running_pid(data_dir / "run"):
+        raise ConfigError(
+            f"data_dir: aragog runs in {data_dir} (process {pid}); `aragog down` first"
+        )
+    return data_dir / "redis"

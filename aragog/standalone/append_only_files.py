@@ -1,0 +1,248 @@
+"""
+The append-only files of the private Redis: what is wrong with them, and their repair.
+
+A manifest names a base file, a snapshot, and the incremental files that continue it:
+
+    file appendonly.aof.2.base.rdb seq 2 type b
+    file appendonly.aof.2.incr.aof seq 2 type i
+
+The server reads what the manifest names, and nothing else. A manifest that lost a line makes it
+start without the jobs of that file, and without a word; one that is missing, with nothing at all.
+At damage inside a file it does not start, and its log names a program that wheels do not have. The
+format of the files is that of Redis 7 and Valkey (`aof.c`).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+FOLDER = "appendonlydir"
+MANIFEST = "appendonly.aof.manifest"
+_LINE = re.compile(r"file (\S+) seq (\d+) type ([bhi])")
+_FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base|incr)\.(rdb|aof)")
+_SNAPSHOTS = (b"REDIS", b"VALKEY")
+_MOST_ARGUMENTS = 1 << 20
+_MOST_BYTES = 1 << 29
+"""A longer argument is no argument: the server's own limit (`proto-max-bulk-len`)."""
+_MOST_LINE_BYTES = 64
+KEPT = ".damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """The first place of a file that is no command."""
+
+    file: Path
+    at_byte: int
+    """Everything before it can be read."""
+    total_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file} is damaged at byte {self.at_byte:,} of {self.total_bytes:,}: what "
+            "follows cannot be read"
+        )
+
+
+class AppendOnlyFiles:
+    """
+    The files in the folder of a server that does not run.
+
+    Args:
+        folder: the server's; it may have none of them yet.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / FOLDER
+        self._manifest = self.folder / MANIFEST
+
+    def unnamed(self) -> list[Path]:
+        """
+        Files with data that the manifest should name and does not, in their order; normally none.
+
+        A rewrite numbers base and increments up by one each, so an incremental file with a lower
+        number than the base in use is a leftover. An empty file was being created.
+        """
+        named = self._named()
+        base = max((number for kind, number in named.values() if kind == "b"), default=0)
+        last = max((number for kind, number in named.values() if kind == "i"), default=0)
+        missing = []
+        for path, kind, number in self._files():
+            is_next = number >= base if kind == "i" else not base
+            if path.name not in named and path.stat().st_size and is_next and number >= last:
+                missing.append(path)
+        return missing
+
+    def missing(self) -> list[Path]:
+        """Files that the manifest names and that are not there."""
+        names = [name for name, (kind, _) in self._named().items() if kind != "h"]
+        return [self.folder / name for name in names if not (self.folder / name).exists()]
+
+    def damage(self) -> Damage | None:
+        """
+        The first damage inside a file of commands; reads all of them, about 100 MB a second.
+
+        The end of the last file may be cut, by a crash: the server itself removes that.
+        """
+        paths = [path for path, *_ in self._files() if path.name in self._named()]
+        for path in paths:
+            with path.open("rb") as file:
+                if file.read(8).startswith(_SNAPSHOTS):
+                    continue  # a snapshot has a checksum, which only the server knows
+                file.seek(0)
+                size = path.stat().st_size
+                good, is_cut = _readable(file)
+            if good < size and not (is_cut and path == paths[-1]):
+                return Damage(path, good, size)
+        return None
+
+    def problems(self) -> list[str]:
+        """What a start would lose silently, one line each; reads only names and the manifest."""
+        lost = [
+            f"{path}: {self._manifest} does not name it, so its {path.stat().st_size:,} bytes of "
+            "jobs would be lost"
+            for path in self.unnamed()
+        ]
+        return lost + [
+            f"{path} is missing, and {self._manifest} names it" for path in self.missing()
+        ]
+
+    def repair(self) -> list[str]:
+        """
+        Name all files in the manifest again, and cut what follows the first damage; what was done.
+
+        What it changes is kept beside it, with the ending `.damaged`. Safe to repeat.
+
+        Raises:
+            OSError: the disk is full, or cannot be written.
+        """
+        done = []
+        if self.unnamed() or self.missing():
+            done.append(self._write_manifest())
+        damage = self.damage()
+        if damage is not None:
+            done += self._cut(damage)
+        return done
+
+    def set_aside(self) -> Path:
+        """Rename the folder, so that a server starts with nothing; returns where it is now."""
+        kept = next(
+            path
+            for number in range(1, 1000)
+            if not (path := self.folder.with_name(f"{FOLDER}{KEPT}.{number}")).exists()
+        )
+        return self.folder.rename(kept)
+
+    def _files(self) -> Iterator[tuple[Path, str, int]]:
+        """(path, `b` or `i`, number) of each file, the base first, in the order of numbers."""
+        found = [
+            (path, match[2][0], int(match[1]))
+            for path in self.folder.glob("appendonly.aof.*")
+            if (match := _FILE.fullmatch(path.name))
+        ]
+        return iter(sorted(found, key=lambda each: (each[1], each[2])))
+
+    def _named(self) -> dict[str, tuple[str, int]]:
+        """Kind and number of each file that the manifest names in a complete line."""
+        try:
+            text = self._manifest.read_text("utf-8", errors="replace")
+        except FileNotFoundError:
+            return {}
+        lines = [_LINE.match(line) for line in text.split("\n")[:-1]]
+        return {line[1]: (line[3], int(line[2])) for line in lines if line}
+
+    def _write_manifest(self) -> str:
+        """A manifest of the newest base in use and all files that continue it."""
+        named, files = self._named(), list(self._files())
+        bases = [(path, n) for path, kind, n in files if kind == "b"]
+        used = [each for each in bases if each[0].name in named] or bases[-1:]
+        base = used[-1][1] if used else 0
+        parts = used[-1:] + [(path, n) for path, kind, n in files if kind == "i" and n >= base]
+        lines = [
+            f"file {path.name} seq {n} type {'b' if (path, n) in used else 'i'}"
+            for path, n in parts
+        ]
+        if self._manifest.exists():
+            shutil.copyfile(self._manifest, _kept(self._manifest))
+        fresh = self._manifest.with_suffix(".new")
+        fresh.write_text("".join(f"{line}\n" for line in lines), "ascii")
+        fresh.rename(self._manifest)
+        return f"{self._manifest} names {', '.join(path.name for path, _ in parts)}"
+
+    def _cut(self, damage: Damage) -> list[str]:
+        """Cut a file where its damage begins; later files continue what is cut, so they go too."""
+        shutil.copyfile(damage.file, _kept(damage.file))
+        with damage.file.open("r+b") as file:
+            file.truncate(damage.at_byte)
+        lost = damage.total_bytes - damage.at_byte
+        done = [f"{damage.file} is cut at byte {damage.at_byte:,}; {lost:,} bytes are lost"]
+        paths = [path for path, *_ in self._files()]
+        later = paths[paths.index(damage.file) + 1 :]
+        for path in later:
+            path.rename(_kept(path))
+            done.append(f"{path.name} continued it, and is not used any more")
+        if later:
+            done.append(self._write_manifest())
+        return done
+
+
+def _kept(path: Path) -> Path:
+    return path.with_name(f"{path.name}{KEPT}")
+
+
+def _readable(file: BinaryIO) -> tuple[int, bool]:
+    """
+    The offset up to which a file holds whole commands, and whether only its end is missing there.
+
+    A transaction counts as one: half of it must not be applied.
+    """
+    good, in_transaction = 0, False
+    while True:
+        line = file.readline(_MOST_LINE_BYTES)
+        if not line:
+            return good, True
+        if line.startswith(b"#"):  # a time stamp
+            while line and not line.endswith(b"\n"):
+                line = file.readline(_MOST_LINE_BYTES)
+        else:
+            name, is_cut = _command(file, line)
+            if name is None:
+                return good, is_cut
+            in_transaction = name == b"MULTI" or (in_transaction and name != b"EXEC")
+        if not in_transaction:
+            good = file.tell()
+
+
+def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
+    """The name of the command that begins with `line`; None: it is none, or the file ends in it."""
+    count = _number(line, b"*", _MOST_ARGUMENTS)
+    if not count:
+        return None, _is_cut(line)
+    name = b""
+    for position in range(count):
+        line = file.readline(_MOST_LINE_BYTES)
+        length = _number(line, b"$", _MOST_BYTES)
+        if length is None:
+            return None, _is_cut(line)
+        argument = file.read(length + 2)
+        if not argument.endswith(b"\r\n") or len(argument) < length + 2:
+            return None, len(argument) < length + 2
+        name = name if position else argument[:-2].upper()
+    return name, False
+
+
+def _is_cut(line: bytes) -> bool:
+    """True if the file ends in this line."""
+    return len(line) < _MOST_LINE_BYTES and not line.endswith(b"\n")
+
+
+def _number(line: bytes, mark: bytes, most: int) -> int | None:
+    text = line[1:-2]
+    if line[:1] != mark or line[-2:] != b"\r\n" or not text.isdigit() or int(text) > most:
+        return None
+    return int(text)

@@ -1,0 +1,81 @@
+"""
+Read the object that a node points to, while writers replace both.
+
+A writer puts the object first and the node after it, so a reader may find a newer object than its
+node says. The two agree again within milliseconds, or when a stopped server answers, or when the
+job of a killed writer runs again. Damage does not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from aragog.errors import ContentReplaced, CorruptContent
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.nodes import text
+from aragog.zen.properties import Row
+
+PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
+"""Before each further reading of node and object; most replacements take less than their sum."""
+PUT_AT = "put_at_ms"
+"""The key of an object's meta that has the time of its pointer, unless a fetch brought it."""
+
+
+class ObjectRead(NamedTuple):
+    """An object, and the node that points to it."""
+
+    canonical: str
+    row: Row
+    body: bytes
+    """As it is stored, compressed."""
+    meta: Mapping[str, str]
+
+
+def read_object(
+    content: ContentStore,
+    node: Callable[[], tuple[str, Row] | None],
+    sleep_s: Callable[[float], None],
+) -> ObjectRead | None:
+    """
+    The object that the node points to; None if `node` returns none, or one without content.
+
+    Reads both up to six times within half a second, until they agree.
+
+    Args:
+        content: has the objects.
+        node: reads the canonical URL and its node again with each call.
+        sleep_s: waits.
+
+    Raises:
+        ContentReplaced: the object is newer than the node; try again later.
+        CorruptContent: the object is missing, older than its node, or damaged.
+        StoreUnavailable, ContentUnavailable: one of the two does not answer.
+    """
+    error: Exception | None = None
+    for pause_s in (None, *PAUSES_S):
+        if pause_s:
+            sleep_s(pause_s)
+        found = node()
+        key = None if found is None else text(found[1], nodes.CONTENT_KEY)
+        if found is None or key is None:
+            return None
+        canonical, row = found
+        stored = content.get(key)
+        if stored is not None and content_hash(stored[0]) == text(row, nodes.CONTENT_HASH):
+            return ObjectRead(canonical, row, *stored)
+        error = _problem(key, row, None if stored is None else stored[1])
+    assert error is not None  # noqa: S101 - the loop ran
+    raise error
+
+
+def _problem(key: str, row: Row, meta: Mapping[str, str] | None) -> Exception:
+    if meta is None:
+        return CorruptContent(key, "is missing")
+    pointer = row.get(nodes.CONTENT_HASH)
+    put_at_ms = meta.get("fetched_at_ms") or meta.get(PUT_AT) or ""
+    if pointer is not None and put_at_ms.isdecimal() and int(put_at_ms) >= pointer.at_ms:
+        return ContentReplaced(f"content {key}", "is being replaced; try again")
+    return CorruptContent(key, "does not match its pointer")

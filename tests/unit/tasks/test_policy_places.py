@@ -1,0 +1,96 @@
+"""Kinds of upkeep: a server that hangs holds the thread of one kind of work, and no others."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from aragog.tasks import maintenance, refresh, robots, webhooks
+from aragog.tasks.maintenance import compactions
+from aragog.tasks.policy import TaskPlaces, periodic
+
+THREADS = 4
+
+
+class Hung:
+    """The body of a task that waits for a server until the test ends."""
+
+    def __init__(self):
+        self.calls, self.called, self.goes_on = 0, threading.Event(), threading.Event()
+
+    def __call__(self):
+        self.calls += 1
+        self.called.set()
+        assert self.goes_on.wait(60)
+
+
+@pytest.fixture
+def hung():
+    hung = Hung()
+    yield hung
+    hung.goes_on.set()
+
+
+def task_of(name, call):
+    def body():
+        call()
+
+    return periodic(name)(body)
+
+
+def test_tasks_of_a_crawl_log_that_hangs_leave_the_threads_to_other_work(hung):
+    """What was seen: after two minutes refresh, webhooks and compaction waited, 49 s long."""
+    refreshed = threading.Event()
+    crawl_log, refresh_due = task_of("test.log", hung), task_of("test.refresh", refreshed.set)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(THREADS):
+            pool.submit(crawl_log)
+        pool.submit(refresh_due)
+
+        assert refreshed.wait(10)
+        assert hung.calls == 1
+        hung.goes_on.set()
+
+
+def test_a_task_after_one_that_hung_does_its_work(hung):
+    crawl_log = task_of("test.later", hung)
+    first = threading.Thread(target=crawl_log)
+    first.start()
+    assert hung.called.wait(10)
+    crawl_log()
+    hung.goes_on.set()
+    first.join(10)
+
+    crawl_log()
+
+    assert hung.calls == 2
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        maintenance.compact_links, maintenance.sweep, maintenance.write_crawl_log,
+        refresh.refresh_due, robots.robots_expiring, webhooks.webhooks_due,
+    ],
+    ids=lambda task: task.name,
+)  # fmt: skip
+def test_each_task_that_beat_sends_has_places_of_its_own(task):
+    closure = dict(
+        zip(task.run.__func__.__code__.co_freevars, task.run.__func__.__closure__, strict=True)
+    )
+
+    assert isinstance(closure["places"].cell_contents, TaskPlaces)
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(8, 3), (12, 7), (4, 1), (1, 1)])
+def test_compactions_leave_a_thread_for_each_other_kind(threads, expected):
+    assert compactions(threads) == expected
+
+
+def test_places_are_given_back():
+    places = TaskPlaces(lambda: 1)
+    assert places.take()
+    assert not places.take()
+    places.give_back()
+    assert places.take()
