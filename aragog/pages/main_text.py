@@ -98,7 +98,7 @@ def _trafilatura_version() -> str:
 def _by_trafilatura(page: Document, form: str) -> str:
     import trafilatura  # noqa: PLC0415 - an extra, and 0.3 s
 
-    from aragog.pages.article import preparation, writing  # noqa: PLC0415 - lxml, of that extra
+    from aragog.pages.article import preparation, restoration, writing  # noqa: PLC0415 - lxml, of that extra
 
     # It logs a warning for each page without a text.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -114,6 +114,7 @@ def _by_trafilatura(page: Document, form: str) -> str:
     body = getattr(found, "body", None)
     if body is None:
         return ""
+    restoration.restore(body, article.structures, article.text)
     write = writing.to_text if form == TEXT else writing.to_markdown
     return unicodedata.normalize("NFC", write(body, article))
 

@@ -54,7 +54,8 @@ class PageOracle:
     @cached_property
     def base(self) -> str:
         node = self.tree.css_first("base[href]")
-        return urljoin(self.url, (node.attributes.get("href") or "").strip()) if node else self.url
+        href = node.attributes.get("href") or "" if node else ""
+        return urljoin(self.url, href.strip()) if href else self.url
 
     @cached_property
     def text(self) -> str:
@@ -132,11 +133,12 @@ class PageOracle:
         return frozenset(filter(None, found))
 
     def _joined(self, href: str) -> str | None:
+        from aragog.urls.parser import parse  # urljoin of Python loses empty segments
+
         try:
-            joined = urljoin(self.base, re.sub(r"[\t\r\n]", "", href.strip()))
+            return same_url(parse(href.strip(), self.base))
         except ValueError:
             return None
-        return same_url(joined)
 
 
 def same_url(url: str) -> str:

@@ -89,15 +89,14 @@ def _references(markup: str, url: str) -> Variant:
 
 
 def _comments(markup: str, url: str) -> Variant:
-    """A comment after each tag, and white space between blocks."""
+    """A comment and white space between the tags of two blocks."""
 
     def change(part: str) -> str:
-        spaced = re.sub(
-            r"(</?([a-zA-Z0-9]+)\b[^<>]*>)(?=</?([a-zA-Z0-9]+)\b)",
-            lambda m: f"{m[1]}\n  " if {m[2].lower(), m[3].lower()} <= _BLOCKS else m[1],
+        return re.sub(
+            r"(</?([a-zA-Z0-9]+)\b[^<>]*>)\s*(?=</?([a-zA-Z0-9]+)\b)",
+            lambda m: f"{m[1]}\n <!-- - --> " if {m[2].lower(), m[3].lower()} <= _BLOCKS else m[0],
             part,
         )
-        return _TAG.sub(lambda match: f"{match[0]}<!-- - -->", spaced)
 
     at = re.search(r"(?i)<body\b", markup)
     if at is None or re.search(r"(?i)<(pre|textarea)\b", markup):

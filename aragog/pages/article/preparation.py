@@ -8,6 +8,7 @@ templates are removed, and code becomes a single text.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,19 @@ from urllib.parse import quote
 from lxml import etree, html
 
 from aragog.pages.article.images import Image, place_images
+from aragog.pages.article.restoration import Structure, structures_of
 from aragog.pages.permalinks import is_permalink
 
 if TYPE_CHECKING:
     from aragog.pages.document import Document
 
 _PARSER_OPTIONS = {"remove_comments": True, "remove_pis": True, "huge_tree": True}
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
+    " small span strike strong sub sup time tt u var wbr".split()
+)
+_NO_TEXT = frozenset({"script", "style", "noscript"})
+_SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
@@ -42,6 +50,9 @@ class Article:
     """By the character that stands for it."""
     characters: dict[int, str] = field(default_factory=dict)
     """By the code point that stands for it; for `str.translate`."""
+    structures: list[Structure] = field(default_factory=list)
+    text: str = ""
+    """The text of the tree with single spaces, and one at the border of each block."""
 
 
 def prepare(page: Document, *, with_images: bool) -> Article:
@@ -58,8 +69,11 @@ def prepare(page: Document, *, with_images: bool) -> Article:
     for link in list(tree.iter("a")):
         _prepare_link(link, page)
     _prepare_code(tree)
+    _tidy_space(tree)
     if with_images:
         article.images = place_images(tree, page.base_url, markup)
+    article.text = _text_of(tree)
+    article.structures = structures_of(tree)
     return article
 
 
@@ -117,6 +131,57 @@ def absolute(page: Document, href: str) -> str | None:
     if url is None or not fragment:
         return url
     return f"{url}#{quote(fragment, safe=_FRAGMENT_SAFE)}"
+
+
+def _tidy_space(tree: Any) -> None:
+    """
+    Leave single spaces, and none between blocks: trafilatura counts characters.
+
+    How a page's source is indented then changes nothing.
+    """
+    for element in tree.iter():
+        if element.tag == "code" or element.tag in _NO_TEXT:
+            inner = element.text
+        else:
+            is_block = element.tag not in _INLINE
+            inner = _tidied(element.text, at_start=is_block, at_end=is_block and not len(element))
+        element.text = inner
+        following = element.getnext()
+        ends = following is None and _is_block(element.getparent())
+        element.tail = _tidied(
+            element.tail,
+            at_start=_is_block(element),
+            at_end=ends or (following is not None and _is_block(following)),
+        )
+
+
+def _is_block(element: Any) -> bool:
+    return element is not None and element.tag not in _INLINE and element.tag != "img"
+
+
+def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
+    if not text:
+        return None
+    single = _SPACES.sub(" ", text)
+    if at_start:
+        single = single.lstrip(" ")
+    if at_end:
+        single = single.rstrip(" ")
+    return single or None
+
+
+def _text_of(tree: Any) -> str:
+    parts: list[str] = []
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        is_inline = element.tag in _INLINE
+        if not is_inline:
+            parts.append(" ")
+        if event == "start":
+            if element.text and element.tag not in _NO_TEXT:
+                parts.append(element.text)
+        elif element.tail:
+            parts.append(element.tail)
+    return " ".join("".join(parts).split())
 
 
 def _prepare_code(tree: Any) -> None:

@@ -27,6 +27,8 @@ _HEADING_LEVEL = re.compile(r"h([1-6])")
 _MARKERS = {"#b": "**", "#i": "*"}
 _HTML_TAGS = {"#sup": "sup", "#sub": "sub"}
 _BLOCKS = frozenset({"p", "head", "list", "item", "table", "quote", "div", "body", "main", "row"})
+_MAX_COMPARED = 12
+"""Characters on each side of a border that are looked up in the page."""
 _MAX_DEPTH = 60
 """Elements nested deeper are written as the text that they contain."""
 
@@ -87,7 +89,7 @@ class _Writer:
                 found += self._paragraph("".join(run))
                 found += write(child, place)
                 run = []
-            run.append(self._text(child.tail))
+            self._add_tail(run, child)
         return found + self._paragraph("".join(run))
 
     def _block(self, element: Any) -> Callable[[Any, _Place], list[str]] | None:
@@ -209,13 +211,37 @@ class _Writer:
         run = [self._text(element.text)]
         for child in element:
             self._add_inline(run, child, place)
-            run.append(self._text(child.tail))
+            self._add_tail(run, child)
         return "".join(run)
+
+    def _add_tail(self, run: list[str], child: Any) -> None:
+        text = self._text(child.tail)
+        if text and self._is_parted("".join(child.itertext()), child.tail):
+            text = f" {text}"
+        if text:
+            run.append(text)
+
+    def _is_parted(self, before: str, after: str) -> bool:
+        """
+        Return True if white space is missing between two texts.
+
+        trafilatura removes it between some elements that the page has it between.
+        """
+        if not before or not after or before[-1].isspace() or after[0].isspace():
+            return False
+        left = " ".join(before[-_MAX_COMPARED:].split())
+        right = " ".join(after[:_MAX_COMPARED].split())
+        page = self._article.text
+        if not left or not right or f"{left}{right}" in page:
+            return False
+        return (left[-1].isalnum() and right[0].isalnum()) or f"{left} {right}" in page
 
     def _add_inline(self, run: list[str], child: Any, place: _Place) -> None:
         text = self._inline_element(child, place)
-        if child.tag in _BLOCKS:
+        if child.tag in _BLOCKS or self._is_parted(_text_before(child), "".join(child.itertext())):
             text = f" {text} "
+        elif text.startswith("`") and run and run[-1].endswith("`"):
+            text = f" {text}"  # two spans of code would be one
         if text.startswith("[") and run and run[-1].endswith("!"):
             run[-1] = f"{run[-1][:-1]}\\!"
         run.append(text)
@@ -273,6 +299,15 @@ class _Writer:
         if "\\" not in shown:
             return _ESCAPED.sub(r"\\\g<0>", shown)
         return _with_math(shown)
+
+
+def _text_before(element: Any) -> str:
+    """The text that ends where an element begins, in the same parent."""
+    previous = element.getprevious()
+    if previous is None:
+        parent = element.getparent()
+        return "" if parent is None else parent.text or ""
+    return previous.tail or "".join(previous.itertext())
 
 
 def _is_block_code(element: Any) -> bool:

@@ -287,3 +287,44 @@ def rendered(text):
 
 def text_of(node):
     return " ".join(node.text().split())
+
+
+def test_a_table_and_a_list_inside_an_entry_keep_their_kind():
+    html = rendered(
+        markdown(
+            article("""<dl><dt>sort(key)</dt><dd><p>Sorts the leeks by one of these keys:</p>
+    <table><thead><tr><th><p>Key</p></th><th><p>Meaning</p></th></tr></thead><tbody>
+    <tr><td><p><code>size</code></p></td><td><p>by their length</p></td></tr>
+    <tr><td><p>age</p></td><td></td></tr></tbody></table><p>The default is their size.</p>
+    <ul class="x"><li><p>The first rule of leeks</p></li><li><p>The second rule</p></li></ul>
+    </dd></dl>""")
+        )
+    )
+
+    assert [text_of(cell) for cell in html.css("th")] == ["Key", "Meaning"]
+    assert [text_of(cell) for cell in html.css("td")] == ["size", "by their length", "age", ""]
+    assert "The second rule" in [text_of(entry) for entry in html.css("li li")]
+
+
+def test_white_space_between_elements_is_kept_and_none_is_added():
+    text = found(
+        article("<ul><li>Set <code>A</code> <code>B</code> and H<sub>2</sub>O, 4<sup>th</sup> of"
+                " <b>May</b>, or <i>x</i><b>y</b> on a field of leeks.</li><li>Another</li></ul>"),
+        TEXT,
+    )  # fmt: skip
+
+    assert "Set A B and H2O, 4th of May, or xy on a field" in text
+
+
+def test_the_indentation_of_the_source_changes_nothing():
+    body = article("<ul><li>The first rule of leeks</li><li>The second rule</li></ul>")
+    spaced = body.replace("><", ">\n   <!-- x -->\n <").replace("<p>", "\n<p>\n   ")
+
+    assert markdown(spaced) == markdown(body)
+    assert found(spaced, TEXT) == found(body, TEXT)
+
+
+def test_a_code_span_next_to_another_is_not_one_with_it():
+    html = rendered(markdown(article("<p>Write <code>a</code><code>=</code> here, it says.</p>")))
+
+    assert [node.text() for node in html.css("code")] == ["a", "="]
