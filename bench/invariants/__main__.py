@@ -154,7 +154,9 @@ def quick_pages(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path)
-    parser.add_argument("--transform-every", type=int, default=20, help="0: no other ways of writing")
+    parser.add_argument(
+        "--transform-every", type=int, default=20, help="0: no other ways of writing"
+    )
     parser.add_argument("--limit", type=int, help="at most about so many pages of a folder")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--show", type=int, default=3, help="examples of each violation")

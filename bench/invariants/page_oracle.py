@@ -17,8 +17,43 @@ from urllib.parse import unquote, urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd mark nobr q rp rt ruby s samp small"
-    " span strike strong sub sup time tt u var wbr".split()
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "mark",
+        "nobr",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
 )
 HIDDEN = frozenset({"script", "style", "template"})
 INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
@@ -28,15 +63,14 @@ _WORD = re.compile(r"\w+")
 
 def letters(text: str) -> str:
     """The letters and digits of a text, which no markup and no white space changes."""
-    return "".join(_WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)))).replace("_", "")
+    return "".join(_WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)))).replace(
+        "_", ""
+    )
 
 
 def words(text: str) -> list[str]:
     """The words of a text."""
-    return [
-        word
-        for word in _WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).replace("_", " "))
-    ]
+    return _WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).replace("_", " "))
 
 
 @dataclass
@@ -89,9 +123,7 @@ class PageOracle:
     @cached_property
     def scripts(self) -> str:
         """The text of JSON in the page, unescaped: an article may stand there alone."""
-        found = " ".join(
-            node.text() for node in self.tree.css("script[type*=json]") if node.text()
-        )
+        found = " ".join(node.text() for node in self.tree.css("script[type*=json]") if node.text())
         found = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), found)
         found = re.sub(r"\\[nrt/]", " ", found)
         return html.unescape(html.unescape(re.sub(r"<[^<>]*>", " ", html.unescape(found))))

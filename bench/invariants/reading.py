@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
     page = document.parse(body, url=url, content_type=content_type)
     finder = main_text.load(main_text.TRAFILATURA)
     return Reading(
-        title=(analysis.fields.get("page.title") or b"").decode(),
+        title=json.loads(analysis.fields.get("page.title") or b'""'),
         text=finder.find(page, main_text.TEXT),
         markdown=finder.find(page, main_text.MARKDOWN),
         links=tuple(link.url for link in analysis.links),

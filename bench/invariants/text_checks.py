@@ -28,8 +28,41 @@ TABLES = "a row of a table is one in Markdown"
 CODE = "code is code in Markdown, line by line"
 
 _RENDERED_TAGS = frozenset(
-    "html head body h1 h2 h3 h4 h5 h6 p ul ol li pre code em strong s del blockquote br hr a img table thead"
-    " tbody tr th td sub sup -text".split()
+    [
+        "html",
+        "head",
+        "body",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "pre",
+        "code",
+        "em",
+        "strong",
+        "s",
+        "del",
+        "blockquote",
+        "br",
+        "hr",
+        "a",
+        "img",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "sub",
+        "sup",
+        "-text",
+    ]
 )
 _MIN_LETTERS = 20
 _JOINERS = re.compile("\\w+[\u200c\u200d]\\w+")
@@ -145,7 +178,9 @@ def _signs(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding
 def _headings(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
     found = {letters(node.text()) for node in rendered.tree.css("h1,h2,h3,h4,h5,h6")}
     lines = {letters(node.text()) for node in rendered.tree.css("p")}
-    paragraphs = {letters(node.text()) for node in page.tree.css("p,li,td,dt,dd,div:not(:has(h1,h2,h3))")}
+    paragraphs = {
+        letters(node.text()) for node in page.tree.css("p,li,td,dt,dd,div:not(:has(h1,h2,h3))")
+    }
     of_page = {letters(n.text()) for n in page.tree.css("h1,h2,h3,h4,h5,h6")} - paragraphs - {""}
     there = of_page & (found | lines)
     if there:
@@ -155,7 +190,9 @@ def _headings(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Fin
 
 def _lists(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
     entries = {letters(node.text()) for node in page.tree.css("li:not(:has(li)):not(:has(h2,h3))")}
-    others = {letters(node.text()) for node in page.tree.css("p,td,h1,h2,h3,h4") if not _in_list(node)}
+    others = {
+        letters(node.text()) for node in page.tree.css("p,td,h1,h2,h3,h4") if not _in_list(node)
+    }
     entries = {entry for entry in entries - others if len(entry) >= _MIN_LETTERS}
     found = {letters(node.text()) for node in rendered.tree.css("li")}
     alone = {letters(node.text()) for node in rendered.tree.css("p") if not _in_list(node)}
@@ -193,7 +230,9 @@ def _tables(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Findi
 
 def _code(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
     blocks = {_code_lines(node) for node in page.tree.css("pre") if "\n" in node.text().strip("\n")}
-    there = {b for b in blocks if len(letters(b)) >= _MIN_LETTERS and letters(b) in rendered.letters}
+    there = {
+        b for b in blocks if len(letters(b)) >= _MIN_LETTERS and letters(b) in rendered.letters
+    }
     if there:
         found = {_code_lines(node) for node in rendered.tree.css("pre")}
         lost = sorted(block for block in there if not any(block in each for each in found))

@@ -7,15 +7,50 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
-_RAW = r"<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)\b.*?</(?P=raw)\s*>"
+_RAW = (
+    r"<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)\b.*?</(?P=raw)\s*>"
+)
 _PARTS = re.compile(rf"(?is){_RAW}|<!--.*?-->|<![^>]*>|<\?[^>]*>")
 _TAG = re.compile(
     r"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:\s+[^\s=>/\"'<]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'<=`]+))?)*)(\s*/?)>"
 )
 _ATTRIBUTE = re.compile(r"([^\s=>/\"'<]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>\"'<=`]+))?")
 _BLOCKS = frozenset(
-    "html head body div p ul ol li table thead tbody tr td th section article main header footer nav h1 h2 h3"
-    " h4 h5 h6 dl dt dd blockquote form meta link".split()
+    [
+        "html",
+        "head",
+        "body",
+        "div",
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "td",
+        "th",
+        "section",
+        "article",
+        "main",
+        "header",
+        "footer",
+        "nav",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "dl",
+        "dt",
+        "dd",
+        "blockquote",
+        "form",
+        "meta",
+        "link",
+    ]
 )
 
 
