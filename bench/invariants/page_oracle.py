@@ -94,6 +94,14 @@ class PageOracle:
     @cached_property
     def text(self) -> str:
         """All text, with a space at the border of each block."""
+        return self._text_with_gaps(at_all=False)
+
+    @cached_property
+    def parted_text(self) -> str:
+        """All text, with a space at the border of each element: style sheets make gaps, too."""
+        return self._text_with_gaps(at_all=True)
+
+    def _text_with_gaps(self, *, at_all: bool) -> str:
         parts: list[str] = []
         stack: list[LexborNode | str | None] = [self.tree.root]
         while stack:
@@ -109,7 +117,7 @@ class PageOracle:
                 continue
             if tag.startswith("-") or tag in HIDDEN:
                 continue
-            gap = "" if tag in INLINE else " "
+            gap = "" if tag in INLINE and not at_all else " "
             parts.append(gap)
             children = []
             child = node.first_child
@@ -141,7 +149,7 @@ class PageOracle:
 
     @cached_property
     def word_set(self) -> frozenset[str]:
-        return frozenset(words(self.text))
+        return frozenset(words(self.text)) | frozenset(words(self.parted_text))
 
     @cached_property
     def link_targets(self) -> frozenset[str]:

@@ -29,6 +29,9 @@ _INLINE = frozenset(
     " small span strike strong sub sup time tt u var wbr".split()
 )
 _NO_TEXT = frozenset({"script", "style", "noscript"})
+_NO_XML = dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF], " ")
+for _kept in (0x9, 0xA, 0xD):
+    del _NO_XML[_kept]
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _CODE = ("code", "kbd", "samp", "tt", "var")
@@ -60,7 +63,7 @@ def prepare(page: Document, *, with_images: bool) -> Article:
     markup = page.tree.html or "<html></html>"
     stand_ins = _stand_ins(markup)
     parser = html.HTMLParser(encoding="utf-8", **_PARSER_OPTIONS)
-    readable = markup.translate(stand_ins).encode("utf-8", "replace")
+    readable = markup.translate({**_NO_XML, **stand_ins}).encode("utf-8", "replace")
     tree = html.document_fromstring(readable, parser=parser)
     article = Article(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
     etree.strip_elements(tree, *_DROPPED, with_tail=False)

@@ -60,8 +60,8 @@ class _Writer:
     def __init__(self, article: Article, *, markdown: bool) -> None:
         self._article = article
         self._markdown = markdown
-        alone = "".join(sign for sign, image in article.images.items() if image.alone)
-        self._alone_signs = re.compile(f"([{alone}])") if alone else None
+        alone = [sign for sign, image in article.images.items() if image.alone]
+        self._alone_signs = {ord(sign): f"\0{sign}\0" for sign in alone}
 
     def body(self, body: Any) -> list[str]:
         """The blocks of a body, with its images."""
@@ -114,7 +114,7 @@ class _Writer:
         """The text, and the images before and after it that stand alone."""
         if not self._alone_signs:
             return [text] if text else []
-        parts = self._alone_signs.split(text)
+        parts = text.translate(self._alone_signs).split("\0")
         return [part for part in map(str.strip, parts) if part]
 
     def _as_lines(self, text: str) -> str:

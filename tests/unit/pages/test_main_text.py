@@ -328,3 +328,15 @@ def test_a_code_span_next_to_another_is_not_one_with_it():
     html = rendered(markdown(article("<p>Write <code>a</code><code>=</code> here, it says.</p>")))
 
     assert [node.text() for node in html.css("code")] == ["a", "="]
+
+
+@pytest.mark.parametrize("character", ["\x01", "\x0c", "\x1f", "\ufffe", "\uffff", "\x7f", "\x85"])
+def test_a_character_that_xml_has_not_is_no_fault(character):
+    strange = f"{character}<script>var a = '\\u200c{character}'</script><pre>a{character}\nb</pre>"
+
+    text = found(
+        article(f"<p>Leeks{character} are planted in spring, they say.</p>{strange}"), TEXT
+    )
+
+    assert FIRST in text
+    assert "are planted in spring, they say." in text
