@@ -14,6 +14,7 @@ import orjson
 from aragog.api.steps import Steps, Wait, finished
 from aragog.api.text_processes import (
     DEADLINE_S,
+    MOST_WAITING,
     PageTextUnavailable,
     TextProcesses,
     TextsBusy,
@@ -37,14 +38,19 @@ class PageTexts:
     Args:
         settings: who finds texts, and the limits of a page.
         deadline_s: how long a text may take from the request on; then the work on it ends.
+        most_waiting: pages that may wait for a process.
     """
 
     def __init__(
-        self, settings: PipelineSettings | None = None, *, deadline_s: float = DEADLINE_S
+        self,
+        settings: PipelineSettings | None = None,
+        *,
+        deadline_s: float = DEADLINE_S,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
         self._settings = settings or PipelineSettings()
         self._deadline_s = deadline_s
-        self._processes = TextProcesses(self._settings, deadline_s)
+        self._processes = TextProcesses(self._settings, deadline_s, most_waiting)
 
     def content(self, store: UrlStore, url: str, form: str) -> Content | None:
         """As `steps`, on this thread."""

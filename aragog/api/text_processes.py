@@ -87,10 +87,16 @@ class TextProcesses:
     Args:
         settings: who finds texts, and the limits of a page.
         deadline_s: how long a text may take from the request on.
+        most_waiting: pages that may wait for a process.
     """
 
-    def __init__(self, settings: PipelineSettings, deadline_s: float = DEADLINE_S) -> None:
-        self._shared = _Shared(settings)
+    def __init__(
+        self,
+        settings: PipelineSettings,
+        deadline_s: float = DEADLINE_S,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._shared = _Shared(settings, most_waiting)
         self._deadline_s = deadline_s
         self._finalizer = weakref.finalize(self, self._shared.close)
 
@@ -116,8 +122,9 @@ class TextProcesses:
 class _Shared:
     """What callers and the threads that run processes share; no reference to the former."""
 
-    def __init__(self, settings: PipelineSettings) -> None:
+    def __init__(self, settings: PipelineSettings, most_waiting: int) -> None:
         self._settings = settings
+        self._most_waiting = most_waiting
         self._changed = threading.Condition()
         self._waiting: deque[TextRun] = deque()
         self._runs: dict[bytes, TextRun] = {}
@@ -142,7 +149,7 @@ class _Shared:
         if until_s > time.monotonic():
             raise PageTextUnavailable(reason)
         if key not in self._runs and (
-            len(self._waiting) >= MOST_WAITING
+            len(self._waiting) >= self._most_waiting
             or sum(len(run.body) for run in self._waiting) >= MOST_WAITING_BYTES
         ):
             raise TextsBusy("main text", f"{len(self._waiting)} others wait; repeat it later")

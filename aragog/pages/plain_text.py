@@ -54,9 +54,10 @@ def lines(text: str) -> list[str]:
 
 def shown_text(element: LexborNode) -> str:
     """Return the text of an element on one line, without scripts, styles and templates in it."""
-    if element.css_first(_UNSHOWN) is not None:
-        return " ".join(lines_of(element))
-    return " ".join(element.text().split())
+    if element.css_first(_UNSHOWN) is None:
+        return " ".join(element.text().split())
+    markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
+    return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
 def lines_of(element: LexborNode) -> list[str]:

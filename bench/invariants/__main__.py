@@ -20,7 +20,7 @@ import os
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,8 @@ from bench.quick import add_quick
 
 ROOT = Path(__file__).parents[2]
 MAX_BYTES = 2_000_000
+MORE_CHECKS: tuple[Callable[[bytes, str], Iterable[Finding]], ...] = ()
+"""Checks of the bytes and the URL of a page, such as those of typed values."""
 _IGNORED_FIELDS = {"page.canonical_url", "page.url"}
 
 
@@ -69,7 +71,7 @@ def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], fl
     return path, found, time.process_time() - started
 
 
-def findings_of(body: bytes, url: str, transformed: bool) -> list[Finding]:
+def findings_of(body: bytes, url: str, transformed: bool, more=MORE_CHECKS) -> list[Finding]:
     """Check a page, and the other ways to write it if `transformed`."""
     from aragog.pages import document
     from bench.invariants import text_checks
@@ -80,6 +82,8 @@ def findings_of(body: bytes, url: str, transformed: bool) -> list[Finding]:
     reading = read(body, url)
     markup = page.body.decode("utf-8", "replace")
     found = text_checks.findings(PageOracle(markup, url), reading)
+    for check in more:
+        found += check(body, url)
     if transformed:
         found += _transformed(markup, url)
     return found

@@ -32,7 +32,7 @@ _MAX_SEARCHED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ArticleImage:
     """An image that may stand in the main text."""
 
     source: str
@@ -43,10 +43,10 @@ class Image:
     """It stands between blocks of text and not within a line."""
 
 
-def place_images(tree: Any, base_url: str, markup: str) -> dict[str, Image]:
+def place_images(tree: Any, base_url: str, markup: str) -> dict[str, ArticleImage]:
     """Replace the images of a tree by characters that `markup` does not contain."""
     free = (c for c in map(chr, range(_FIRST, _LAST + 1)) if c not in markup)
-    images: dict[str, Image] = {}
+    images: dict[str, ArticleImage] = {}
     for image in list(islice(tree.iter("img"), _LAST - _FIRST)):
         source = image_source(image.attrib, base_url)
         sign = next(free, None) if source is not None else None
@@ -59,7 +59,7 @@ def place_images(tree: Any, base_url: str, markup: str) -> dict[str, Image]:
         place = image if wrapper is image else _neighbor(wrapper)
         if place is None:
             continue
-        images[sign] = Image(source, alt, alone=wrapper is not image)
+        images[sign] = ArticleImage(source, alt, alone=wrapper is not image)
         if wrapper is image:
             _put_after(image, sign)
         else:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from lxml import etree, html
 
-from aragog.pages.article.images import Image, place_images
+from aragog.pages.article.images import ArticleImage, place_images
 from aragog.pages.article.restoration import Structure, structures_of
 from aragog.pages.permalinks import is_permalink
 
@@ -45,11 +45,11 @@ _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 
 
 @dataclass(slots=True)
-class Article:
+class ArticleTree:
     """A tree for trafilatura, and what its stand-ins stand for."""
 
     tree: Any
-    images: dict[str, Image] = field(default_factory=dict)
+    images: dict[str, ArticleImage] = field(default_factory=dict)
     """By the character that stands for it."""
     characters: dict[int, str] = field(default_factory=dict)
     """By the code point that stands for it; for `str.translate`."""
@@ -58,14 +58,14 @@ class Article:
     """The text of the tree with single spaces, and one at the border of each block."""
 
 
-def prepare(page: Document, *, with_images: bool) -> Article:
+def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     """Return a page as a tree of lxml; `page` stays as it is."""
     markup = page.tree.html or "<html></html>"
     stand_ins = _stand_ins(markup)
     parser = html.HTMLParser(encoding="utf-8", **_PARSER_OPTIONS)
     readable = markup.translate({**_NO_XML, **stand_ins}).encode("utf-8", "replace")
     tree = html.document_fromstring(readable, parser=parser)
-    article = Article(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
+    article = ArticleTree(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
     etree.strip_elements(tree, *_DROPPED, with_tail=False)
     for script in tree.iter("script"):
         _restore_escapes(script, stand_ins)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aragog.pages.article.images import Image
-from aragog.pages.article.preparation import Article
+from aragog.pages.article.images import ArticleImage
+from aragog.pages.article.preparation import ArticleTree
 
 _SPACE = re.compile(r"[^\S\u00a0]+")
 _ESCAPED = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{1,32};)")
@@ -46,18 +46,18 @@ class _Place:
         return replace(self, depth=self.depth + 1, **changes)
 
 
-def to_markdown(body: Any, article: Article) -> str:
+def to_markdown(body: Any, article: ArticleTree) -> str:
     """Return the body that trafilatura found as Markdown; `article` has its images."""
     return "\n\n".join(_Writer(article, markdown=True).body(body))
 
 
-def to_text(body: Any, article: Article) -> str:
+def to_text(body: Any, article: ArticleTree) -> str:
     """Return the body that trafilatura found as plain text, one block a line, without images."""
     return "\n".join(_Writer(article, markdown=False).body(body))
 
 
 class _Writer:
-    def __init__(self, article: Article, *, markdown: bool) -> None:
+    def __init__(self, article: ArticleTree, *, markdown: bool) -> None:
         self._article = article
         self._markdown = markdown
         alone = [sign for sign, image in article.images.items() if image.alone]
@@ -71,7 +71,7 @@ class _Writer:
         written = {ord(sign): self._image(image) for sign, image in self._article.images.items()}
         return [block.translate(written) for block in found]
 
-    def _image(self, image: Image) -> str:
+    def _image(self, image: ArticleImage) -> str:
         alt = _ESCAPED.sub(r"\\\g<0>", image.alt).replace("|", r"\|")
         return f"![{alt}]({_address(image.source)})"
 

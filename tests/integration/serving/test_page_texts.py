@@ -158,16 +158,16 @@ def test_a_run_ends_when_nobody_waits_for_it(slow):
         steps = texts.steps(slow, B, "markdown")
         next(steps)
         wait_until(lambda: set(children()) - before)
+        assert len(set(children()) - before) == 1
 
         steps.close()
 
         wait_until(lambda: set(children()) <= before)
 
 
-def test_bodies_that_wait_are_bounded(slow, monkeypatch):
+def test_bodies_that_wait_are_bounded(slow):
     before = set(children())
-    monkeypatch.setattr(text_processes, "MOST_WAITING", 1)
-    with closing(PageTexts(LONG, deadline_s=60)) as texts:
+    with closing(PageTexts(LONG, deadline_s=60, most_waiting=1)) as texts:
         waiting = []
         for number in range(AT_ONCE + 1):
             waiting.append(begun(texts, slow, number))

@@ -150,6 +150,15 @@ def test_pages_that_a_list_names_have_its_urls(tmp_path):
     assert list(pages_below(tmp_path)) == [(tmp_path / "a.html", "https://a.example/")]
 
 
+def test_a_check_of_bytes_and_url_is_made_with_the_others():
+    def check(body, url):
+        return [Finding("a price is in the page", f"{len(body)} {url}")]
+
+    assert Finding("a price is in the page", f"6 {URL}") in findings_of(
+        b"<p>1 a", URL, False, (check,)
+    )
+
+
 def test_findings_of_a_page_include_the_other_ways_to_write_it():
     found = findings_of(PAGE.encode(), URL, transformed=True)
 
