@@ -20,7 +20,8 @@ _LABELS = re.compile(
     r"(?:permanent |direct |perma)?link(?: to (?:this|the) .{1,80})?", re.IGNORECASE
 )
 _MAX_CHARS = 100
-_TRAILING = re.compile(rf"[\s{_INVISIBLE}]*[¶§🔗⚓][\s{_INVISIBLE}]*\Z")
+_AT_END = frozenset("¶§🔗⚓")
+_BLANKS = f" \t\r\n\f\u00a0{_INVISIBLE}"
 
 
 def is_sign(text: str) -> bool:
@@ -48,7 +49,8 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
 
 def without_trailing_sign(text: str) -> str:
     """Return a heading's text without `¶` or the like at its end; a `#` may belong to it (`C#`)."""
-    return _TRAILING.sub("", text) or text
+    bare = text.rstrip(_BLANKS)
+    return (bare[:-1].rstrip(_BLANKS) if bare[-1:] in _AT_END else text) or text
 
 
 def heading_text(node: Any) -> str:

@@ -18,7 +18,7 @@ from aragog.pages.article.preparation import ArticleTree
 _SPACE = re.compile(r"[^\S\u00a0]+")
 _ESCAPED = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{1,32};)")
 _BLOCK_START = re.compile(r"(?:(\d{1,9})(?=[.)](?:\s|\Z))|(?=[#>+=|-]))")
-_MATH = re.compile(r"(?<!\S)\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
+_MATH = re.compile(r"(?<!\S)\\\[(.{1,300}?)\\\]|\\\((.{1,300}?)\\\)", re.DOTALL)
 _NO_MATH = re.compile(r"[<>`$]|&#?\w+;|\n")
 _ENTITY = re.compile(r"&(?=#?\w{1,32};)")
 _RUNS = re.compile("`+")
