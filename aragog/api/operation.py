@@ -9,6 +9,7 @@ Thrift. Servers, clients and documents are derived from these (docs/extending.md
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import typing
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -237,6 +238,8 @@ class Operation(Generic[P, R]):
     """Whether a client may send this request again when it does not know what became of it."""
     waits: bool
     """It waits for something without a thread; `wait_s` is how long at most."""
+    in_steps: bool
+    """`run` returns `Steps`: it needs a thread only now and then."""
     in_parts: str | None
     """The list that a client divides into several requests if it is longer than one takes."""
     http: HttpRoute | None
@@ -330,7 +333,7 @@ def operation(
         scope: what a token needs.
         pool: what it blocks on.
         repeatable: whether a client may repeat a request.
-        waits: the function is a generator of waits.
+        waits: it waits as long as its caller says; the function is a generator of waits.
         in_parts: the list that may be longer than one request takes.
         tool: whether a language model may get it as a tool; not the calls of workers.
     """
@@ -346,6 +349,7 @@ def operation(
             pool=pool,
             repeatable=repeatable,
             waits=waits,
+            in_steps=inspect.isgeneratorfunction(run),
             in_parts=in_parts,
             http=http,
             thrift=(service, method) if thrift else None,

@@ -296,18 +296,18 @@ class ContentRequest:
     thrift="UrlStore.content",
     pool=Pool.CONTENT,
 )
-def content_part(caller: Caller, request: ContentRequest) -> ContentPart | None:
+def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart | None]:
     """
     The page's content, or a part of it.
 
     As it was fetched, or its main text, which only HTML has. None if there is none. Raises
     Unsupported without the extra `text`, and for a page whose text takes more than
-    `pipeline.page_max_cpu_s` to find.
+    `pipeline.page_max_cpu_s` to find. A text is found beside the threads that read content.
     """
     if request.form == ORIGINAL:
         stored = caller.store.content(request.url)
     else:
-        stored = caller.parts.texts.content(caller.store, request.url, request.form)
+        stored = yield from caller.parts.texts.steps(caller.store, request.url, request.form)
     stored = present(caller.store, request.url, stored)
     if stored is None or not is_allowed(stored.facts, request.purpose):
         return None

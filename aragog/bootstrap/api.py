@@ -190,9 +190,10 @@ def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
     """What operations use beside a store; what was opened for them is closed at the end."""
+    deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,
-        closing(PageTexts(settings.pipeline)) as texts,
+        closing(PageTexts(settings.pipeline, deadline_s=deadline_s)) as texts,
         ExitStack() as stack,
     ):
         graphs = stack.enter_context(closing(application_graphs(settings)))

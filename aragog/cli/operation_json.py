@@ -26,7 +26,7 @@ def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwar
         BadInput: an option is invalid.
     """
     request = checked(operation.request(*args, **kwargs))
-    with closing(PageTexts(command_settings().pipeline)) as texts:
+    with closing(PageTexts(command_settings().pipeline, deadline_s=60)) as texts:
         answer: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
         result: R = finished(answer) if isinstance(answer, Generator) else answer
         return result

@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from aragog.pages import markup_limits
 from aragog.pages.encodings.detection import as_utf8, encoding
 from aragog.pages.link_resolver import LinkResolver
+from aragog.pages.permalinks import heading_text
 from aragog.pages.robots_meta import PageRobots, from_meta
 from aragog.pages.structured_data.words import BASE, JSON_LD, Words
 from aragog.pages.tree import parse_tree
@@ -143,7 +144,7 @@ class _Head:
             self.title = normalize_space(node.text()) or None
 
     def _take_heading(self, node: LexborNode) -> None:
-        text = normalize_space(node.text())
+        text = heading_text(node)
         if text:
             self.headings.append(text)
             link = node.css_first("a[href]") or (node.parent if node.parent is not None else None)

@@ -24,6 +24,10 @@ _HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
+_CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
+_CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
+_UNSHOWN = "script,style,template,noscript"
+
 _BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
 """Adjacent elements are separate words: style sheets often create the gap between them."""
 
@@ -35,7 +39,7 @@ def clean(text: str) -> str:
     """Return one line of plain text: no tags, no (double) escapes, single spaces."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
-        text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
+        text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_code(_without_comments(text))))
     return " ".join(text.split())
 
 
@@ -43,9 +47,17 @@ def lines(text: str) -> list[str]:
     """Return the lines of a text; block elements and line ends both end a line."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
-        text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_comments(text)))
+        text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_code(_without_comments(text))))
     result = (" ".join(line.split()) for line in _LINE_END.split(text))
     return [line for line in result if line][:MAX_LINES]
+
+
+def shown_text(element: LexborNode) -> str:
+    """Return the text of an element on one line, without scripts, styles and templates in it."""
+    if element.css_first(_UNSHOWN) is None:
+        return " ".join(element.text().split())
+    markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
+    return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
 def lines_of(element: LexborNode) -> list[str]:
@@ -62,6 +74,15 @@ def _without_comments(text: str) -> str:
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         parts.append(text[at:start])
         at = end + 3
+    return "".join([*parts, text[at:]])
+
+
+def _without_code(text: str) -> str:
+    """Remove scripts and styles; an element that does not end is kept as text."""
+    parts, at = [], 0
+    while (start := _CODE_START.search(text, at)) and (end := _CODE_END.search(text, start.end())):
+        parts.append(text[at : start.start()])
+        at = end.end()
     return "".join([*parts, text[at:]])
 
 

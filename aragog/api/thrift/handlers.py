@@ -54,7 +54,7 @@ def _call(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
         steps: Generator[Any, None, Any] = operation.run(Caller(parts, arguments.token), request)
         return _value((yield from steps), spec)
 
-    return waiting_call if operation.waits else call
+    return waiting_call if operation.in_steps else call
 
 
 def _value(answer: Any, spec: Any) -> Any:

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from aragog.api.page_texts import PageTexts, PageTextUnavailable
+from aragog.api.page_texts import PageTexts
+from aragog.api.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
@@ -138,7 +139,7 @@ def _export_records(
     types, append = types_of(store, settings), selection.cursor is not None
     fields = _of_pages(fields)
     with (
-        closing(PageTexts(settings.pipeline)) as texts,
+        closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
         closing(_NotingSink(_sink(file, kind, types, fields, append=append))) as sink,
     ):
         report = import_export.export_urls(
@@ -260,7 +261,7 @@ def export_parts(
     chosen = [Part(number, parts) for number in numbers or range(parts)]
     with (
         closing(url_store(settings)) as store,
-        closing(PageTexts(settings.pipeline)) as texts,
+        closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
     ):
         options = PartOptions(
             format=kind,

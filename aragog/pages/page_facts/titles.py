@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from aragog.pages.document import normalize_space
 from aragog.pages.page_facts.site_names import TITLE_CUTS, bare, own_names
+from aragog.pages.permalinks import heading_text
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources
@@ -190,7 +190,7 @@ def _below_banner(sources: Sources, tag: str | None) -> Candidate | None:
     if tag is None or not any(name and (name in bare(tag) or bare(tag) in name) for name in alone):
         return None
     node = document.tree.css_first("article h2,main h2,h2[class*=title],h2[class*=headline],h2,h3")
-    text = normalize_space(node.text()) if node is not None else ""
+    text = heading_text(node) if node is not None else ""
     return Candidate(text, "html", "h2") if text else None
 
 

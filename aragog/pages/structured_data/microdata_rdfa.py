@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from aragog.pages.document import normalize_space
-from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of
+from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of, shown_text
 from aragog.pages.structured_data.graph import Graph, Node, local_name
 
 MICRODATA = "microdata"
@@ -160,7 +159,7 @@ class _MarkupWalk:
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
         """Name an item that has only text by its text: `<b itemprop=author itemscope>Ann</b>`."""
         if self.graph.follow(node) is node:
-            text = normalize_space(element.text())
+            text = shown_text(element)
             if 0 < len(text) <= _MAX_NAME_CHARS:
                 node.add("name", text)
 
@@ -287,7 +286,7 @@ class _MarkupWalk:
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
-        text = normalize_space(mark.element.text())
+        text = shown_text(mark.element)
         return [text] if text else []
 
 

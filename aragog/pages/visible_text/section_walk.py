@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import normalize_space
+from aragog.pages.permalinks import heading_text
 from aragog.pages.visible_text.list_items import (
     LISTS,
     MAX_ITEMS,
@@ -198,7 +199,7 @@ class _SectionWalk:
     def _visit_subheading(self, node: LexborNode) -> bool:
         """Begin a group, unless the heading begins another part of the page."""
         section = self._section
-        text = normalize_space(node.text())
+        text = heading_text(node)
         bare = text.strip("0123456789 .:!-–—")
         if not bare or STEP_NUMBER.fullmatch(text):
             return True

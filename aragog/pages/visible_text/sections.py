@@ -16,6 +16,7 @@ from typing import Literal
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import normalize_space
+from aragog.pages.permalinks import without_trailing_sign
 from aragog.pages.plain_text import lines_of
 from aragog.pages.structured_data.sources import Sources
 from aragog.pages.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
@@ -199,7 +200,9 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
         text = node.text(deep=tag[:1] == "h" and len(tag) == 2)
         if not text or len(text) > 4 * MAX_HEADING_CHARS:
             continue
-        text = normalize_space(text)
+        text = without_trailing_sign(normalize_space(text))
+        if text[-1:] == "#":
+            text = text[:-1].rstrip()  # the sign of a link to the heading
         if not 2 <= len(text) <= MAX_HEADING_CHARS:
             continue
         if not text[0].isalpha():

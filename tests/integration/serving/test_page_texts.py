@@ -1,18 +1,23 @@
 """Main texts of stored pages: those that are stored, those found on reading, and hostile pages."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 
 import orjson
+import psutil
 import pytest
 
-from aragog.api.page_texts import AT_ONCE, PageTexts, PageTextUnavailable
+from aragog.api import text_processes
+from aragog.api.page_texts import PageTexts
+from aragog.api.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
 from aragog.clock import ManualClock
 from aragog.pages import main_text
 from aragog.settings import PipelineSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page, stand
+from tests.support.waiting import wait_until
 from tests.unit.pages.test_main_text import FIRST, LAST, PAGE
 
 A, ALIAS, B = "http://a.example/p", "http://a.example/old", "http://a.example/data"
@@ -81,21 +86,128 @@ def test_a_page_beyond_its_limits_is_refused_and_the_next_one_read(store):
         assert LAST in texts.content(store, A, "text").body.decode()
 
 
-def test_a_process_that_dies_is_replaced(texts, store):
-    assert texts.content(store, A, "text").body
-    texts._idle[0]._process.kill()
+def test_a_process_that_dies_is_replaced(store):
+    before = set(children())
+    with closing(PageTexts()) as texts:
+        assert texts.content(store, A, "text").body
+        for child in set(children()) - before:
+            child.kill()
 
-    with pytest.raises(PageTextUnavailable, match="ended the process"):
-        texts.content(store, A, "text")
-    assert FIRST in texts.content(store, A, "text").body.decode()
+        with pytest.raises(PageTextUnavailable, match="ended the process"):
+            texts.content(store, A, "text")
+        assert FIRST in texts.content(store, A, "text").body.decode()
 
 
 def test_many_readers_share_few_processes(store):
+    before = len(children())
     with closing(PageTexts()) as texts, ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: texts.content(store, A, "text").body, range(16)))
-        assert len(texts._idle) <= AT_ONCE
+        assert 1 <= len(children()) - before <= AT_ONCE
 
     assert len(set(found)) == 1
+    wait_until(lambda: len(children()) == before)
+
+
+def children():
+    """The processes that find texts for this one."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+            if text_processes.__name__ in child.cmdline():
+                found.append(child)
+    return found
+
+
+@pytest.fixture
+def slow(store):
+    """The store with a page whose text takes longer than any test waits."""
+    store.put_content(B, SLOW.encode(), HTML)
+    return store
+
+
+SLOW = "<html><body><article>" + "<p>Words <b>of <i>a page</i></b>.</p>" * 120_000
+LONG = PipelineSettings(page_max_cpu_s=60)
+
+
+def test_the_deadline_of_a_text_ends_the_work_and_not_only_the_wait(slow):
+    before = set(children())
+    with closing(PageTexts(LONG, deadline_s=1.5)) as texts:
+        with pytest.raises(PageTextUnavailable, match=r"took more than \d"):
+            texts.content(slow, B, "markdown")
+
+        wait_until(lambda: set(children()) <= before)
+
+
+def test_callers_of_one_hostile_page_share_its_run_and_later_ones_are_refused_at_once(slow):
+    def ask(_):
+        with pytest.raises(PageTextUnavailable):
+            texts.content(slow, B, "markdown")
+
+    with closing(PageTexts(LONG, deadline_s=2)) as texts, ThreadPoolExecutor(16) as pool:
+        started_s = time.monotonic()
+        list(pool.map(ask, range(16)))
+        ask(None)
+        took_s = time.monotonic() - started_s
+
+    assert took_s < 2 * 2  # sixteen runs, two at a time, would take 16 s
+
+
+def test_a_run_ends_when_nobody_waits_for_it(slow):
+    before = set(children())
+    with closing(PageTexts(LONG, deadline_s=60)) as texts:
+        steps = texts.steps(slow, B, "markdown")
+        next(steps)
+        wait_until(lambda: set(children()) - before)
+        assert len(set(children()) - before) == 1
+
+        steps.close()
+
+        wait_until(lambda: set(children()) <= before)
+
+
+def test_bodies_that_wait_are_bounded(slow):
+    before = set(children())
+    with closing(PageTexts(LONG, deadline_s=60, most_waiting=1)) as texts:
+        waiting = []
+        for number in range(AT_ONCE + 1):
+            waiting.append(begun(texts, slow, number))
+            wait_until(
+                lambda count=number: len(set(children()) - before) >= min(AT_ONCE, count + 1)
+            )
+        with pytest.raises(TextsBusy, match="repeat it later"):
+            begun(texts, slow, AT_ONCE + 1)
+        for steps in waiting:
+            steps.close()
+
+
+def begun(texts, store, number):
+    """A wait for the text of a page of its own."""
+    store.put_content(B, f"{SLOW}{number}".encode(), HTML)
+    steps = texts.steps(store, B, "markdown")
+    next(steps)
+    return steps
+
+
+def test_content_and_takedowns_do_not_wait_for_the_texts_of_a_hostile_page(slow):
+    before = set(children())
+    from aragog.api.http.services import Services
+
+    with (
+        closing(PageTexts(LONG, deadline_s=6)) as texts,
+        running(slow, Services(texts=texts), content_threads=2) as api,
+        ThreadPoolExecutor(16) as pool,
+    ):
+        asked = [pool.submit(api.ask, "GET", f"/v1/content?url={B}&as=markdown") for _ in range(16)]
+        wait_until(lambda: set(children()) - before)
+        started_s = time.monotonic()
+        content = api.ask("GET", f"/v1/content?url={A}")
+        removed = api.ask("POST", "/v1/takedowns", {"host": "b.example"})
+        took_s = time.monotonic() - started_s
+        answers = {answer.result().status for answer in asked}
+
+    assert (content.status, removed.status // 100) == (200, 2)
+    assert took_s < 3
+    assert answers == {501}
 
 
 def test_http_answers_with_the_form_that_the_query_names(texts, store):

@@ -84,7 +84,8 @@ def test_an_operation_states_everything_that_codecs_need(name):
 
     assert operation.text
     assert operation.scope in (ANY, READ, WRITE, ADMIN)
-    assert operation.waits == inspect.isgeneratorfunction(operation.run)
+    assert operation.in_steps == inspect.isgeneratorfunction(operation.run)
+    assert operation.in_steps or not operation.waits
     for field in operation.fields:
         assert field.option.text, field.name
 

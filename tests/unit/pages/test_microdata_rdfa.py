@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,3 +125,29 @@ def test_any_marked_page_gives_a_pin(pieces):
     )
 
     assert pin(markup).url == "https://a.test/x"
+
+
+@pytest.mark.parametrize(
+    "advertisement",
+    [
+        '<script type="advertisement-parameters">{"position":"dynamic"}</script>',
+        "<style>.ad { position: fixed }</style>",
+        "<template>position</template>",
+        '<noscript><img src="https://ad.example/position"></noscript>',
+    ],
+)
+def test_the_body_of_an_article_has_no_parameters_of_advertisements(advertisement):
+    body = f"""<article itemscope itemtype="https://schema.org/NewsArticle"><h1 itemprop=headline>Leeks</h1>
+    <div itemprop="articleBody"><p>Leeks are planted.</p>{advertisement}<p>They grow.</p></div>"""
+
+    assert (
+        extract(body.encode(), "https://a.example/leeks").article.body
+        == "Leeks are planted. They grow."
+    )
+
+
+def test_the_body_of_an_article_in_json_ld_has_no_script_of_its_markup():
+    body = b"""<script type="application/ld+json">{"@type": "NewsArticle", "headline": "Leeks", "articleBody":
+    "<p>Leeks are planted.</p><script>!function(){}()<\\/script><p>They grow.</p>"}</script>"""
+
+    assert extract(body, "https://a.example/leeks").article.body == "Leeks are planted. They grow."

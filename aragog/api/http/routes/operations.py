@@ -93,7 +93,7 @@ class OperationRoutes:
         """
         accepted = checked(made)
         caller = Caller(self._parts, request.scope.get("aragog.token"))
-        if operation.waits:
+        if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
             return await finished_async(steps, self._calls.runner(operation.pool))
         return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))

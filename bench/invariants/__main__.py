@@ -1,0 +1,198 @@
+"""
+Check what must hold for every page, and that ways to write the same page change nothing.
+
+    python -m bench.invariants FOLDER …                every page below the folders
+    python -m bench.invariants --quick                 a few pages of the project's own
+    python -m bench.invariants FOLDER --transform-every 20
+                                                       every 20th page in each other way of writing
+    python -m bench.invariants FOLDER --checkout DIR   with the code of another checkout
+
+Pages are `*.html` and `*.testhtml`. A `pages.jsonl` beside them, as `bench.page_annotations` writes it, has
+their URLs; others get the URL `https://docs.example/` and their path. Exits with 1 if an invariant is violated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.invariants import Finding
+from bench.invariants.reading import Reading
+from bench.quick import add_quick
+
+ROOT = Path(__file__).parents[2]
+MAX_BYTES = 2_000_000
+MORE_CHECKS: tuple[Callable[[bytes, str], Iterable[Finding]], ...] = ()
+"""Checks of the bytes and the URL of a page, such as those of typed values."""
+_IGNORED_FIELDS = {"page.canonical_url", "page.url"}
+
+
+@dataclass(slots=True)
+class Counts:
+    pages: int = 0
+    violated: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+def pages_below(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The pages of a folder and their URLs."""
+    listed = folder / "pages.jsonl"
+    urls: dict[str, str] = {}
+    if listed.exists():
+        for line in listed.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            urls[row["file"]] = row["url"]
+    for path in sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")]):
+        name = path.relative_to(folder).as_posix()
+        if urls and name not in urls:
+            continue
+        if path.is_file() and path.stat().st_size <= MAX_BYTES:
+            yield path, urls.get(name) or f"https://docs.example/{name}"
+
+
+def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], float]:
+    """All findings of a page; the second part is the name of the invariant and what is wrong."""
+    path, url, transformed = task
+    started = time.process_time()
+    body = Path(path).read_bytes()
+    found = [(finding.invariant, finding.detail) for finding in findings_of(body, url, transformed)]
+    return path, found, time.process_time() - started
+
+
+def findings_of(body: bytes, url: str, transformed: bool, more=MORE_CHECKS) -> list[Finding]:
+    """Check a page, and the other ways to write it if `transformed`."""
+    from aragog.pages import document
+    from bench.invariants import text_checks
+    from bench.invariants.page_oracle import PageOracle
+    from bench.invariants.reading import read
+
+    page = document.parse(body, url=url, content_type="text/html")
+    reading = read(body, url)
+    markup = page.body.decode("utf-8", "replace")
+    found = text_checks.findings(PageOracle(markup, url), reading)
+    for check in more:
+        found += check(body, url)
+    if transformed:
+        found += _transformed(markup, url)
+    return found
+
+
+def _transformed(markup: str, url: str) -> list[Finding]:
+    from bench.invariants.reading import read
+    from bench.invariants.transformations import TRANSFORMATIONS, Variant
+
+    # The page as UTF-8 that says so is what the others are compared with.
+    plain = Variant(markup.encode("utf-8", "replace"), url)
+    before = read(plain.body, plain.url, plain.content_type)
+    found = []
+    for name, transform in TRANSFORMATIONS.items():
+        variant = transform(markup, url)
+        if variant is not None:
+            after = read(variant.body, variant.url, variant.content_type)
+            # With a base element, `#part` leads to the base, which may be another page.
+            own = {url, variant.url}
+            found.append(Finding(name, differences(before, after, own)))
+    return found
+
+
+def differences(before: Reading, after: Reading, own: set[str]) -> str:
+    """The names of the parts that differ; links to the page itself do not count."""
+    parts = [
+        name
+        for name in ("title", "text", "markdown")
+        if getattr(before, name) != getattr(after, name)
+    ]
+    if [u for u in before.links if u not in own] != [u for u in after.links if u not in own]:
+        parts.append("links")
+    names = ({*before.fields} | {*after.fields}) - _IGNORED_FIELDS
+    parts += sorted(n for n in names if before.fields.get(n) != after.fields.get(n))
+    return ", ".join(parts)
+
+
+def tasks_of(folders: list[Path], every: int, limit: int | None) -> list[tuple[str, str, bool]]:
+    """The pages to examine, and which of them are written in other ways."""
+    pages = []
+    for folder in folders:
+        of_folder = list(pages_below(folder))
+        pages += of_folder[:: max(1, len(of_folder) // limit)] if limit else of_folder
+    return [
+        (str(path), url, bool(every) and number % every == 0)
+        for number, (path, url) in enumerate(pages)
+    ]
+
+
+def run(tasks: list[tuple[str, str, bool]], workers: int) -> dict[str, Counts]:
+    """Examine pages in processes of their own; the counts by invariant."""
+    counts: dict[str, Counts] = defaultdict(Counts)
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        for path, found, _ in pool.map(examine, tasks, chunksize=8):
+            for invariant, detail in found:
+                each = counts[invariant]
+                each.pages += 1
+                if detail:
+                    each.violated += 1
+                    each.examples.append(f"{path}: {detail}")
+    return counts
+
+
+def quick_pages(folder: Path) -> None:
+    """Pages of the project's own: its documents, rendered."""
+    from bench.invariants.own_pages import write
+
+    write(folder, limit=8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument(
+        "--transform-every", type=int, default=20, help="0: no other ways of writing"
+    )
+    parser.add_argument("--limit", type=int, help="at most about so many pages of a folder")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--show", type=int, default=3, help="examples of each violation")
+    parser.add_argument("--checkout", type=Path, help="the code that is examined")
+    add_quick(parser, limit=4, transform_every=2)
+    options = parser.parse_args()
+    if options.checkout:
+        sys.path.insert(0, str(options.checkout.resolve()))
+    if not options.folders:
+        import tempfile
+
+        made = tempfile.TemporaryDirectory()
+        quick_pages(Path(made.name))
+        options.folders = [Path(made.name)]
+    tasks = tasks_of(options.folders, options.transform_every, options.limit)
+    counts = run(tasks, options.workers)
+    print_counts(len(tasks), counts, options.show)
+    sys.exit(1 if any(each.violated for each in counts.values()) else 0)
+
+
+def print_counts(pages: int, counts: dict[str, Counts], show: int) -> None:
+    table = Table(f"of {pages} pages", "pages that have it", "violated")
+    for invariant, each in counts.items():
+        table.add_row(invariant, str(each.pages), str(each.violated))
+    Console(width=110).print(table)
+    for invariant, each in counts.items():
+        if each.violated and show:
+            parts = Counter(e.split(": ", 1)[1] for e in each.examples)
+            print(f"{invariant}: {len(parts)} kinds")
+            for example in each.examples[:: max(1, len(each.examples) // show)][:show]:
+                print(f"    {example[:230]}")
+
+
+if __name__ == "__main__":
+    main()

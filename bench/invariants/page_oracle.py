@@ -1,0 +1,194 @@
+"""
+What a page has, by other means than aragog's: its words, links, images, headings, lists, tables and code.
+
+The encoding is that of a parse by aragog, because charsets have transformations of their own; all else is
+read with the standard library and a plain walk over the tree of an HTML5 parser.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import unquote, urljoin
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+INLINE = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "mark",
+        "nobr",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
+)
+HIDDEN = frozenset({"script", "style", "template"})
+INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+SIGNS = "¶§🔗⚓"
+_WORD = re.compile(r"\w+")
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a text, which no markup and no white space changes."""
+    return "".join(_WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)))).replace(
+        "_", ""
+    )
+
+
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return _WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).replace("_", " "))
+
+
+@dataclass
+class PageOracle:
+    """A page as a plain reader sees it."""
+
+    markup: str
+    url: str
+    problems: list[str] = field(default_factory=list)
+
+    @cached_property
+    def tree(self) -> LexborHTMLParser:
+        return LexborHTMLParser(self.markup)
+
+    @cached_property
+    def base(self) -> str:
+        node = self.tree.css_first("base[href]")
+        href = node.attributes.get("href") or "" if node else ""
+        return urljoin(self.url, href.strip()) if href else self.url
+
+    @cached_property
+    def text(self) -> str:
+        """All text, with a space at the border of each block."""
+        return self._text_with_gaps(at_all=False)
+
+    @cached_property
+    def parted_text(self) -> str:
+        """All text, with a space at the border of each element: style sheets make gaps, too."""
+        return self._text_with_gaps(at_all=True)
+
+    def _text_with_gaps(self, *, at_all: bool) -> str:
+        parts: list[str] = []
+        stack: list[LexborNode | str | None] = [self.tree.root]
+        while stack:
+            node = stack.pop()
+            if node is None:
+                continue
+            if isinstance(node, str):
+                parts.append(node)
+                continue
+            tag = node.tag or ""
+            if tag == "-text":
+                parts.append(node.text() or "")
+                continue
+            if tag.startswith("-") or tag in HIDDEN:
+                continue
+            gap = "" if tag in INLINE and not at_all else " "
+            parts.append(gap)
+            children = []
+            child = node.first_child
+            while child is not None:
+                children.append(child)
+                child = child.next
+            stack.append(gap)
+            stack.extend(reversed(children))
+        return "".join(parts)
+
+    @cached_property
+    def scripts(self) -> str:
+        """The text of JSON in the page, unescaped: an article may stand there alone."""
+        found = " ".join(node.text() for node in self.tree.css("script[type*=json]") if node.text())
+        found = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), found)
+        found = re.sub(r"\\[nrt/]", " ", found)
+        return html.unescape(html.unescape(re.sub(r"<[^<>]*>", " ", html.unescape(found))))
+
+    @cached_property
+    def meta_text(self) -> str:
+        """What meta elements and attributes state."""
+        nodes = self.tree.css("meta[content],img[alt]")
+        texts = [n.attributes.get("content") or n.attributes.get("alt") or "" for n in nodes]
+        return html.unescape(" ".join(texts))
+
+    @cached_property
+    def letters(self) -> str:
+        return letters(self.text)
+
+    @cached_property
+    def word_set(self) -> frozenset[str]:
+        return frozenset(words(self.text)) | frozenset(words(self.parted_text))
+
+    @cached_property
+    def link_targets(self) -> frozenset[str]:
+        found = set()
+        for node in self.tree.css("a[href]"):
+            target = self._joined(node.attributes.get("href") or "")
+            if target:
+                found.add(target)
+        return frozenset(found)
+
+    @cached_property
+    def image_sources(self) -> frozenset[str]:
+        found = set()
+        for node in self.tree.css("img,source"):
+            for name, value in node.attributes.items():
+                if value and ("src" in name or name.startswith("data-")):
+                    candidates = [value]
+                    if "srcset" in name:
+                        candidates += re.findall(r"[^\s,]\S*[^\s,]", value)
+                    found |= {self._joined(each) for each in candidates}
+        return frozenset(filter(None, found))
+
+    def _joined(self, href: str) -> str | None:
+        from aragog.urls.parser import parse  # urljoin of Python loses empty segments
+
+        try:
+            return same_url(parse(href.strip(), self.base))
+        except ValueError:
+            return None
+
+
+def same_url(url: str) -> str:
+    """A spelling in which a URL can be compared: normalized as links are, fragment unquoted."""
+    from aragog.errors import InvalidUrl
+    from aragog.urls.normalize import normalize
+
+    front, _, fragment = url.partition("#")
+    try:
+        front = normalize(front)
+    except InvalidUrl:
+        front = unquote(front)
+    return unquote(f"{front}#{fragment}" if fragment else front)

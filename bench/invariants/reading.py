@@ -1,0 +1,41 @@
+"""What aragog reads of a page, as the checks see it: one value, so that a test can plant a fault in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The parts of a page that aragog gives out."""
+
+    title: str
+    text: str
+    markdown: str
+    links: tuple[str, ...]
+    fields: dict[str, bytes]
+
+
+def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
+    """Read a page as the pipeline and a reader of its main text do."""
+    from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+    from aragog.pages import document, main_text
+    from aragog.pipeline.messages import FetchResult, UrlJob
+    from aragog.stages.page_analysis import read_page
+
+    record: dict[str, Any] = {"status": 200, "final_url": url, "content_type": content_type}
+    fetch = FetchRecord(url=url, outcome=OutcomeKind.FETCHED, **record)
+    analysis = read_page(
+        FetchResult(job=UrlJob(url=url), fetch=fetch), body, agent="aragog", max_links=10_000
+    )
+    page = document.parse(body, url=url, content_type=content_type)
+    finder = main_text.load(main_text.TRAFILATURA)
+    return Reading(
+        title=json.loads(analysis.fields.get("page.title") or b'""'),
+        text=finder.find(page, main_text.TEXT),
+        markdown=finder.find(page, main_text.MARKDOWN),
+        links=tuple(link.url for link in analysis.links),
+        fields=dict(analysis.fields),
+    )

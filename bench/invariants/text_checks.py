@@ -1,0 +1,252 @@
+"""The invariants of title, plain text and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from markdown_it import MarkdownIt
+from selectolax.lexbor import LexborHTMLParser
+
+from bench.invariants import Finding
+from bench.invariants.page_oracle import SIGNS, PageOracle, letters, same_url, words
+from bench.invariants.reading import Reading
+
+LINKS = "a link of Markdown is one of the page"
+SCHEMES = "Markdown links only to http(s)"
+IMAGES = "an image of Markdown is one of the page"
+SAFE = "rendered Markdown has no markup that the page shows as text"
+TEXT_ORDER = "the words of the text are in the page, in that order"
+TEXT_WORDS = "each word of the text is a word of the page"
+MARKDOWN_ORDER = "the words of Markdown are in the page, in that order"
+JOINERS = "joiners in the words of the text are those of the page"
+TITLE = "the words of the title are in the page"
+SIGN = "no title, heading or line has a permalink's sign"
+HEADINGS = "a heading of the page is a heading of Markdown"
+LISTS = "an entry of a list is one in Markdown"
+TABLES = "a row of a table is one in Markdown"
+CODE = "code is code in Markdown, line by line"
+
+_RENDERED_TAGS = frozenset(
+    [
+        "html",
+        "head",
+        "body",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "pre",
+        "code",
+        "em",
+        "strong",
+        "s",
+        "del",
+        "blockquote",
+        "br",
+        "hr",
+        "a",
+        "img",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "sub",
+        "sup",
+        "-text",
+    ]
+)
+_MIN_LETTERS = 20
+_JOINERS = re.compile("\\w+[\u200c\u200d]\\w+")
+
+
+def render(markdown: str) -> LexborHTMLParser:
+    """Markdown rendered by an independent program, as a tree."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return LexborHTMLParser(parser.render(markdown))
+
+
+class _Rendered:
+    def __init__(self, markdown: str) -> None:
+        self.tree = render(markdown)
+        for image in self.tree.css("img"):
+            image.insert_before(" ")
+        self.text = self.tree.body.text() if self.tree.body else ""
+        self.letters = letters(self.text)
+
+
+Check = Callable[[PageOracle, Reading, _Rendered], Iterator[Finding]]
+
+
+def findings(page: PageOracle, reading: Reading) -> list[Finding]:
+    """All findings of a page."""
+    rendered = _Rendered(reading.markdown)
+    return [finding for check in CHECKS for finding in check(page, reading, rendered)]
+
+
+def _links(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    hrefs = [node.attributes.get("href") or "" for node in rendered.tree.css("a[href]")]
+    if hrefs:
+        wrong = [href for href in hrefs if same_url(href) not in page.link_targets]
+        yield Finding(LINKS, f"{len(wrong)} of {len(hrefs)}: {wrong[0]}" if wrong else "")
+        unsafe = [href for href in hrefs if not re.match(r"https?://", href)]
+        yield Finding(SCHEMES, unsafe[0] if unsafe else "")
+
+
+def _images(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    sources = [node.attributes.get("src") or "" for node in rendered.tree.css("img")]
+    if sources:
+        wrong = [source for source in sources if same_url(source) not in page.image_sources]
+        yield Finding(IMAGES, f"{len(wrong)} of {len(sources)}: {wrong[0]}" if wrong else "")
+
+
+def _safe(_: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    if reading.markdown:
+        strange = [node.tag for node in rendered.tree.css("*") if node.tag not in _RENDERED_TAGS]
+        yield Finding(SAFE, f"<{strange[0]}>" if strange else "")
+
+
+def _out_of_order(found: list[str], page: str, more: str) -> str:
+    """The first word that does not follow the words before it; empty if all do."""
+    first = ""
+    for everything in (page, more):
+        at, missing = 0, ""
+        for number, word in enumerate(found):
+            start = everything.find(word, at)
+            if start < 0:
+                missing = f"{word!r} after {' '.join(found[max(0, number - 6) : number])!r}"
+                break
+            at = start + len(word)
+        if not missing:
+            return ""
+        first = first or missing
+    return first
+
+
+def _text_order(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
+    if reading.text.strip():
+        yield Finding(
+            TEXT_ORDER, _out_of_order(words(reading.text), page.letters, letters(page.scripts))
+        )
+        unknown = sorted({*words(reading.text)} - page.word_set - {*words(page.scripts)})
+        yield Finding(TEXT_WORDS, " ".join(unknown[:5]))
+
+
+def _markdown_order(page: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    if reading.markdown.strip():
+        yield Finding(
+            MARKDOWN_ORDER, _out_of_order(words(rendered.text), page.letters, letters(page.scripts))
+        )
+
+
+def _joiners(page: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    joined = {*_JOINERS.findall(page.text)}
+    without = {re.sub("[\u200c\u200d]", "", word): word for word in joined}
+    plain = {*words(page.text)}
+    for name, text in (("text", reading.text), ("Markdown", rendered.text)):
+        there = {*re.findall(r"[\w\u200c\u200d]+", text)}
+        spelled = (joined & there) | {*without} & there - plain
+        if spelled:
+            wrong = sorted({*without} & there - plain)
+            yield Finding(JOINERS, f"{name}: {wrong[0]}" if wrong else "")
+
+
+def _title(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
+    if reading.title:
+        everything = letters(f"{page.text} {page.meta_text} {page.scripts}").casefold()
+        missing = [w for w in words(reading.title) if letters(w).casefold() not in everything]
+        yield Finding(TITLE, " ".join(missing))
+
+
+def _signs(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
+    links = [node.text() for node in page.tree.css('a[href*="#"]')]
+    if any(text.strip() in SIGNS for text in links if text.strip()):
+        lines = [reading.title, *reading.text.splitlines(), *reading.markdown.splitlines()]
+        shown = [line for line in lines if line.strip("* ")[-1:] in {*SIGNS} or "[¶](" in line]
+        own = sum(page.text.count(sign) for sign in SIGNS) - sum(t.strip() in SIGNS for t in links)
+        yield Finding(SIGN, shown[0] if len(shown) > max(0, own) else "")
+
+
+def _headings(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    found = {letters(node.text()) for node in rendered.tree.css("h1,h2,h3,h4,h5,h6")}
+    lines = {letters(node.text()) for node in rendered.tree.css("p")}
+    paragraphs = {
+        letters(node.text()) for node in page.tree.css("p,li,td,dt,dd,div:not(:has(h1,h2,h3))")
+    }
+    of_page = {letters(n.text()) for n in page.tree.css("h1,h2,h3,h4,h5,h6")} - paragraphs - {""}
+    there = of_page & (found | lines)
+    if there:
+        lost = sorted(there - found)
+        yield Finding(HEADINGS, lost[0] if lost else "")
+
+
+def _lists(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    entries = {letters(node.text()) for node in page.tree.css("li:not(:has(li)):not(:has(h2,h3))")}
+    others = {
+        letters(node.text()) for node in page.tree.css("p,td,h1,h2,h3,h4") if not _in_list(node)
+    }
+    entries = {entry for entry in entries - others if len(entry) >= _MIN_LETTERS}
+    found = {letters(node.text()) for node in rendered.tree.css("li")}
+    alone = {letters(node.text()) for node in rendered.tree.css("p") if not _in_list(node)}
+    there = entries & (found | alone)
+    if there:
+        lost = sorted(there - found)
+        yield Finding(LISTS, lost[0][:60] if lost else "")
+
+
+def _in_list(node) -> bool:
+    for _ in range(6):
+        node = node.parent
+        if node is None:
+            return False
+        if node.tag == "li":
+            return True
+    return False
+
+
+def _tables(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    rows = {
+        tuple(letters(cell.text()) for cell in row.css("td,th"))
+        for row in page.tree.css("table:not(:has(table)) tr:not(:has(li,p + p,pre))")
+    }
+    rows = {row for row in rows if len(row) > 1 and len("".join(row)) >= _MIN_LETTERS and all(row)}
+    there = {row for row in rows if "".join(row) in rendered.letters}
+    if there:
+        found = {
+            tuple(letters(cell.text()) for cell in row.css("td,th"))
+            for row in rendered.tree.css("tr")
+        }
+        lost = sorted(there - {tuple(filter(None, row)) for row in found})
+        yield Finding(TABLES, " | ".join(lost[0])[:80] if lost else "")
+
+
+def _code(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
+    blocks = {_code_lines(node) for node in page.tree.css("pre") if "\n" in node.text().strip("\n")}
+    there = {
+        b for b in blocks if len(letters(b)) >= _MIN_LETTERS and letters(b) in rendered.letters
+    }
+    if there:
+        found = {_code_lines(node) for node in rendered.tree.css("pre")}
+        lost = sorted(block for block in there if not any(block in each for each in found))
+        yield Finding(CODE, lost[0][:60] if lost else "")
+
+
+def _code_lines(node) -> str:
+    for line_break in node.css("br"):
+        line_break.replace_with("\n")
+    lines = (line.rstrip() for line in node.text().strip("\n").split("\n"))
+    return "\n".join(lines).replace("\u00a0", " ").strip("\n")
+
+
+CHECKS: tuple[Check, ...] = (
+    _links, _images, _safe, _text_order, _markdown_order, _joiners, _title, _signs, _headings, _lists,
+    _tables, _code,
+)  # fmt: skip

@@ -1,0 +1,175 @@
+"""Ways to write the same page: nothing that aragog reads of it may change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+_RAW = (
+    r"<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)\b.*?</(?P=raw)\s*>"
+)
+_PARTS = re.compile(rf"(?is){_RAW}|<!--.*?-->|<![^>]*>|<\?[^>]*>")
+_TAG = re.compile(
+    r"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:\s+[^\s=>/\"'<]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>\"'<=`]+))?)*)(\s*/?)>"
+)
+_ATTRIBUTE = re.compile(r"([^\s=>/\"'<]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>\"'<=`]+))?")
+_BLOCKS = frozenset(
+    [
+        "html",
+        "head",
+        "body",
+        "div",
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "td",
+        "th",
+        "section",
+        "article",
+        "main",
+        "header",
+        "footer",
+        "nav",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "dl",
+        "dt",
+        "dd",
+        "blockquote",
+        "form",
+        "meta",
+        "link",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The same page, written in another way."""
+
+    body: bytes
+    url: str
+    content_type: str = "text/html; charset=utf-8"
+
+
+def _outside_raw(markup: str, change: Callable[[str], str]) -> str:
+    """Change markup, but not scripts, comments and the like."""
+    parts, at = [], 0
+    for match in _PARTS.finditer(markup):
+        parts += [change(markup[at : match.start()]), match[0]]
+        at = match.end()
+    return "".join([*parts, change(markup[at:])])
+
+
+def _charset(name: str) -> Callable[[str, str], Variant]:
+    def transform(markup: str, url: str) -> Variant:
+        markup = re.sub(r"(?i)(<meta[^>]*charset\s*=\s*[\"']?)[\w-]+", rf"\1{name}", markup)
+        encoded = markup.encode(name, "surrogatepass" if "16" in name else "xmlcharrefreplace")
+        return Variant(encoded, url, f"text/html; charset={name}")
+
+    return transform
+
+
+def _upper_case(markup: str, url: str) -> Variant:
+    def upper(match: re.Match[str]) -> str:
+        attributes = _ATTRIBUTE.sub(
+            lambda a: a[1].upper() + (f"={a[2]}" if a[2] is not None else ""), match[3]
+        )
+        return f"<{match[1]}{match[2].upper()}{attributes}{match[4]}>"
+
+    return _utf8(_outside_raw(markup, lambda part: _TAG.sub(upper, part)), url)
+
+
+def _attributes(markup: str, url: str) -> Variant:
+    """Attributes in the opposite order, each in the other quotes."""
+
+    def reordered(match: re.Match[str]) -> str:
+        found = [(a[1], a[2]) for a in _ATTRIBUTE.finditer(match[3])]
+        if len({name.lower() for name, _ in found}) != len(found):
+            return match[0]
+        written = "".join(f" {name}{_requoted(value)}" for name, value in reversed(found))
+        return f"<{match[1]}{match[2]}{written}{match[4]}>"
+
+    return _utf8(_outside_raw(markup, lambda part: _TAG.sub(reordered, part)), url)
+
+
+def _requoted(value: str | None) -> str:
+    if value is None:
+        return ""
+    bare = value[1:-1] if value[:1] in {'"', "'"} else value
+    if value[:1] == '"':
+        return "='" + bare.replace("'", "&#39;") + "'"
+    return '="' + bare.replace('"', "&quot;") + '"'
+
+
+def _references(markup: str, url: str) -> Variant:
+    """Every character beyond ASCII as a reference."""
+
+    def change(part: str) -> str:
+        return re.sub(r"[^\x00-\x9f]", lambda match: f"&#{ord(match[0])};", part)
+
+    titles = re.sub(r"(?is)<title\b.*?</title>", lambda match: change(match[0]), markup)
+    return _utf8(_outside_raw(titles, change), url)
+
+
+def _comments(markup: str, url: str) -> Variant:
+    """A comment and white space between the tags of two blocks."""
+
+    def change(part: str) -> str:
+        return re.sub(
+            r"(</?([a-zA-Z0-9]+)\b[^<>]*>)\s*(?=</?([a-zA-Z0-9]+)\b)",
+            lambda m: f"{m[1]}\n <!-- - --> " if {m[2].lower(), m[3].lower()} <= _BLOCKS else m[0],
+            part,
+        )
+
+    at = re.search(r"(?i)<body\b", markup)
+    if at is None or re.search(r"(?i)<(pre|textarea)\b", markup):
+        pieces = re.split(r"(?is)(<pre\b.*?</pre>)", markup[at.start() if at else 0 :])
+        pieces[::2] = [_outside_raw(piece, change) for piece in pieces[::2]]
+        return _utf8(markup[: at.start() if at else 0] + "".join(pieces), url)
+    return _utf8(markup[: at.start()] + _outside_raw(markup[at.start() :], change), url)
+
+
+def _base(markup: str, url: str) -> Variant | None:
+    """A base element that names the page's own URL."""
+    return _with_base(markup, url, url)
+
+
+def _moved(markup: str, url: str) -> Variant | None:
+    """The page at another path, whose base element says where its links start from."""
+    return _with_base(markup, url, urljoin(url, "/another/path/to/a/page.html"))
+
+
+def _with_base(markup: str, base: str, url: str) -> Variant | None:
+    head = re.search(r"(?i)<head\b[^>]*>", markup)
+    if head is None or re.search(r"(?i)<base\b", markup):
+        return None
+    return _utf8(f'{markup[: head.end()]}<base href="{base}">{markup[head.end() :]}', url)
+
+
+def _utf8(markup: str, url: str) -> Variant:
+    return Variant(markup.encode("utf-8", "replace"), url)
+
+
+TRANSFORMATIONS: dict[str, Callable[[str, str], Variant | None]] = {
+    "UTF-16": _charset("utf-16"),
+    "windows-1252, other characters as references": _charset("windows-1252"),
+    "GB18030": _charset("gb18030"),
+    "upper-case tags and attributes": _upper_case,
+    "attributes in another order and other quotes": _attributes,
+    "characters as references": _references,
+    "comments and white space between elements": _comments,
+    "a base element": _base,
+    "the page at another path with its links": _moved,
+}

@@ -1,0 +1,165 @@
+"""The truths that need no labels: each is violated by a planted fault, and holds for the project's own pages."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.invariants import Finding, text_checks
+from bench.invariants.__main__ import differences, findings_of, pages_below, run, tasks_of
+from bench.invariants.own_pages import write
+from bench.invariants.page_oracle import PageOracle
+from bench.invariants.reading import read
+from bench.invariants.transformations import TRANSFORMATIONS
+
+URL = "https://docs.example/guide/leeks.html"
+PERSIAN = "می‌خواهم تره‌فرنگی را در باغچه بکارم و آن‌ها را هر روز آب بدهم."
+PAGE = f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Leeks — Guide</title></head>
+<body><nav><a href="/">Start</a></nav><main><article>
+<h1 id="top">Leeks<a class="headerlink" href="#top">¶</a></h1>
+<p>Leeks are planted in spring; see <a href="frost.html#may">the frost table</a> before you begin.</p>
+<h2>The harvest &lt;b&gt;</h2><p>Whoever waits until the first frost gets the mildest taste of all.</p>
+<p>{PERSIAN}</p><figure><img src="/i/leek.jpg" alt="A leek"></figure>
+<ul><li>Wash the leeks under cold water.</li><li>Cut the leeks into thin rings.</li></ul>
+<table><tr><th>Month of the year</th><th>Work</th></tr><tr><td>May or early June</td><td>plant them all</td></tr></table>
+<pre>def harvest(leeks):
+    return sorted(leeks)</pre></article></main></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def page():
+    return PageOracle(PAGE, URL)
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return read(PAGE.encode(), URL)
+
+
+def violated(page, reading):
+    return {each.invariant for each in text_checks.findings(page, reading) if each.detail}
+
+
+def test_a_page_with_everything_has_a_finding_for_each_invariant_and_none_is_violated(
+    page, reading
+):
+    found = text_checks.findings(page, reading)
+
+    assert {each.invariant for each in found} == set(FAULTS)
+    assert violated(page, reading) == set()
+
+
+FAULTS = {
+    text_checks.LINKS: ("guide/frost.html#may", "frost.html#may"),
+    text_checks.SCHEMES: ("https://docs.example/guide/frost.html#may", "mailto:a@b.example"),
+    text_checks.IMAGES: ("/i/leek.jpg", "/i/leak.jpg"),
+    text_checks.SAFE: (r"\<b>", "<b>"),
+    text_checks.MARKDOWN_ORDER: ("Wash the leeks", "the leeks Wash"),
+    text_checks.HEADINGS: ("## The", "The"),
+    text_checks.LISTS: ("- Wash", "Wash"),
+    text_checks.TABLES: (
+        "| May or early June | plant them all |",
+        "May or early June plant them all",
+    ),
+    text_checks.CODE: ("    return", "return"),
+    text_checks.JOINERS: ("\u200c", ""),
+    text_checks.SIGN: ("# Leeks", "# Leeks¶"),
+    text_checks.TEXT_ORDER: None,
+    text_checks.TEXT_WORDS: None,
+    text_checks.TITLE: None,
+}
+"""What is replaced by what in the Markdown; None: another part of the reading."""
+
+
+@pytest.mark.parametrize("invariant", [name for name, fault in FAULTS.items() if fault])
+def test_an_invariant_of_markdown_is_violated_by_a_planted_fault(page, reading, invariant):
+    before, after = FAULTS[invariant]
+    assert before in reading.markdown
+
+    faulty = replace(reading, markdown=reading.markdown.replace(before, after))
+
+    assert invariant in violated(page, faulty)
+
+
+@pytest.mark.parametrize(
+    ("invariant", "changes"),
+    [
+        (text_checks.TEXT_ORDER, {"text": "the mildest taste of all. Leeks are planted in spring"}),
+        (text_checks.TEXT_WORDS, {"text": "Leeks are planted in springsee"}),
+        (text_checks.TITLE, {"title": "Sponsored"}),
+        (text_checks.SIGN, {"title": "Leeks ¶"}),
+        (text_checks.TEXT_WORDS, {"text": '{"advertisement": {"slot": 7}}'}),
+    ],
+)
+def test_an_invariant_of_text_and_title_is_violated_by_a_planted_fault(
+    page, reading, invariant, changes
+):
+    assert invariant in violated(page, replace(reading, **changes))
+
+
+def test_a_page_without_a_thing_is_no_page_on_which_its_invariant_holds():
+    body = "<html><body><p>Leeks are planted in spring, in most of the country.</p></body></html>"
+
+    found = {
+        each.invariant
+        for each in text_checks.findings(PageOracle(body, URL), read(body.encode(), URL))
+    }
+
+    assert not found & {
+        text_checks.LINKS, text_checks.IMAGES, text_checks.LISTS, text_checks.TABLES, text_checks.CODE,
+        text_checks.HEADINGS, text_checks.JOINERS, text_checks.SIGN,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_a_transformation_writes_the_page_in_another_way_and_changes_nothing_that_is_read(
+    name, reading
+):
+    variant = TRANSFORMATIONS[name](PAGE, URL)
+
+    assert (variant.body, variant.url) != (PAGE.encode(), URL)
+    after = read(variant.body, variant.url, variant.content_type)
+    assert differences(reading, after, {URL, variant.url}) == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "changes"),
+    [("title", {"title": "x"}), ("text", {"text": "x"}), ("markdown", {"markdown": "x"}),
+     ("links", {"links": ("https://x.example/",)}), ("page.language", {"fields": {"page.language": b"1"}})],
+)  # fmt: skip
+def test_a_part_that_a_transformation_changes_is_named(reading, part, changes):
+    assert part in differences(reading, replace(reading, **changes), set())
+
+
+def test_the_invariants_hold_for_the_documents_of_the_project(tmp_path):
+    write(tmp_path, limit=6)
+    tasks = tasks_of([tmp_path], every=3, limit=None)
+
+    counts = run(tasks, workers=1)
+
+    assert counts[text_checks.LINKS].pages >= 5
+    assert counts[text_checks.SIGN].pages >= 5
+    assert {name for name, _ in TRANSFORMATIONS.items()} <= set(counts)
+    assert {name: each.examples for name, each in counts.items() if each.violated} == {}
+
+
+def test_pages_that_a_list_names_have_its_urls(tmp_path):
+    (tmp_path / "a.html").write_text("<p>a</p>")
+    (tmp_path / "b.html").write_text("<p>b</p>")
+    (tmp_path / "pages.jsonl").write_text('{"file": "a.html", "url": "https://a.example/"}\n')
+
+    assert list(pages_below(tmp_path)) == [(tmp_path / "a.html", "https://a.example/")]
+
+
+def test_a_check_of_bytes_and_url_is_made_with_the_others():
+    def check(body, url):
+        return [Finding("a price is in the page", f"{len(body)} {url}")]
+
+    assert Finding("a price is in the page", f"6 {URL}") in findings_of(
+        b"<p>1 a", URL, False, (check,)
+    )
+
+
+def test_findings_of_a_page_include_the_other_ways_to_write_it():
+    found = findings_of(PAGE.encode(), URL, transformed=True)
+
+    assert Finding("a base element") in found
