@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.document import normalize_space
 from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of
+from aragog.pages.price_texts import price_text
 from aragog.pages.structured_data.graph import Graph, Node, local_name
 
 MICRODATA = "microdata"
@@ -287,6 +288,8 @@ class _MarkupWalk:
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
+        if name in _PRICES:
+            return [text] if (text := price_text(mark.element)) else []
         text = normalize_space(mark.element.text())
         return [text] if text else []
 
@@ -304,6 +307,7 @@ def _holds_list(element: LexborNode) -> bool:
 
 
 _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+_PRICES = frozenset({"price", "lowprice", "highprice", "minprice", "maxprice"})
 _OF_RECIPES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
 )

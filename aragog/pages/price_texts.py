@@ -1,0 +1,68 @@
+"""
+Read the text of an element that shows a price, as a person does.
+
+Pages set cents in an element of their own (`<b>5</b><sup>99</sup>`), and former prices and prices
+per measure in the same element. Without the elements, `5` and `99` would be one number or two.
+"""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborNode
+
+MAX_PRICE_CHARS = 60
+"""Longer text is not a price, and is returned as it is."""
+
+_CENTS = re.compile(r"\d\d")
+_RAISED_ELEMENTS = 'sup,[class*="cent" i],[class*="fraction" i],[class*="decimal" i]'
+_FORMER_ELEMENTS = frozenset({"del", "s", "strike", "script", "style", "template"})
+_APART = re.compile(r"(\d)\s?([.,])\s(?=\d\d(?!\d))|(\d)\s(?=[.,]\d\d\d?(?!\d))")
+_PER_MEASURE = re.compile(
+    r"[(\[]?(?:[^\W\d_]{1,3}\s?|[€$£]\s?)?\d[\d.,]{0,9}\s?(?:[€$£]|[^\W\d_]{1,3}\.?)?\s?"
+    r"(?:/|\bper\b|\bpro\b|\bje\b|\bpor\b|\bpar\b|\bal\b|\bза\b)\s?"
+    r"(?:\d{1,4}\s?)?(?:kg|g|gr|mg|l|lt|ltr|liter|litre|ml|cl|dl|lb|oz|m|m²|m2|100\s?g|stk|st|unit|ea)"
+    r"\b\.?[)\]]?",
+    re.IGNORECASE,
+)
+"""A price per measure: `(12,50 €/kg)`, `$0.40 per oz`."""
+_MAX_NODES = 200
+
+
+def price_text(element: LexborNode) -> str:
+    """Return the text with raised cents as decimals, and without other prices in the element."""
+    text = " ".join(_shown_text(element).split())
+    if len(text) > MAX_PRICE_CHARS:
+        return text
+    raised = next((each for each in element.css(_RAISED_ELEMENTS) if _is_cents(each)), None)
+    if raised is not None and raised.mem_id != element.mem_id:
+        cents = (raised.text() or "").strip()
+        text = re.sub(rf"(\d)\s?[.,]?\s{cents}(?!\d)", rf"\1.{cents}", text, count=1)
+    return _PER_MEASURE.sub(" ", _APART.sub(_joined, text)).strip()
+
+
+def _is_cents(element: LexborNode) -> bool:
+    return _CENTS.fullmatch((element.text() or "").strip()) is not None
+
+
+def _shown_text(element: LexborNode) -> str:
+    """Return the text of an element with blanks between its parts, without former prices."""
+    if element.css_first(",".join(_FORMER_ELEMENTS)) is None:
+        return element.text(separator=" ")
+    parts: list[str] = []
+    _collect(element, parts)
+    return " ".join(parts)
+
+
+def _collect(element: LexborNode, parts: list[str]) -> None:
+    for child in element.iter(include_text=True):
+        if len(parts) >= _MAX_NODES:
+            return
+        if child.tag == "-text":
+            parts.append(child.text_content or "")
+        elif child.tag not in _FORMER_ELEMENTS:
+            _collect(child, parts)
+
+
+def _joined(match: re.Match[str]) -> str:
+    return "".join(part for part in match.groups() if part)
