@@ -37,8 +37,19 @@ def price_text(element: LexborNode) -> str:
     raised = next((each for each in element.css(_RAISED_ELEMENTS) if _is_cents(each)), None)
     if raised is not None and raised.mem_id != element.mem_id:
         cents = (raised.text() or "").strip()
-        text = re.sub(rf"(\d)\s?[.,]?\s{cents}(?!\d)", rf"\1.{cents}", text, count=1)
+        text = _with_decimals(text, cents)
     return _PER_MEASURE.sub(" ", _APART.sub(_joined, text)).strip()
+
+
+def _with_decimals(text: str, cents: str) -> str:
+    """Return a text in which the first number before `cents` has them as decimals."""
+    for match in _BEFORE_CENTS.finditer(text):
+        if match[1] == cents:
+            return f"{text[: match.start()]}.{cents}{text[match.end() :]}"
+    return text
+
+
+_BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
 def _is_cents(element: LexborNode) -> bool:

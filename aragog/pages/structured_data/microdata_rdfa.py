@@ -17,7 +17,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from aragog.pages.document import normalize_space
 from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of
 from aragog.pages.price_texts import price_text
+from aragog.pages.structured_data import jsonld
 from aragog.pages.structured_data.graph import Graph, Node, local_name
+from aragog.pages.structured_data.json_texts import is_json
 
 MICRODATA = "microdata"
 RDFA = "rdfa"
@@ -252,7 +254,10 @@ class _MarkupWalk:
                 node.add(name, mark.node)
                 continue
             for value in self._values(mark, name):
-                node.add(name, value)
+                if isinstance(value, str) and name not in jsonld.PROSE and is_json(value):
+                    jsonld.add_json(node, name, value)
+                else:
+                    node.add(name, value)
 
     def _has_room(self, element: LexborNode) -> bool:
         """Return True if the element's markup may be read too."""
