@@ -8,6 +8,7 @@ per measure in the same element. Without the elements, `5` and `99` would be one
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
@@ -34,9 +35,8 @@ def price_text(element: LexborNode) -> str:
     text = " ".join(_shown_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
-    raised = next((each for each in element.css(_RAISED_ELEMENTS) if _is_cents(each)), None)
-    if raised is not None and raised.mem_id != element.mem_id:
-        cents = (raised.text() or "").strip()
+    cents = next(_cents_in(element), None)
+    if cents is not None:
         text = _with_decimals(text, cents)
     return _PER_MEASURE.sub(" ", _APART.sub(_joined, text)).strip()
 
@@ -52,8 +52,16 @@ def _with_decimals(text: str, cents: str) -> str:
 _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
-def _is_cents(element: LexborNode) -> bool:
-    return _CENTS.fullmatch((element.text() or "").strip()) is not None
+def _cents_in(element: LexborNode) -> Iterator[str]:
+    """Yield two digits of an element of their own: raised, called cents, or last behind a digit."""
+    called = {each.mem_id for each in element.css(_RAISED_ELEMENTS)}
+    joined = "".join((element.text() or "").split())
+    for each in element.css("*")[:_MAX_NODES]:
+        text = (each.text() or "").strip()
+        if each.mem_id == element.mem_id or not _CENTS.fullmatch(text):
+            continue
+        if each.mem_id in called or (joined.endswith(text) and joined[-3:-2].isdigit()):
+            yield text
 
 
 def _shown_text(element: LexborNode) -> str:

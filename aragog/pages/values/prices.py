@@ -166,7 +166,11 @@ def _best(raw: list[Node], country: str | None) -> Price | None:
     best = [price for rank, price in ranked if rank == top]
     same = [price for price in best if price.currency == best[0].currency]
     lowest = min(same, key=lambda price: price.amount)
-    alike = [p for rank, p in ranked if rank < _FOR_FEW and p.currency == lowest.currency] or same
+    alike = [
+        price
+        for offer, price in priced
+        if offers.rank_of(offer) < _FOR_FEW and price.currency == lowest.currency
+    ] or same
     high = max(max(price.amount, price.high or price.amount) for price in alike)
     listed = [price.listed for price in (lowest, *same) if price.listed]
     return replace(

@@ -124,7 +124,8 @@ MICRODATA, RDFA = ("itemscope itemtype", "itemprop"), ("typeof", "property")
     [
         ("<b {n}=price>$<b>12</b><sup>99</sup></b>", "12.99"),
         ("<b {n}=price>$<b>12</b><i class=cents>99</i></b>", "12.99"),
-        ("<b {n}=price>$<b>12</b><b>99</b></b>", None),
+        ("<b {n}=price>$<b>12</b><b>99</b></b>", "12.99"),
+        ("<b {n}=price>$229<i class=rightEndPrice>99</i></b>", "229.99"),
         ("<b {n}=price>$<b>1</b><b>,299</b></b>", "1299"),
         ("<b {n}=price><del>20</del><ins>15</ins></b>", "15"),
         ("<b {n}=price>15 <i>($30 / kg)</i></b>", "15"),
