@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from selectolax.lexbor import LexborHTMLParser
+
 from aragog.pages.document import normalize_space
 from aragog.pages.page_facts.site_names import TITLE_CUTS, bare, own_names
 from aragog.pages.provenance import Candidate
@@ -202,7 +204,8 @@ def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
     """
     Return the heading that repeats the title, on a page whose only h1 is the name of its site.
 
-    The first heading of such a page is as often that of a menu (`Popular posts`).
+    The first heading of such a page is as often that of a menu (`Popular posts`). Where title and
+    meta elements have no other name than the site's, it is that of the only article.
     """
     document = sources.document
     names = {*sites, *document.banners}
@@ -212,12 +215,21 @@ def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
         for text in filter(None, texts[:_MAX_WITNESSES])
         if (plain := bare(without_site(text, names)[:_MAX_COMPARED_CHARS]))
     ]
+    if {bare(name) for name in names} >= set(witnesses):
+        return _of_only_article(document.tree)
     for node in document.tree.css(_LOWER_HEADINGS)[:_MAX_HEADINGS]:
         text = normalize_space(node.text())
         plain = bare(text[:_MAX_COMPARED_CHARS])
         if plain and plain not in map(bare, names) and _repeats(plain, witnesses):
             return Candidate(text, "html", node.tag or "h2")
     return None
+
+
+def _of_only_article(tree: LexborHTMLParser) -> Candidate | None:
+    articles = tree.css("article")
+    node = articles[0].css_first("h2") if len(articles) == 1 else None
+    text = normalize_space(node.text()) if node is not None else ""
+    return Candidate(text, "html", "h2") if text else None
 
 
 _LOWER_HEADINGS = "h2,h3"
