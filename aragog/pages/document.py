@@ -55,7 +55,7 @@ class Document:
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     words: Words
-    """Which words occur in the body."""
+    """Which words a reader of the body finds, however its letters are written."""
     title: str | None
     description: str | None
     language: str | None

@@ -13,6 +13,10 @@ _BLOCK_TAG = re.compile(
     r"[^<>]{0,2000}>",
     re.IGNORECASE,
 )
+_ATTRIBUTES = re.compile(
+    r"<([a-zA-Z][\w:-]{0,60})\s(?:[^\"'<>]{1,2000}+|\"[^\"]{0,100000}+\"|'[^']{0,100000}+'|){0,4000}+>"
+)
+"""A start tag with attributes, whose values may hold `<` and `>`."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 """Hints for line breaks inside words, and the byte order mark: invisible to readers."""
 _ENCODED_TWICE = "\u00c2\u00a0"
@@ -62,7 +66,8 @@ def shown_text(element: LexborNode) -> str:
 
 def lines_of(element: LexborNode) -> list[str]:
     """Return the text of an element, with one line for each block in it."""
-    markup = _HIDDEN.sub("", (element.inner_html or "")[: 4 * MAX_TEXT_CHARS])
+    whole = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
+    markup = _HIDDEN.sub("", _without_attributes(whole))
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
         markup = _LINE_END.sub(" ", markup)  # line ends of the source, which are not displayed
     return lines(_BETWEEN.sub(r"\1 \2", markup))
@@ -87,6 +92,7 @@ def _without_code(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
+    text = _without_attributes(text)
     for _ in range(3):
         if "&" not in text or not _DOUBLE_ESCAPED.search(text):
             break
@@ -94,3 +100,8 @@ def _unescaped(text: str) -> str:
     if text.isascii():
         return text
     return _INVISIBLE.sub("", text.replace(_ENCODED_TWICE, " "))
+
+
+def _without_attributes(text: str) -> str:
+    """Return a text whose start tags have no attributes, before escapes in them become markup."""
+    return _ATTRIBUTES.sub(r"<\1>", text) if "<" in text and "=" in text else text

@@ -17,7 +17,7 @@ from aragog.pages.values.dates import AnyDate, Moment, PartialDate
 from aragog.pages.values.images import Image
 from aragog.pages.values.yields import Yield
 
-EXTRACTOR_VERSION = 7
+EXTRACTOR_VERSION = 8
 """Incremented when a page may yield other fields; `aragog reextract` then renews stored ones."""
 
 

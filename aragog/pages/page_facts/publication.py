@@ -13,6 +13,7 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
+from aragog.pages.page_facts.no_authors import is_no_author
 from aragog.pages.page_facts.site_names import bare, own_names
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
@@ -171,9 +172,7 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
     """Return the names of persons, split if one text has several."""
-    names = scalars.names(raw)
-    if names is None:
-        return None
+    names = [name for name in scalars.names(raw) or () if not is_no_author(name)]
     apart = (name for each in names for name in _apart(_WITHOUT.sub("", each).strip()))
     return (
         tuple(dict.fromkeys(n for n in apart if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))

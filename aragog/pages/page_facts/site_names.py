@@ -135,7 +135,7 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
         if _stands_alone(lowered, start, end)
     ]
     if alone:
-        body = _ends(sources.document.body)
+        body = _ends(sources.words.body)
         texts = (body[start:end].decode() for start, end in alone)
         names = Counter(text for text in texts if not text.islower() and not text.isupper())
         for name, _ in names.most_common(1):

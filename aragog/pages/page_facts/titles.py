@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from selectolax.lexbor import LexborHTMLParser
+
 from aragog.pages.page_facts.site_names import TITLE_CUTS, bare, own_names
 from aragog.pages.permalinks import heading_text
 from aragog.pages.provenance import Candidate
@@ -76,8 +78,10 @@ def title_of(
         return title
     if len(title) > _MAX_COMPARED_CHARS or not _MARKS.search(title):
         return title
+    # An h1 at the end of a longer list is one that neither title nor meta elements resemble.
+    sure = shown[:-1] if len(shown) > 1 and shown[-1].where == "h1" else shown
     others = [
-        scalars.text(candidate.value) or "" for candidate in (*confirmed, *shown[:_MAX_WITNESSES])
+        scalars.text(candidate.value) or "" for candidate in (*confirmed, *sure[:_MAX_WITNESSES])
     ]
     return _without_section(title, others, {bare(name) for name in sites})
 
@@ -153,7 +157,7 @@ def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     metas = list(sources.meta(*_METAS))
     others = [*filter(None, [tag]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
     is_confirmed = heading is not None and (
-        heading.where == "h2" or agreement(heading.value, others) > 0
+        heading.where != "h1" or _is_confirmed(heading.value, tag, others, sources.document.url)
     )
     if heading is not None and is_confirmed:
         yield heading
@@ -162,6 +166,19 @@ def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
         yield Candidate(tag, "html", "title")
     if heading is not None and not is_confirmed:
         yield heading
+
+
+def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) -> bool:
+    """
+    Return True if the title or a meta element resembles a heading.
+
+    One that is a short part in the middle of the title, and of the title alone, names a section.
+    """
+    parts = [bare(part) for part in TITLE_CUTS.split(tag or "")]
+    if bare(heading) in parts[1:-1] and len(bare(heading)) <= len(parts[0]):
+        others = [text for text in others if text != tag]
+        return _is_in_url(heading, url) or _repeats(bare(heading), list(map(bare, others)))
+    return agreement(heading, others) > 0
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
@@ -176,22 +193,56 @@ def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
             continue
         if tag is None or not _is_site(text, tag, sites):
             return Candidate(text, "html", "h1")
-    return None if is_start else _below_banner(sources, tag)
+    return None if is_start or tag is None else _below_banner(sources, sites)
 
 
 def _is_start_page(url: str) -> bool:
     return not url.partition("://")[2].partition("/")[2].partition("?")[0]
 
 
-def _below_banner(sources: Sources, tag: str | None) -> Candidate | None:
-    """Return the h2 of a page whose title and only h1 are the name or slogan of its site."""
+def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
+    """
+    Return the heading that repeats the title, on a page whose only h1 is the name of its site.
+
+    The first heading of such a page is as often that of a menu (`Popular posts`). Where title and
+    meta elements have no other name than the site's, it is that of the only article.
+    """
     document = sources.document
-    alone = {bare(text) for text in document.banners}
-    if tag is None or not any(name and (name in bare(tag) or bare(tag) in name) for name in alone):
-        return None
-    node = document.tree.css_first("article h2,main h2,h2[class*=title],h2[class*=headline],h2,h3")
+    names = {*sites, *document.banners}
+    texts = [document.title, *(str(meta.value) for meta in sources.meta(*_METAS))]
+    witnesses = [
+        plain
+        for text in filter(None, texts[:_MAX_WITNESSES])
+        if (plain := bare(without_site(text, names)[:_MAX_COMPARED_CHARS]))
+    ]
+    if {bare(name) for name in names} >= set(witnesses):
+        return _of_only_article(document.tree)
+    for node in document.tree.css(_LOWER_HEADINGS)[:_MAX_HEADINGS]:
+        text = heading_text(node)
+        plain = bare(text[:_MAX_COMPARED_CHARS])
+        if plain and plain not in map(bare, names) and _repeats(plain, witnesses):
+            return Candidate(text, "html", node.tag or "h2")
+    return None
+
+
+def _of_only_article(tree: LexborHTMLParser) -> Candidate | None:
+    articles = tree.css("article")
+    node = articles[0].css_first("h2") if len(articles) == 1 else None
     text = heading_text(node) if node is not None else ""
     return Candidate(text, "html", "h2") if text else None
+
+
+_LOWER_HEADINGS = "h2,h3"
+_MAX_HEADINGS = 100
+
+
+def _repeats(plain: str, witnesses: list[str]) -> bool:
+    """Return True if a heading and one of `witnesses` have half of the longer one in common."""
+    grams = _grams(plain)
+    return any(
+        len(grams & other) >= _ALIKE * max(len(grams), len(other))
+        for other in map(_grams, witnesses)
+    )
 
 
 def _is_site(heading: str, tag: str, sites: set[str]) -> bool:

@@ -18,8 +18,9 @@ from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import dates, numbers, scalars
+from aragog.pages.values.availability import Availability, availability, word_of
+from aragog.pages.values.offers import Price
 from aragog.pages.values.prices import (
-    Price,
     ShownPrice,
     country_of,
     noted_price,
@@ -31,10 +32,6 @@ from aragog.pages.visible_text import product_details
 from aragog.pages.visible_text.price import shown_price
 from aragog.urls.domain import registered_domain
 
-Availability = Literal[
-    "in_stock", "out_of_stock", "pre_order", "back_order", "limited", "online_only",
-    "in_store_only", "discontinued", "sold_out", "made_to_order", "reserved",
-]  # fmt: skip
 Condition = Literal["new", "used", "refurbished", "damaged"]
 
 
@@ -75,15 +72,6 @@ TYPES = frozenset(
     }
 )  # fmt: skip
 
-_AVAILABILITY: dict[str, Availability] = {
-    "instock": "in_stock", "available": "in_stock", "availablefororder": "in_stock",
-    "instocksoon": "back_order", "oos": "out_of_stock", "outofstock": "out_of_stock",
-    "unavailable": "out_of_stock", "notavailable": "out_of_stock", "preorder": "pre_order",
-    "presale": "pre_order", "pending": "pre_order", "backorder": "back_order",
-    "limitedavailability": "limited", "onlineonly": "online_only", "instoreonly": "in_store_only",
-    "discontinued": "discontinued", "soldout": "sold_out", "madetoorder": "made_to_order",
-    "reserved": "reserved", "true": "in_stock", "false": "out_of_stock",
-}  # fmt: skip
 _CONDITION: dict[str, Condition] = {
     "new": "new", "newcondition": "new", "brandnew": "new", "used": "used",
     "usedcondition": "used", "refurbished": "refurbished", "refurbishedcondition": "refurbished",
@@ -98,8 +86,8 @@ Finder = Callable[[Sources], Iterable[Candidate]]
 def read(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product of `nodes`, most trusted first, and of the visible text after them."""
     ledger = sources.ledger
-    offers = list(offers_of(nodes))
     price = _price(sources, nodes, partial(shown_price, is_product=True))
+    offers = _taken_first(list(offers_of(nodes)), price)
 
     def pick(
         name: str,
@@ -131,7 +119,7 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
         price_valid_until=pick(
             "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
         ),
-        availability=_availability(sources, offers, nodes, product_details.shown_stock),
+        availability=_availability(sources, price, offers, nodes),
         condition=pick("condition", condition, *conditions, expected="a condition"),
         brand=pick(
             "brand", scalars.name, *brands, expected="a name", otherwise=product_details.brands
@@ -168,21 +156,34 @@ def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Pric
 _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
+def _taken_first(offers: list[Node], price: Price | None) -> list[Node]:
+    """Return offers with the one first that has the price; seller and condition are its own."""
+    taken = [offer for offer in offers if price is not None and offer is price.offer]
+    return [*taken[:1], *(offer for offer in offers if offer not in taken)]
+
+
 def _availability(
-    sources: Sources, offers: list[Node], nodes: list[Node], shown: Finder
+    sources: Sources, price: Price | None, offers: list[Node], nodes: list[Node]
 ) -> Availability | None:
-    """Return in stock if any offer is; otherwise the state of the first offer."""
-    availabilities = sources.scalars([*offers, *nodes], "availability")
+    """
+    Return the state of the offer whose price is given.
+
+    If it declares none: in stock if any other offer without a price of its own is, or the product;
+    otherwise the first state.
+    """
+    passed_over = {id(offer) for offer in price.passed_over} if price else set()
+    left = [offer for offer in offers if id(offer) not in passed_over]
+    taken = [price.offer] if price and price.offer is not None else []
     every = [
-        *availabilities,
+        *sources.scalars([*left, *nodes], "availability"),
         *sources.meta("product:availability", "og:availability", "availability"),
     ]
     every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
     return sources.ledger.pick(
         "product.availability",
         availability,
-        every,
-        otherwise=_deferred(sources, shown),
+        [*sources.scalars(taken, "availability"), *every],
+        otherwise=_deferred(sources, product_details.shown_stock),
         expected="an availability",
     )
 
@@ -191,22 +192,9 @@ def _rank(candidate: Candidate) -> int:
     return {"json-ld": 0, "microdata": 1, "rdfa": 2}.get(candidate.syntax, 3)
 
 
-def availability(value: Any) -> Availability | None:
-    """Parse schema.org's and Open Graph's availability: `http://schema.org/InStock`, `in stock`."""
-    return _AVAILABILITY.get(_word(value))
-
-
 def condition(value: Any) -> Condition | None:
     """Parse an item condition: `https://schema.org/NewCondition`, `new`."""
-    return _CONDITION.get(_word(value))
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, Node):
-        value = value.id or value.first("name", "url") or ""
-    return re.sub(
-        r"[\s_\-]", "", str(value).rstrip("/").rpartition("/")[2].rpartition(":")[2]
-    ).lower()
+    return _CONDITION.get(word_of(value))
 
 
 def gtin(value: Any) -> str | None:

@@ -35,7 +35,7 @@ class Recipe:
     prep_minutes: int | None = None
     cook_minutes: int | None = None
     total_minutes: int | None = None
-    """The total that the page declares, else the sum of the two others."""
+    """The total that the page declares, else the sum of the two others if it has both."""
     nutrition: dict[str, str] = field(default_factory=dict)
     """The keys are schema.org's names: `calories` has `143 kcal`."""
     rating: Rating | None = None
@@ -88,8 +88,8 @@ def _marked(sources: Sources, nodes: list[Node]) -> Recipe:
     prep = _minutes(sources, "prep_minutes", nodes, "preptime")
     cook = _minutes(sources, "cook_minutes", nodes, "cooktime")
     total = _minutes(sources, "total_minutes", nodes, "totaltime")
-    if total is None and (prep or cook):
-        total = (prep or 0) + (cook or 0)
+    if total is None and prep and cook:
+        total = prep + cook
     return Recipe(
         ingredients=ingredients or (),
         ingredient_groups=(Group(None, ingredients),) if ingredients else (),

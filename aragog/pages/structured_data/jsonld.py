@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pages.structured_data import lenient_json
+from aragog.pages.structured_data import json_texts, lenient_json
 from aragog.pages.structured_data.graph import MAX_DEPTH, Graph, Node, local_name
 
 SYNTAX = "json-ld"
@@ -19,6 +19,16 @@ MAX_BLOCKS = 200
 MAX_TOTAL_CHARS = 16_777_216
 
 _CONTAINERS = ("@list", "@set", "@value")
+
+
+PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "headline"})
+"""Properties whose text may be about JSON."""
+
+
+def add_json(node: Node, name: str, text: str) -> None:
+    """Add what a text of JSON holds to a property of an item of any syntax."""
+    for value in json_texts.values_in(text):
+        _JsonLdReader(node.graph).add(node, name, value, 1)
 
 
 def read(blocks: list[str], graph: Graph) -> None:
@@ -94,33 +104,39 @@ class _JsonLdReader:
             elif name == "@reverse" or name[:1] != "@":
                 name = local_name(name).lower()
                 if name and depth < MAX_DEPTH:
-                    self._property(node, name, value, depth + 1)
+                    self.add(node, name, value, depth + 1)
         if identifier:
             graph.name(node, identifier)
         return node
 
-    def _property(self, node: Node, name: str, value: Any, depth: int) -> None:
+    def add(self, node: Node, name: str, value: Any, depth: int) -> None:
+        """Add a value of JSON to a property."""
         if isinstance(value, str):
-            if value and not value.isspace():
+            if not value or value.isspace():
+                return
+            if value[0] in "[{" and name not in PROSE and json_texts.is_json(value):
+                for each in json_texts.values_in(value) if depth < MAX_DEPTH else ():
+                    self.add(node, name, each, depth + 1)
+            else:
                 node.add(name, value)
         elif isinstance(value, dict):
             self._object(node, name, value, depth)
         elif isinstance(value, list):
             for each in value:
                 if depth < MAX_DEPTH and not self.graph.full():
-                    self._property(node, name, each, depth + 1)
+                    self.add(node, name, each, depth + 1)
         elif value is not None:
             node.add(name, value)
 
     def _object(self, node: Node, name: str, value: dict[str, Any], depth: int) -> None:
         for container in _CONTAINERS:
             if container in value and depth < MAX_DEPTH:
-                self._property(node, name, value[container], depth + 1)
+                self.add(node, name, value[container], depth + 1)
                 return
         if name == "@reverse":
             return
         if value and all(key.isdecimal() for key in value):  # a PHP array with gaps in its keys
-            self._property(node, name, list(value.values()), depth + 1)
+            self.add(node, name, list(value.values()), depth + 1)
             return
         count = len(node.properties.get(name, ()))
         child = self._node(value, f"{node.where}.{name}[{count}]", node, name, depth)

@@ -3,18 +3,20 @@ Parse JSON as pages write it: valid JSON with a fast parser, the rest with a len
 
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
 marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
-quotes inside strings, several consecutive values, HTML escapes, and a missing end: it keeps what it
-read before the end.
+quotes inside strings, single quotes around strings, several consecutive values, and a missing end:
+it keeps what it read before the end. A block that is escaped as a whole (`{&#34;name&#34;: …`) is
+read as what it was before (`escaped_json`).
 """
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import Any
 
 import orjson
+
+from aragog.pages.structured_data.escaped_json import unescaped
 
 MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
@@ -62,18 +64,24 @@ def loads(text: str) -> tuple[list[Any], str | None]:
         UnreadableJson: there is no object or array in it.
     """
     try:
-        return [orjson.loads(text)], None
+        whole = orjson.loads(text)
     except orjson.JSONDecodeError:
         pass
+    else:
+        if not isinstance(whole, str):
+            return [whole], None
     bare = _unwrapped(text[:MAX_MALFORMED_CHARS])
+    plain = unescaped(bare)
+    if plain is not None:
+        bare = _unwrapped(plain)
     if _is_shallow(bare):
         try:
             values = json.loads(_whole_characters(bare), strict=False)
-            return [values], "marks around it or raw control characters"
         except (ValueError, RecursionError):
             pass
-    if "&quot;" in bare and '"' not in bare:
-        bare = html.unescape(bare)
+        else:
+            reason = "marks around it or raw control characters" if plain is None else "escaped"
+            return [values], reason
     values, reason = _LenientReader(bare).everything()
     if len(text) > MAX_MALFORMED_CHARS:
         reason = f"{reason}; only the first {MAX_MALFORMED_CHARS} characters read"
@@ -175,6 +183,16 @@ class _LenientReader:
             return self._array(depth)
         if char == '"':
             return self._string()
+        return self._single_quoted() if char == "'" else self._literal()
+
+    def _single_quoted(self) -> Any:
+        """Read a string between single quotes, which may hold apostrophes."""
+        for match in _QUOTE.finditer(self.text, self.at + 1):
+            if _ENDS_STRING.match(self.text, match.end()):
+                self._fault("single quotes")
+                inside = self.text[self.at + 1 : match.start()]
+                self.at = match.end()
+                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
         return self._literal()
 
     def _object(self, depth: int) -> dict[str, Any]:
@@ -184,7 +202,7 @@ class _LenientReader:
             char = self._next()
             if self._ends(char, "}", "array ended inside an object"):
                 return result
-            key = self._string() if char == '"' else self._literal()
+            key = self._value(depth) if char in {'"', "'"} else self._literal()
             self._skip()
             if self._peek() == ":":
                 self.at += 1
@@ -245,7 +263,12 @@ class _LenientReader:
         return _LITERALS[match[0]] if match[0] in _LITERALS else _number(match[0])
 
 
-_LITERALS = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
+_LITERALS = {
+    "true": True, "false": False, "null": None, "undefined": None, "NaN": None, "True": True,
+    "False": False, "None": None,
+}  # fmt: skip
+_QUOTE = re.compile(r"(?<!\\)'")
+_BACKSLASHED = re.compile(r"\\(.)", re.DOTALL)
 _MARKS = re.compile(r'["\\]')
 _MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')
 

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of, shown_text
+from aragog.pages.price_texts import price_text
+from aragog.pages.structured_data import jsonld
 from aragog.pages.structured_data.graph import Graph, Node, local_name
+from aragog.pages.structured_data.json_texts import is_json
 
 MICRODATA = "microdata"
 RDFA = "rdfa"
@@ -250,7 +253,10 @@ class _MarkupWalk:
                 node.add(name, mark.node)
                 continue
             for value in self._values(mark, name):
-                node.add(name, value)
+                if isinstance(value, str) and name not in jsonld.PROSE and is_json(value):
+                    jsonld.add_json(node, name, value)
+                else:
+                    node.add(name, value)
 
     def _has_room(self, element: LexborNode) -> bool:
         """Return True if the element's markup may be read too."""
@@ -286,6 +292,8 @@ class _MarkupWalk:
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
+        if name in _PRICES:
+            return [text] if (text := price_text(mark.element)) else []
         text = shown_text(mark.element)
         return [text] if text else []
 
@@ -303,6 +311,7 @@ def _holds_list(element: LexborNode) -> bool:
 
 
 _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+_PRICES = frozenset({"price", "lowprice", "highprice", "minprice", "maxprice"})
 _OF_RECIPES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
 )

@@ -51,9 +51,8 @@ class Sources:
 
     @cached_property
     def heading_end(self) -> int:
-        """The offset of the first `</h1` in the body, or -1."""
-        at = self.words.first(HEADING_END)  # much faster than `find`, but in any case
-        return self.document.body.find(HEADING_END.encode(), at) if at >= 0 else -1
+        """The offset of the first `</h1` in `words.body`, in any case, or -1."""
+        return self.words.first(HEADING_END)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Yield each value of a property, node by node: the first of `names` that a node has."""

@@ -2,7 +2,8 @@
 Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
-time with one. Ambiguous text (`03/04/2024`) is rejected.
+time with one. Ambiguous text (`03/04/2024`) is rejected, and so is a time of which only a part is
+understood. A leap second is the second before it, so that its day stays.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from aragog.pages.provenance import Candidate, Ledger
+from aragog.pages.values.time_zones import zone_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,42 +35,41 @@ Moment = date | datetime
 """A datetime without tzinfo is a time for which the page states no zone."""
 AnyDate = date | datetime | PartialDate
 
+_CLOCK = r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2}))?"
+_HALF = r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
 _ISO = re.compile(
-    r"(\d{4})-?(\d{2})-?(\d{2})"
-    r"(?:[T\s]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?(?:\s?(?P<ap>[ap])\.?m\b\.?)?"
-    r"\s*(Z|UTC|GMT|[+-]\d{1,2}:?(?:\d{2})?)?)?"
-    r"(?:\[[^\]]*\])?",
+    r"(?P<y>\d{4})(?:-(?P<mo>\d{1,2})-(?P<d>\d{1,2})|(?P<mo2>\d{2})(?P<d2>\d{2}))(?!\d)"
+    r"(?:[T\s]+(?P<h>\d{1,2}):?(?P<mi>\d{2})(?::?(?P<s>\d{2})(?:[.,](?P<f>\d{1,30}))?)?"
+    rf"{_HALF})?",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SLASHED = re.compile(
-    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})(?:[,\s]+(\d{1,2}):(\d{2})(?::(\d{2}))?"
-    r"(?:\s?(?:Uhr|h)\b)?\s*([+-]\d{2}:\d{2})?)?"
+    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})"
+    rf"(?:[,\s]+{_CLOCK}{_HALF}(?:\s?(?:Uhr|h)\b)?)?",
+    re.IGNORECASE,
 )
-_ZONE_HOURS = {
-    "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2, "SAST": 2, "EEST": 3, "MSK": 3,
-    "HKT": 8, "SGT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
-}  # fmt: skip
-"""Abbreviations of one zone, with its hours ahead of UTC. `EDT`, `IST` or `BST` are of several."""
-_ZONE_NAME = re.compile(rf"(?<=\d|m|r|\.)\s?\(?\b({'|'.join(_ZONE_HOURS)})\b\)?(?!\s\d{{4}}\b)")
-_TIME = re.compile(r"\d:\d\d")
 _NAMED = re.compile(
     r"(?:[^\W\d_]+,?\s+)?(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
     r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?),?\s+(?:de\s+|del\s+)?"
-    r"(?P<y>\d{4})"
-    r"(?:,?\s+(?:at\s+)?(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2}))?\s*(?P<ap>[ap]\.?m\.?)?"
-    r"\s*(?:Uhr\s*)?(?P<z>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,12}",
+    rf"(?P<y>\d{{4}})(?:,?\s+(?:at\s+)?{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?",
     re.IGNORECASE,
 )
 _CJK = re.compile(
-    r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]"
-    r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?(?:\s?(\d{1,2})[:：時时시]\s?(\d{2})分?)?.{0,12}"
+    r"(?P<y>\d{4})\s?[年년]\s?(?P<mo>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
+    r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?"
+    r"(?:\s?(?P<day>上午|凌晨|早上|午前|오전|下午|晚上|午後|오후)?\s?(?P<h>\d{1,2})[:：時时시]\s?(?P<mi>\d{2})"
+    rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_HALF})?",
+    re.IGNORECASE,
 )
+_FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
+_MAX_REST = 12
+_ODD_REST = re.compile(r"\s{0,3}(?:[^\W\d_a-zA-Z]|[ap]\b)")
+"""A word behind a time that may name the half of the day."""
 _JS = re.compile(
-    r"[A-Za-z]{3} ([A-Za-z]{3}) (\d{1,2}) (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
-    r"(?: (?:GMT|UTC|(?P<name>[A-Z]{3,4}))([+-]\d{4})?)?"
-    r"(?: (\d{4}))?.*"
+    r"[A-Za-z]{3},? ([A-Za-z]{3}) {1,2}(\d{1,2}),? (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
 )
+_YEAR_AT_END = re.compile(r"\s(\d{4})\Z")
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -111,23 +112,10 @@ def moment(value: Any) -> Moment | None:
 @lru_cache(256)
 def _moment(text: str) -> Moment | None:
     """Parse a text; cached because each date of a page is compared, ranked and then read."""
-    if _TIME.search(text):
-        text = _ZONE_NAME.sub(_offset, text)
     try:
-        return (
-            _iso(text)
-            or _javascript(text)
-            or _named(text)
-            or _slashed(text)
-            or _digits(text)
-            or _cjk(text)
-        )
+        return next(filter(None, (read(text) for read in _READERS)), None)
     except (ValueError, OverflowError):
         return None
-
-
-def _offset(zone: re.Match[str]) -> str:
-    return f" +{_ZONE_HOURS[zone[1]]:02}:00"
 
 
 def moment_or_year(value: Any) -> AnyDate | None:
@@ -158,102 +146,152 @@ def year(value: Any) -> int | None:
 
 def _iso(text: str) -> Moment | None:
     match = _ISO.match(text)
-    if not match or not _MIN_YEAR <= int(match[1]) <= _MAX_YEAR:
+    if not match:
         return None
-    rest = text[match.end() :].strip()
-    if rest and (rest[0].isdigit() or rest[0] == "-"):
+    month, day = match["mo"] or match["mo2"], match["d"] or match["d2"]
+    result = _day(int(match["y"]), int(month), int(day))
+    if match["h"] is None:
+        rest = text[match.end() :].strip()
+        return None if rest and (rest[0].isdigit() or rest[0] == "-") else result
+    return _timed(result, match, text)
+
+
+def _day(year: int, month: int, day: int) -> date:
+    """Return a day. Raises ValueError if there is no such day between the years 1000 and 2200."""
+    if not _MIN_YEAR <= year <= _MAX_YEAR:
+        raise ValueError(year)
+    return date(year, month, day)
+
+
+def _timed(day: date, match: re.Match[str], text: str, *, half: str | None = None) -> Moment | None:
+    """
+    Return the time of a match on its day, in the zone behind it; None if that is unreadable.
+
+    The day alone is returned where a word behind the time may name the half of the day.
+    """
+    zone = zone_at(text, match.end())
+    if zone is None:
         return None
-    day = date(int(match[1]), int(match[2]), int(match[3]))
-    if match[4] is None:
+    if _ODD_REST.match(text, zone[1]):
         return day
-    micros = int(f"{match[7]}000000"[:6]) if match[7] else 0
-    hour = _hour(match[4], match["ap"])
-    extra = timedelta(days=1) if hour == 24 else timedelta()
-    at = datetime(
-        day.year, day.month, day.day, hour % 24, int(match[5]), int(match[6] or 0), micros
-    )
-    return at.replace(tzinfo=_zone(match[9])) + extra
+    groups = match.groupdict()
+    hour = _hour(int(match["h"]), half or match["half"])
+    minute, second = int(match["mi"]), int(match["s"] or 0)
+    micros = int(f"{groups.get('f') or ''}000000"[:6])
+    if second == _LEAP_SECOND:
+        second = _before_leap(hour, minute, zone[0])
+    extra = timedelta(days=1) if hour == _MIDNIGHT and not (minute or second or micros) else None
+    at = datetime(day.year, day.month, day.day, 0 if extra else hour, minute, second, micros)
+    return at.replace(tzinfo=zone[0]) + (extra or timedelta())
 
 
-def _hour(digits: str, half: str | None) -> int:
-    """Return the hour of a day; `half` is the first letter of `am` or `pm`, if any."""
-    hour = int(digits)
-    return hour % 12 + (12 if half[0] in "pP" else 0) if half and hour <= 12 else hour
+_LEAP_SECOND = 60
+_MIDNIGHT = 24
 
 
-def _zone(text: str | None) -> timezone | None:
-    if not text:
-        return None
-    if text[0] not in "+-":
-        return UTC
-    digits = text[1:].replace(":", "").ljust(4, "0") if len(text) > 3 else f"{text[1:]:0>2}00"
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]))
-    return timezone(offset if text[0] == "+" else -offset)
+def _before_leap(hour: int, minute: int, zone: timezone | None) -> int:
+    """Return 59. Raises ValueError unless it is one second before midnight in UTC."""
+    ahead = zone.utcoffset(None) // timedelta(minutes=1) if zone else 0
+    is_last = (60 * hour + minute - ahead) % 1440 == 1439 if zone else minute == 59
+    if not is_last:
+        raise ValueError(minute)
+    return 59
+
+
+def _hour(hour: int, half: str | None) -> int:
+    """
+    Return the hour of a day; `half` is the first letter of `am` or `pm`, if any.
+
+    Raises ValueError where they contradict each other, such as in `14:00 am`.
+    """
+    if not half:
+        return hour
+    is_later = half in "pP"
+    if (hour > 12 and not is_later) or (hour == 0 and is_later):
+        raise ValueError(hour)
+    return hour if hour > 12 else hour % 12 + (12 if is_later else 0)
 
 
 def _named(text: str) -> Moment | None:
-    match = _NAMED.fullmatch(text)
+    match = _NAMED.match(text)
     if not match:
         return None
     month = _MONTHS.get((match["m1"] or match["m2"]).lower().rstrip("."))
     if month is None:
         return None
-    day = date(int(match["y"]), month, int(match["d1"] or match["d2"]))
+    return _timed_or_day(_day(int(match["y"]), month, int(match["d1"] or match["d2"])), match, text)
+
+
+def _timed_or_day(
+    day: date, match: re.Match[str], text: str, *, half: str | None = None
+) -> Moment | None:
+    """Return the time of a match, or its day if it has none; None if much text follows."""
     if match["h"] is None:
-        return day
-    hour = _hour(match["h"], match["ap"])
-    at = datetime(day.year, day.month, day.day, hour, int(match["mi"]), int(match["s"] or 0))
-    return at.replace(tzinfo=_zone(match["z"]))
+        return day if len(text) - match.end() <= _MAX_REST else None
+    zone = zone_at(text, match.end())
+    if zone is None or len(text) - zone[1] > _MAX_REST:
+        return None
+    return _timed(day, match, text, half=half)
 
 
 def _javascript(text: str) -> Moment | None:
-    match = _JS.fullmatch(text)
-    year_text = (match[3] or match[9]) if match else None
+    match = _JS.match(text)
     month = _MONTHS.get(match[1].lower()) if match else None
-    if not match or not year_text or month is None:
+    if not match or month is None:
         return None
-    at = datetime(int(year_text), month, int(match[2]), int(match[4]), int(match[5]), int(match[6]))
-    named_zone = "GMT" in text or "UTC" in text
-    hours = _ZONE_HOURS.get(match["name"] or "")
-    if match[8] is None and hours is not None:
-        return at.replace(tzinfo=timezone(timedelta(hours=hours)))
-    return at.replace(tzinfo=_zone(match[8]) or (UTC if named_zone else None))
+    last = _YEAR_AT_END.search(text) if match[3] is None else None
+    year_text = match[3] or (last[1] if last else None)
+    zone = zone_at(text[: last.start()] if last else text, match.end())
+    if year_text is None or zone is None:
+        return None
+    day = _day(int(year_text), month, int(match[2]))
+    at = datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6]))
+    return at.replace(tzinfo=zone[0])
 
 
 def _slashed(text: str) -> Moment | None:
-    match = _SLASHED.fullmatch(text)
+    match = _SLASHED.match(text)
     if not match:
         return None
     first, second, third = int(match[1]), int(match[2]), int(match[3])
     if len(match[1]) == 4:
-        day = date(first, second, third)
+        day = _day(first, second, third)
     elif len(match[3]) != 4:
         return None
-    elif "." in text.split(maxsplit=1)[0] or first > 12 or first == second:
-        day = date(third, second, first)
+    elif "." in match[0].split(maxsplit=1)[0] or first > 12 or first == second:
+        day = _day(third, second, first)
     elif second > 12:
-        day = date(third, first, second)
+        day = _day(third, first, second)
     else:
         return None
-    if match[4] is None:
-        return day
-    at = datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6] or 0))
-    return at.replace(tzinfo=_zone(match[7]))
+    if match["h"] is None:
+        return day if match.end() == len(text) else None
+    zone = zone_at(text, match.end())
+    return _timed(day, match, text) if zone and zone[1] == len(text) else None
 
 
 def _cjk(text: str) -> Moment | None:
     """Parse dates such as `2019年3月4日 10時05分`."""
-    match = _CJK.fullmatch(text)
+    match = _CJK.match(text)
     if not match:
         return None
-    day = date(int(match[1]), int(match[2]), int(match[3]))
-    if match[4] is None:
-        return day
-    return datetime(day.year, day.month, day.day, int(match[4]), int(match[5]))
+    half = ("a" if match["day"] in _FORENOON else "p") if match["day"] else None
+    day = _day(int(match["y"]), int(match["mo"]), int(match["d"]))
+    return _timed_or_day(day, match, text, half=half)
 
 
 def _digits(text: str) -> Moment | None:
-    return _from_epoch(int(text)) if text.isdigit() and len(text) in {10, 13} else None
+    """Parse seconds or milliseconds since 1970, or `20240501103000`."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    if len(text) in {12, 14} and text[:2] in {"19", "20"}:
+        return _iso(f"{text[:8]}T{text[8:]}")
+    # `2024050110` may be seconds up to 2034, or an hour of 2024.
+    is_clear = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
+    return _from_epoch(int(text)) if is_clear else None
+
+
+_READERS = (_iso, _javascript, _named, _slashed, _digits, _cjk)
 
 
 def _from_epoch(value: float) -> Moment | None:

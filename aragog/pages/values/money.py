@@ -2,60 +2,69 @@
 Parse prices as people write them: which number is the price, and in which currency.
 
 A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
-and a `TOPAZ RING` is not priced in `TOP`. Percentages, quantities of goods and former prices are
-not the current price.
+and a `TOPAZ RING` is not priced in `TOP`. Percentages, quantities of goods, prices of several
+pieces and former prices are not the current price. A price that is written in a way of which only
+a part is understood is none.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from aragog.pages.values import numbers
-from aragog.pages.values.numbers import ARABIC_MARKS, CURRENCIES
+from aragog.pages.plain_text import clean
+from aragog.pages.values import currencies, numbers
+from aragog.pages.values.currencies import MARKS, WORDS
 
 MAX_CHARS = 200
 
-SYMBOLS = {
-    "€": "EUR", "£": "GBP", "¥": "JPY", "円": "JPY", "₹": "INR", "₽": "RUB", "руб": "RUB",
-    "руб.": "RUB", "рублей": "RUB", "₩": "KRW", "원": "KRW", "₺": "TRY", "tl": "TRY", "₪": "ILS",
-    "₫": "VND", "đ": "VND", "₴": "UAH", "грн": "UAH", "грн.": "UAH", "zł": "PLN", "kč": "CZK",
-    "ft": "HUF", "r$": "BRL", "us$": "USD", "u$s": "USD", "us $": "USD", "usd$": "USD",
-    "a$": "AUD", "au$": "AUD", "c$": "CAD", "ca$": "CAD", "nz$": "NZD", "hk$": "HKD",
-    "nt$": "TWD", "s$": "SGD", "mx$": "MXN", "fr.": "CHF", "sfr.": "CHF", "лв": "BGN",
-    "лв.": "BGN", "฿": "THB", "₦": "NGN", "₱": "PHP", "₸": "KZT", "тг": "KZT", "тг.": "KZT",
-    "₡": "CRC", "₲": "PYG", "₵": "GHS", "₼": "AZN", "₾": "GEL", "lei": "RON", "rm": "MYR",
-    "rp": "IDR", "kn": "HRK", "kd": "KWD", "د.ك": "KWD", "ر.س": "SAR", "د.إ": "AED",
-}  # fmt: skip
-"""Symbols and short names of exactly one currency, in lower case."""
-_SHARED = {
-    "$": {
-        "us": "USD", "au": "AUD", "ca": "CAD", "nz": "NZD", "hk": "HKD", "sg": "SGD", "mx": "MXN",
-        "ar": "ARS", "cl": "CLP", "co": "COP", "tw": "TWD",
-    },
-    "kr": {"se": "SEK", "no": "NOK", "dk": "DKK", "is": "ISK"},
-    "rs": {"in": "INR", "pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR"},
-    "元": {"cn": "CNY", "tw": "TWD"},
-}  # fmt: skip
-"""Symbols of several currencies, by the country of the page's audience."""
-_ALIASES = {"kr.": "kr", "rs.": "rs", ":-": "kr"}
-_WORDS = frozenset("ALL ANG BAM COD COP CUP GEL LAK MAD MOP PEN RON SOS TOP TRY".split())
-"""Codes that are also words: in a text they count only with nothing else but a number."""
-
-_NUMBER = r"\d(?:[\d.,'’\u00a0\u202f]|\x20(?=\d{3}(?!\d))|){0,30}+"
-_MARK = "|".join(
-    re.escape(symbol) for symbol in sorted([*SYMBOLS, *_SHARED, *_ALIASES], key=len, reverse=True)
+_NUMBER = numbers.DIGITS
+_POWERS = {
+    word: factor
+    for words, factor in (
+        ("k thousand tsd tys тыс rb ribu 千 천", 10**3),
+        ("万 萬 만", 10**4),
+        ("lakh lakhs lac", 10**5),
+        ("mio mln млн jt juta million millions millionen millones millón", 10**6),
+        ("milhões milhão milioni miljoen", 10**6),
+        ("crore crores", 10**7),
+        ("億 亿 억", 10**8),
+    )
+    for word in words.split()
+}
+"""Words and letters that multiply the number before them, each with one meaning; `M` is another."""
+_MULTIPLIER = (
+    r"(?P<power>[kKM](?![^\W\d_])|[eE][+-]?\d{1,3}(?![\w,.])|\s?[万萬만億亿억千천](?!\d)|"
+    r"\s?(?i:thousand|lakhs?|lac|crores?|millionen|millions?|millones|millón|milh[õã][eo]s?|milioni|"
+    r"miljoen|tsd|tys|тыс|mio|mln|млн|rb|ribu|jt|juta)(?![^\W\d_])\.?)"
 )
+_UNSURE = re.compile(
+    r"[eE][+-]?\d|'\d|\x20\d\d\Z|[mbB](?![^\W\d_])|mm(?![^\W\d_])|\s?[万萬만億亿억千천]|\s?[KMB](?![^\W\d_])|"
+    r"\s?(?i:mil|bn|mrd|milliarden?|billion(?:en|s)?)(?![^\W\d_])|[½¼¾⅓⅔⅛]"
+)
+"""What follows a number that is therefore not a price by itself: `£1.2m`, `5 mil`, `1½`."""
 _CODE = r"[A-Z]{3}"
 _BEFORE = re.compile(
-    rf"(?<![^\W\d_])(?:(?P<mark>(?i:{_MARK}))|(?P<code>{_CODE}))[\s\u00a0]?(?P<number>{_NUMBER})"
+    rf"(?<![^\W\d_])(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))\s?"
+    rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?"
 )
 _AFTER = re.compile(
-    rf"(?P<number>{_NUMBER})[\s\u00a0]?(?:(?P<mark>(?i:{_MARK}))|(?P<code>{_CODE}))(?![^\W\d_])"
+    rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?\s?"
+    rf"(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))(?![^\W\d_])"
 )
-_PLAIN = re.compile(_NUMBER)
+_PLAIN = re.compile(rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?")
+_SUFFIXES = "|".join(
+    map(re.escape, ("€", "zł", "kč", "руб.", "руб", "₽", "лв.", "лв", "грн", "lei"))
+)
+_CENTS_BEHIND = re.compile(
+    rf"(?<=\d)\s?(?:(?i:{_SUFFIXES})|(?<=\d)[€$£])\s?(\d\d)"
+    rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
+)
+"""Decimals behind the symbol, at the end of a text: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
     r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
     r"save|off|you\ssave)\b[\s:.]{0,3}\Z",
@@ -65,12 +74,45 @@ _ASKED = re.compile(
     r"\b(?:now|sale|only|our\sprice|jetzt|nur|ahora|maintenant|ora|por)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
 )
+_SEVERAL = re.compile(
+    r"(?<![\w.,])[2-9]\d?\s?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z", re.IGNORECASE
+)
+"""What stands before the price of several pieces, or before a part of a number: `1億2000万円`."""
 _MEASURED = re.compile(
-    r"\s?(?:%|(?:lit(?:er|re)s?|l|ml|cl|kg|g|gr|lbs?|oz|packs?|pcs|pieces?|x|cm|mm|m|inch(?:es)?|in|"
-    r"stück|stk|gb|tb|w|v|reviews?|ratings?|stars?)\b)",
+    r"\s?(?:%|¢|(?:lit(?:er|re)s?|l|ml|cl|kg|g|gr|lbs?|oz|packs?|pcs|pieces?|x|cm|mm|m|inch(?:es)?|in|"
+    r"stück|stk|gb|tb|w|v|reviews?|ratings?|stars?|cents?|ct|cts|c|p|pence|коп|groszy|øre|öre)\b)",
     re.IGNORECASE,
 )
 _WORDS_BEFORE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """A number in a text, next to a currency or not."""
+
+    start: int
+    """Where the number or the currency before it begins."""
+    end: int
+    """Where the number and its multiplier end."""
+    number: str
+    power: str
+    code: str | None
+    """Its currency if that is known."""
+
+    def value(self, text: str, currency: str | None) -> Decimal | None:
+        """Return its value, or None if what stands around it may change that."""
+        if _UNSURE.match(text, self.end) or _SEVERAL.search(
+            text[max(0, self.start - _WORDS_BEFORE) : self.start]
+        ):
+            return None
+        power = self.power.strip().rstrip(".")
+        if power[:1] in {"e", "E"}:
+            return numbers.decimal(f"{self.number}{power}")
+        number = numbers.decimal(self.number, None if power else currency)
+        if number is None or not power:
+            return number
+        times = 10**6 if power == "M" else _POWERS.get(power.lower())
+        return number * times if times else None
 
 
 def currency_of(value: Any, country: str | None = None) -> str | None:
@@ -81,9 +123,9 @@ def currency_of(value: Any, country: str | None = None) -> str | None:
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
-    text = value.strip()
-    alone = text.upper() if text.upper() in CURRENCIES else _of_mark(text, country)
-    return alone or next((code for _, _, code in _amounts(_plain(text), country) if code), None)
+    text = _as_shown(value)
+    named = currencies.named(text, country)
+    return named or next((a.code for a in _amounts(text, country) if a.code), None)
 
 
 def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
@@ -97,28 +139,37 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
         return numbers.decimal(value, currency)
     if len(value) > MAX_CHARS:
         return None
-    text = _plain(value.strip())
-    amounts = [(at, number) for at, number, _ in _amounts(text, None)]
-    if not amounts:
-        amounts = [
-            (match.start(), match[0])
-            for match in _PLAIN.finditer(text)
-            if not _MEASURED.match(text, match.end())
-        ]
+    text = _as_shown(value)
+    amounts = _amounts(text, None) or list(_bare_amounts(text))
     if not amounts:
         return None
-    return numbers.decimal(_sign(text, *_price_amount(text, amounts)), currency)
+    chosen = _price_amount(text, amounts)
+    amount = chosen.value(text, currency)
+    return -amount if amount is not None and _is_negative(text, chosen.start) else amount
 
 
 def count_of_amounts(text: str) -> int:
     """Return how many numbers with a currency next to them a text has."""
-    return len(_amounts(_plain(text[:MAX_CHARS]), None))
+    return len(_amounts(_as_shown(text[:MAX_CHARS]), None))
 
 
-def _price_amount(text: str, amounts: list[tuple[int, str]]) -> tuple[int, str]:
+def _as_shown(value: str) -> str:
+    """Return a text without escapes and tags, and with decimals behind a symbol in their place."""
+    if "\\u" in value:
+        value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
+    text = numbers.readable(clean(value))
+    return _CENTS_BEHIND.sub(_with_cents, text)
+
+
+def _with_cents(match: re.Match[str]) -> str:
+    mark = match[0].partition(match[1])[0].strip()
+    return f".{match[1]} {mark}"
+
+
+def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
     if len(amounts) == 1:
         return amounts[0]
-    before = [text[max(0, at - _WORDS_BEFORE) : at] for at, _ in amounts]
+    before = [text[max(0, each.start - _WORDS_BEFORE) : each.start] for each in amounts]
     for label, amount in zip(before, amounts, strict=True):
         if _ASKED.search(label):
             return amount
@@ -128,39 +179,52 @@ def _price_amount(text: str, amounts: list[tuple[int, str]]) -> tuple[int, str]:
     return (left or amounts)[0]
 
 
-def _sign(text: str, at: int, number: str) -> str:
-    """Return the number with the minus sign before it, if there is one at the start of the text."""
-    return f"-{number}" if text[:1] in "-−" and not text[1:at].strip("$€£ ") else number
+def _is_negative(text: str, at: int) -> bool:
+    """Return True if a text begins with a minus sign, and then the amount at `at`."""
+    return text[:1] == "-" and not text[1:at].strip("$€£ ")
 
 
-def _amounts(text: str, country: str | None) -> list[tuple[int, str, str | None]]:
-    """Return the start of each number next to a currency, the number, and the code if known."""
-    result: dict[int, tuple[int, str, str | None]] = {}
-    for pattern in (_BEFORE, _AFTER):
-        for match in pattern.finditer(text):
-            code = match["code"]
-            if code is not None:
-                if code not in CURRENCIES or (code in _WORDS and len(match[0]) < len(text)):
-                    continue
-            else:
-                code = _of_mark(match["mark"], country)
-            result.setdefault(match.end("number"), (match.start(), match["number"], code))
+def _bare_amounts(text: str) -> Iterator[_Amount]:
+    for match in _PLAIN.finditer(text):
+        if not _MEASURED.match(text, match.end("number")):
+            yield _amount(match, None)
+
+
+def _amounts(text: str, country: str | None) -> list[_Amount]:
+    """
+    Return the numbers next to a currency, in order.
+
+    A symbol between two numbers belongs to the one that it touches: `2 $50`.
+    """
+    result: dict[int, _Amount] = {}
+    touching: set[int] = set()
+    for match in _BEFORE.finditer(text):
+        mark = "mark" if match["code"] is None else "code"
+        if match.end(mark) == match.start("number"):
+            touching.add(match.start(mark))
+        _add_amount(result, match, text, country)
+    for match in _AFTER.finditer(text):
+        at = match.start("mark" if match["code"] is None else "code")
+        if at not in touching or text[at - 1] != " ":
+            _add_amount(result, match, text, country)
     return [result[end] for end in sorted(result)]
 
 
-def _of_mark(mark: str, country: str | None) -> str | None:
-    mark = mark.lower()
-    if mark in SYMBOLS:
-        return SYMBOLS[mark]
-    return _SHARED.get(_ALIASES.get(mark, mark), {}).get(country or "")
+def _add_amount(
+    result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
+) -> None:
+    """Add the amount of a match by the end of its number, unless its code is none here."""
+    code = match["code"]
+    if code is None:
+        name = currencies.currency_of_mark(match["mark"], country)
+    else:
+        name = currencies.currency_of_code(code)
+        if name is None or (code in WORDS and len(match[0]) < len(text)):
+            return
+    result.setdefault(match.end("number"), _amount(match, name))
 
 
-def _plain(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_WIDE)
-
-
-_WIDE = (
-    {ord("￥"): "¥", ord("＄"): "$", ord("，"): ",", ord("．"): "."}
-    | ARABIC_MARKS
-    | {ord("０") + digit: str(digit) for digit in range(10)}
-)
+def _amount(match: re.Match[str], code: str | None) -> _Amount:
+    power = match["power"] or ""
+    end = match.end("power") if power else match.end("number")
+    return _Amount(match.start(), end, match["number"], power, code)

@@ -12,23 +12,59 @@ import unicodedata
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-_NUMBER = re.compile(r"[-+]?\d(?:[\d.,'’ \u00a0\u202f]*\d)?|[-+]?[.,]\d+")
-_MAX_DIGITS = 18
-CURRENCIES = frozenset(
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN "
-    "BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP "
-    "ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR "
-    "ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD "
-    "MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR "
-    "PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL "
-    "THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAF "
-    "XAG XAU XCD XDR XOF XPF YER ZAR ZMW ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK TRL BTC "
-    "CNH GGP IMP JEP XBT ETH".split()
+DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
+"""
+A number after `readable`. A blank or an apostrophe groups three digits; a point or comma at the
+start (`.75`) is a decimal one.
+"""
+_NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
+_POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
+"""The rest of a number such as `1.25E7`, as Java and PHP write large ones."""
+_MANTISSA = re.compile(r"[-+]?\d(?:\.\d{1,20})?")
+_CUT = re.compile(
+    r"[eE][+-]?\d|'\d|[kKmMbB](?![^\W\d_])|\s?[万萬만億亿억千천]|"
+    r"\s?(?:[KMB]|mil|mio|mln|[bm]illi?ons?|thousand|lakhs?|crores?)(?![^\W\d_])"
 )
-"""ISO 4217 with its recent past codes, and similar codes that shops use in `priceCurrency`."""
-ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
+"""What continues a number: without it, `1.2M` is 1.2 and `1'25` is 1."""
+_MAX_DIGITS = 18
+_ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
 """The separators between Arabic and Persian digits, which Python reads like others."""
+_BLANKS = dict.fromkeys(
+    map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2007\u2008\u2009\u202f"), " "
+)
+_UNSEEN = dict.fromkeys(
+    [0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
+)
+_APOSTROPHES = dict.fromkeys(map(ord, "’‘ʼʹ´`＇"), "'")
+_SIGNS = {ord("−"): "-", ord("﹣"): "-", ord("－"): "-", ord("＋"): "+"}
+_WIDE = {
+    ord("，"): ",",
+    ord("．"): ".",
+    ord("￥"): "¥",
+    ord("＄"): "$",
+    ord("￡"): "£",
+    ord("￦"): "₩",
+}
+_RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_RAISED = re.compile(rf"(?<=\d)[.,]?([{_RAISED_DIGITS}]{{2}})(?![{_RAISED_DIGITS}])")
+_DIGITS_OF = {ord(raised): str(digit) for digit, raised in enumerate(_RAISED_DIGITS)}
+_ALIKE = (
+    _ARABIC_MARKS | _BLANKS | _UNSEEN | _APOSTROPHES | _SIGNS | _WIDE
+    | {ord("０") + digit: str(digit) for digit in range(10)}
+)  # fmt: skip
 _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
+
+
+def readable(text: str) -> str:
+    """
+    Return a text whose separators, signs and blanks are those of ASCII, without invisible ones.
+
+    Two raised digits after a number are its decimals: `12⁹⁹`.
+    """
+    if text.isascii():
+        return text
+    text = _RAISED.sub(lambda match: "." + match[1].translate(_DIGITS_OF), text)
+    return unicodedata.normalize("NFC", text).translate(_ALIKE)
 
 
 def decimal(value: Any, currency: str | None = None) -> Decimal | None:
@@ -37,7 +73,8 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
     A JSON number is used as it is. In a text, the last of two kinds of separators is the decimal
     one (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a single
-    separator before three digits groups them unless the currency has three decimals.
+    separator before three digits groups them unless the currency has three decimals. A rounded
+    number (`1.2M`) is none here.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -45,10 +82,14 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
         return _finite(repr(value))
     if not isinstance(value, str) or len(value) > 200:
         return None
-    if not value.isascii():
-        value = unicodedata.normalize("NFKC", value).translate(ARABIC_MARKS)
-    match = _NUMBER.search(value)
-    return _finite(_plain(match[0], currency)) if match else None
+    text = readable(value)
+    match = _NUMBER.search(text)
+    if match is None:
+        return None
+    power = _POWER.match(text, match.end())
+    if power is not None and _MANTISSA.fullmatch(match[0]):
+        return _finite(f"{match[0]}e{power[1]}")
+    return None if _CUT.match(text, match.end()) else _finite(_plain(match[0], currency))
 
 
 def count(value: Any) -> int | None:
@@ -60,14 +101,13 @@ def count(value: Any) -> int | None:
 
 
 def _plain(text: str, currency: str | None) -> str:
-    text = re.sub(r"['’ \u00a0\u202f]", "", text)
+    text = text.rstrip(".,").replace("'", "").replace(" ", "")
     dots, commas = text.count("."), text.count(",")
     if dots and commas:
-        decimal_mark = "." if text.rfind(".") > text.rfind(",") else ","
-        other = "," if decimal_mark == "." else "."
-        if text.count(decimal_mark) > 1:
-            return ""
-        return text.replace(other, "").replace(decimal_mark, ".")
+        mark = "." if text.rfind(".") > text.rfind(",") else ","
+        whole, _, rest = text.rpartition(mark)
+        other = "," if mark == "." else "."
+        return f"{whole.replace(other, '')}.{rest}" if _groups(whole, other) else ""
     mark = "." if dots else ","
     if dots + commas > 1:
         return text.replace(mark, "") if _groups(text, mark) else ""
@@ -77,8 +117,12 @@ def _plain(text: str, currency: str | None) -> str:
 
 
 def _groups(text: str, mark: str) -> bool:
+    """Return True for groups of three digits, or of two before the last one as in India."""
     first, *rest = text.lstrip("+-").split(mark)
-    return 0 < len(first) <= 3 and all(len(part) in {2, 3} for part in rest) and len(rest[-1]) == 3
+    if not (0 < len(first) <= 3 and rest and all(map(str.isdigit, (first, *rest)))):
+        return False
+    sizes = {len(part) for part in rest[:-1]}
+    return len(rest[-1]) == 3 and (sizes <= {3} or sizes == {2})
 
 
 def _is_grouping(text: str, mark: str, currency: str | None) -> bool:

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources
-from aragog.pages.values import money, scalars
+from aragog.pages.values import money, offers
+from aragog.pages.values.offers import NO_CURRENCY, Price
 
 MAX_OFFERS = 500
 _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
 
 ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | None]
 """Finds a price in the visible text, given the country: the amount, its currency, its position."""
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """The lowest price of an item's offers."""
-
-    amount: Decimal
-    currency: str | None
-    high: Decimal | None
-    """The highest price, if the offers differ."""
-    listed: Decimal | None
-    """The price before a reduction."""
 
 
 def offers_of(nodes: list[Node]) -> Iterator[Node]:
@@ -47,6 +36,9 @@ def offers_of(nodes: list[Node]) -> Iterator[Node]:
                 yield from _nodes(offer.all("offers", "offer"))[: max(left, 0)]
 
 
+_PRICED = frozenset({"price", "lowprice", "minprice"})
+
+
 def _nodes(values: list[Any]) -> list[Node]:
     return [value for value in values if isinstance(value, Node)]
 
@@ -56,7 +48,7 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
         offers = list(offers_of([node]))
         if offers:
             yield Candidate(offers, node.syntax, f"{node.where}.offers")
-        elif "price" in node.properties or "lowprice" in node.properties:
+        elif node.properties.keys() & _PRICED:
             yield Candidate([node], node.syntax, f"{node.where}.price")
     loose = [n for n in sources.graph.of_types(_OFFER_TYPES) if n.parent is None]
     for offer in loose[:1]:
@@ -118,68 +110,72 @@ def country_of(sources: Sources) -> str | None:
     region = re.split(r"[-_]", locale)[-1].lower()
     if len(region) == 2 and len(locale) == 5:
         return region
+    if locale[:2].lower() in _COUNTRY_OF_LANGUAGE and len(locale) == 2:
+        return _COUNTRY_OF_LANGUAGE[locale[:2].lower()]
     ending = sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
     return ending if len(ending) == 2 and ending not in _NO_COUNTRIES else None
 
 
+_COUNTRY_OF_LANGUAGE = {
+    "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
+}  # fmt: skip
+"""Languages of one country, for a page that states no region."""
 _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"})
 """Country top-level domains that sites of all countries use."""
 
 
-_NO_CURRENCY = "XXX"
-"""ISO 4217's code where no currency is involved; with it, a number is read as a price."""
-
-
 def _price(raw: Any, country: str | None) -> Price | None:
-    if isinstance(raw, tuple):
-        amount, currency, listed = raw
-        code = money.currency_of(currency) or money.currency_of(amount, country)
-        number = money.amount_of(amount, code or _NO_CURRENCY)
-        if number is None or number < 0 or code is None:
-            return None
-        before = money.amount_of(listed, code)
-        return Price(number, code, None, before if before and before > number else None)
-    prices = [price for offer in raw if (price := _offer_price(offer, country))]
-    if not prices:
+    return _tagged(raw, country) if isinstance(raw, tuple) else _best(raw, country)
+
+
+def _tagged(raw: tuple[Any, Any, Any], country: str | None) -> Price | None:
+    """Return the price of meta elements; None if amount and currency name different currencies."""
+    amount, currency, listed = raw
+    declared, shown = money.currency_of(currency), money.currency_of(amount)
+    if declared and shown and declared != shown:
         return None
-    currency = prices[0].currency
-    same = [price for price in prices if price.currency == currency]
-    low = min(price.amount for price in same)
-    high = max(max(price.amount, price.high or price.amount) for price in same)
-    listed = next((price.listed for price in same if price.listed), None)
-    return Price(low, currency, high if high > low else None, listed)
-
-
-def _offer_price(offer: Node, country: str | None) -> Price | None:
-    specifications = _nodes(offer.all("pricespecification"))
-    code = _currency(offer, specifications, country)
-    amount = _amount(offer.first("price", "lowprice"), code)
-    high = _amount(offer.first("highprice"), code)
-    listed = None
-    for spec in specifications:
-        value = _amount(spec.first("price", "minprice"), code)
-        kind = str(spec.first("pricetype") or "").rpartition("/")[2].lower()
-        if kind in {"listprice", "strikethroughprice", "msrp", "srp"}:
-            listed = value
-        elif amount is None:
-            amount = value
-            high = high or _amount(spec.first("maxprice"), code)
-    amount = amount if amount is not None else high
-    if amount is None or code is None or amount < 0:
+    code = declared or money.currency_of(amount, country)
+    number = money.amount_of(amount, code or NO_CURRENCY)
+    if number is None or number < 0 or code is None:
         return None
-    return Price(amount, code, high, listed)
+    before = money.amount_of(listed, code)
+    return Price(number, code, None, before if before and before > number else None)
 
 
-def _currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
-    for node in [offer, *specifications]:
-        raw = node.first("pricecurrency", "currency")
-        code = money.currency_of(scalars.text(raw), country) if raw is not None else None
-        if code:
-            return code
-    return money.currency_of(offer.first("price", "lowprice"), country)
+_FOR_FEW = 3
+"""The rank of an offer that hardly any buyer can take."""
 
 
-def _amount(value: Any, currency: str | None) -> Decimal | None:
-    if isinstance(value, Node):
-        value = value.first("price", "value")
-    return money.amount_of(value, currency or _NO_CURRENCY)
+def _best(raw: list[Node], country: str | None) -> Price | None:
+    """
+    Return the lowest price of the offers that a buyer can take best.
+
+    Offers in stock come before those that are sold out, which count for the highest price alone.
+    The currency is that of the first of the best.
+    """
+    priced = [(offer, price) for offer in raw if (price := offers.price_of_offer(offer, country))]
+    if not priced:
+        return None
+    known = {id(offer) for offer, _ in priced if offers.availability_of(offer)}
+    ranked = [
+        (offers.rank_of(offer), price)
+        for offer, price in priced
+        if not any(id(part) in known for part in _nodes(offer.all("offers", "offer")))
+    ]
+    top = min(rank for rank, _ in ranked)
+    best = [price for rank, price in ranked if rank == top]
+    same = [price for price in best if price.currency == best[0].currency]
+    lowest = min(same, key=lambda price: price.amount)
+    alike = [
+        price
+        for offer, price in priced
+        if offers.rank_of(offer) < _FOR_FEW and price.currency == lowest.currency
+    ] or same
+    high = max(max(price.amount, price.high or price.amount) for price in alike)
+    listed = [price.listed for price in (lowest, *same) if price.listed]
+    return replace(
+        lowest,
+        high=high if high > lowest.amount else None,
+        listed=next((amount for amount in listed if amount > lowest.amount), None),
+        passed_over=tuple(offer for offer, _ in priced if offer is not lowest.offer),
+    )

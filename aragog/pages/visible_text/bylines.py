@@ -45,7 +45,7 @@ def _behind_heading(
     start = sources.heading_end
     if start < 0:
         return iter(())
-    return pattern.finditer(sources.document.body, start, start + most_bytes)
+    return pattern.finditer(sources.words.body, start, start + most_bytes)
 
 
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:

@@ -190,10 +190,24 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
 
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
-    """Find a bare `Time` in capitals; the pattern starts with its letter, so the search is fast."""
+    """
+    Find a bare `Time` in capitals; the pattern starts with its letter, so the search is fast.
+
+    A word before it says of what: `Oven Time` and `Rest Time` are not the total.
+    """
     for match in _BARE.finditer(shown):
-        if match.start() == 0 or not shown[match.start() - 1].isalnum():
+        before = shown[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
+        if not before[-1:].isalnum() and not _PART_OF_THE_WORK.search(before):
             yield match
+
+
+_MAX_WORD_CHARS = 20
+_PART_OF_THE_WORK = re.compile(
+    r"(?<![^\W\d_])(?:\w{2,12}ing|oven|rest|chill|cool|proof|rise|freeze|freezer|inactive|passive|"
+    r"active|grill|roast|soak|wait|set|marinade|marination|fermentation|refrigeration|additional|"
+    r"extra|delivery|read|smoke|steam|fry|simmer|stand|cooker|fridge|microwave)[ -]\Z",
+    re.IGNORECASE,
+)
 
 
 _BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)

@@ -28,7 +28,9 @@ def doubt_about(section: Section) -> str | None:
         return None
     if any(entry.endswith(("?", "？")) for entry in entries):
         return "doubtful: it asks questions"
-    return _of_ingredients(entries) if section.kind == "ingredients" else _of_steps(entries)
+    if section.kind == "ingredients":
+        return _of_ingredients(entries)
+    return None if section.is_list else _of_steps(entries)
 
 
 def _of_ingredients(entries: list[str]) -> str | None:

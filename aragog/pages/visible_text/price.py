@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from selectolax.lexbor import LexborNode
 
-from aragog.pages.document import normalize_space
+from aragog.pages.price_texts import MAX_PRICE_CHARS, price_text
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.sources import Sources
 from aragog.pages.structured_data.words import CARTS, PRICES
@@ -33,7 +33,6 @@ _NOT_ASKED = re.compile(
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_SEEN = 20
-_MAX_CHARS = 60
 _MAX_CLASS_CHARS = 1_000
 _MAX_CLIMB = 8
 _MAX_ELEMENTS = 400
@@ -56,8 +55,8 @@ def shown_price(
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)
     for node in _behind_the_heading(nodes):
-        text = _as_read(node)
-        if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node, holders):
+        text = price_text(node)
+        if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another(node, holders):
             continue
         if money.count_of_amounts(text) > 1 and not _RANGE.search(text):
             continue  # a former price is next to it: each has its own element
@@ -66,35 +65,6 @@ def shown_price(
         if currency and amount is not None and amount > 0:
             return amount, currency, Candidate(text, "html", f"{node.tag} called price")
     return None
-
-
-def _as_read(node: LexborNode) -> str:
-    """Return the text of a price with raised cents as decimals, and without a price per measure."""
-    text = normalize_space(node.text(separator=" "))
-    if len(text) > _MAX_CHARS:
-        return text
-    raised = node.css_first("sup")
-    cents = normalize_space(raised.text()) if raised is not None else ""
-    if _CENTS.fullmatch(cents):
-        text = _RAISED.sub(rf"\1.{cents}", text, count=1)
-    return _PER_MEASURE.sub(" ", _APART.sub(_joined, text)).strip()
-
-
-def _joined(match: re.Match[str]) -> str:
-    return "".join(part for part in match.groups() if part)
-
-
-_CENTS = re.compile(r"\d\d")
-_RAISED = re.compile(r"(\d)\s?[.,]?\s\d\d(?!\d)")
-_APART = re.compile(r"(\d)\s?([.,])\s(?=\d\d(?!\d))|(\d)\s(?=[.,]\d\d(?!\d))")
-_PER_MEASURE = re.compile(
-    r"[(\[]?(?:[^\W\d_]{1,3}\s?|[€$£]\s?)?\d[\d.,]{0,9}\s?(?:[€$£]|[^\W\d_]{1,3}\.?)?\s?"
-    r"(?:/|\bper\b|\bpro\b|\bje\b|\bpor\b|\bpar\b|\bal\b|\bза\b)\s?"
-    r"(?:\d{1,4}\s?)?(?:kg|g|gr|mg|l|lt|ltr|liter|litre|ml|cl|dl|lb|oz|m|m²|m2|100\s?g|stk|st|unit|ea)"
-    r"\b\.?[)\]]?",
-    re.IGNORECASE,
-)
-"""A price per measure: `(12,50 €/kg)`, `$0.40 per oz`."""
 
 
 def _holders(nodes: list[LexborNode]) -> set[int]:

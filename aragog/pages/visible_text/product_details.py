@@ -78,7 +78,7 @@ def labeled(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
 
 
 def _value_at(sources: Sources, at: int, length: int) -> str | None:
-    lowered, body = sources.words.lowered, sources.document.body
+    lowered, body = sources.words.lowered, sources.words.body
     if not _BEFORE.search(lowered[max(0, at - _MAX_BYTES_BEFORE) : at]):
         return None
     match = _VALUE.match(lowered, at + length)
@@ -264,7 +264,7 @@ def _phrases(sources: Sources) -> set[str]:
         for at in {lowered.rfind(b">", max(0, at - _MAX_BYTES), at) for at in places(phrase)}:
             end = lowered.find(b"<", at, at + _MAX_BYTES) if at >= 0 else -1
             if end >= 0:
-                text = html.unescape(sources.document.body[at + 1 : end].decode("utf-8", "replace"))
+                text = html.unescape(sources.words.body[at + 1 : end].decode("utf-8", "replace"))
                 counts[_bare(text)] += 1
     return {phrase for phrase in counts if counts[phrase] <= MAX_ALIKE}
 

@@ -27,7 +27,14 @@ from aragog.pages.visible_text.list_items import (
     paragraphs_of,
     with_amounts,
 )
-from aragog.pages.visible_text.vocabulary import ENDS, IS_AFTERWORD, amounts, are_steps, is_step
+from aragog.pages.visible_text.vocabulary import (
+    ENDS,
+    IS_AFTERWORD,
+    amounts,
+    are_listed_steps,
+    are_steps,
+    is_step,
+)
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
 MAX_HEADING_CHARS = 60
@@ -39,6 +46,9 @@ _MAX_DEPTH = 24
 _MAX_VISITED = 400
 _MAX_EXAMINED = 60
 """Maximum number of lists and paragraphs in one block that are read."""
+
+_LEAST_ITEMS = 3
+"""Minimum number of steps of a list without numbers, where they have no full stops."""
 
 Groups = list[tuple[str | None, list[str]]]
 """Entries by the heading above them; None for those before the first one."""
@@ -55,6 +65,8 @@ class Section:
     """Steps that follow the ingredients without a heading of their own."""
     at: LexborNode | None = None
     """The element of the heading, or the list or block itself where there is none."""
+    listed: int = 0
+    """How many of the entries are items of ordered lists, or of the first list of the section."""
     is_closed: bool = False
     """True once all ingredients are found and only steps are still missing, or all steps are."""
 
@@ -68,7 +80,13 @@ class Section:
         """True once there are as many entries as a valid section has, and a step of some length."""
         if self.count < self.least:
             return False
-        return self.kind == "ingredients" or any(map(is_step, self.entries))
+        return self.kind == "ingredients" or self.is_list or any(map(is_step, self.entries))
+
+    @property
+    def is_list(self) -> bool:
+        """True for several steps that are all items of a list, which need no full stops."""
+        entries = self.entries
+        return 1 < len(entries) == self.listed and are_listed_steps(entries)
 
     @property
     def count(self) -> int:
@@ -79,9 +97,9 @@ class Section:
         return [entry for _, entries in self.groups for entry in entries]
 
     def add(self, entries: list[str], *, surely: bool = False) -> None:
-        """Add the entries of one element; with `surely`, ingredients may be long."""
+        """Add the entries of one element; with `surely`, ingredients may be long, steps short."""
         if self.kind == "steps":
-            self._add_steps(entries)
+            self._add_steps(entries, surely=surely)
             return
         entries = with_amounts(entries)
         if self.then or (self.count > 1 and are_steps(entries)):
@@ -89,13 +107,24 @@ class Section:
         elif surely or not (self.is_closed or sum(map(len, entries)) > _room_for(entries)):
             _extend(self.groups, entries, "ingredients")
 
-    def _add_steps(self, entries: list[str]) -> None:
+    def _add_steps(self, entries: list[str], *, surely: bool) -> None:
         """Add steps up to a line that begins another part, such as `Notes:`."""
-        if self.is_closed or (self.is_enough and not any(map(is_step, entries))):
+        if self.is_closed or (self.is_enough and not (surely or any(map(is_step, entries)))):
             return
         end = next((n for n, text in enumerate(entries) if ENDS.fullmatch(text)), len(entries))
         _extend(self.groups, entries[:end], "steps")
         self.is_closed = end < len(entries) and self.is_enough
+
+    def add_list(self, element: LexborNode) -> None:
+        """Add the entries of a list."""
+        before = self.count
+        entries = entries_of(element, self.kind)
+        is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
+        self.add(entries, surely=is_numbered)
+        if element.tag == "ol" or (
+            element.tag == "ul" and not before and self.count >= _LEAST_ITEMS
+        ):
+            self.listed += self.count - before
 
     def begin_group(self, name: str) -> None:
         """Start a group under this heading inside the section."""
@@ -232,7 +261,7 @@ class _SectionWalk:
         for element in elements:
             if element.tag in LISTS:
                 if not _is_inside_list(element, block) and not _is_off(element, block):
-                    self._section.add(entries_of(element, self._section.kind))
+                    self._section.add_list(element)
             elif element.tag == "p":
                 if not _is_inside_list(element, block) and not _is_off(element, block):
                     self._add_paragraph(element)

@@ -150,7 +150,8 @@ def _score(section: Section) -> int:
     entries = section.entries
     if section.kind == "ingredients":
         return min(len(entries), 6) + min(amounts(entries), 6)
-    return min(sum(map(is_step, entries)), 4)
+    steps = sum(map(is_step, entries))
+    return min(max(steps, 1) if section.is_list else steps, 4)
 
 
 def _continues(previous: Section, section: Section) -> bool:

@@ -136,6 +136,16 @@ def are_steps(entries: list[str]) -> bool:
     )
 
 
+def are_listed_steps(entries: list[str]) -> bool:
+    """
+    Return True for items of a list that may be steps: of several words, hardly any an amount.
+
+    People who number their steps often write them without full stops.
+    """
+    several = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
+    return 4 * several >= 3 * len(entries) and 3 * amounts(entries) <= len(entries)
+
+
 def is_step(text: str) -> bool:
     """Return True for a sentence or a longer text: no caption, no button, no duration alone."""
     least = _LEAST_STEP_CHARS if text.isascii() else _LEAST_STEP_CHARS // 2

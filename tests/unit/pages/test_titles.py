@@ -128,3 +128,33 @@ def test_a_date_in_a_meta_element_of_no_item_is_that_of_the_page():
         pin("<meta name=datePublished content='2011-04-01'>").published_at.isoformat()
         == "2011-04-01"
     )
+
+
+BLOG = "<h1><a href='/'>My Blog</a></h1>"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("Leek soup - My Blog", f"{BLOG}<h2>Popular posts</h2><h2>Leek soup</h2>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<h2>Popular posts</h2><h3>Leek soup</h3>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<h2>Popular posts</h2>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<main><h2>Navigation</h2></main>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<h2>My Blog</h2><h2>Soups</h2>", "Leek soup"),
+        ("Leek soup | My Blog", f"{BLOG}<article><h2>Leek  soup!</h2>", "Leek soup!"),
+        ("My Blog", f"{BLOG}<h2>Popular posts</h2>", "My Blog"),
+        ("Leek soup - Recipes - My Blog", "<h1>Recipes</h1>", "Leek soup - Recipes"),
+        ("Leek soup - Recipes - My Blog", "<h1>Leek soup</h1>", "Leek soup"),
+    ],
+)
+def test_a_heading_is_the_title_only_if_the_page_repeats_it(head, body, title):
+    site = "<meta property=og:site_name content='My Blog'>"
+
+    assert pin(f"<title>{head}</title>{site}{body}").title == title
+
+
+def test_a_heading_that_repeats_the_shared_title_is_the_title():
+    markup = "<title>My Blog</title><meta property=og:title content='Leek soup'>"
+
+    page = pin(f"{markup}{BLOG}<h2>Popular posts</h2><h2>Leek Soup</h2>")
+    assert page.title == "Leek Soup"

@@ -323,3 +323,49 @@ def test_seconds_alone_are_no_time_of_a_recipe():
 )
 def test_pages_made_to_be_slow_are_read(body):
     assert pin(body).type in {"page", "recipe"}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "<ol><li>Preheat oven to 200<li>Chop the onion and fry it in butter<li>Roast until done</ol>",
+        "<ol><li>Boil the water<li>Add the leeks<li>Drain and serve</ol>",
+        "<ul><li>Preheat oven to 200<li>Chop the onion and fry it in butter<li>Roast until done</ul>",
+        "<ol><li>Chop the onion<li>Fry it.</ol><h4>Sauce</h4><ol><li>Stir the flour in<li>Boil it</ol>",
+        "<ol><li>烤箱预热<li>洋葱切碎炒香<li>烤熟</ol>",
+    ],
+)
+def test_steps_of_a_list_need_no_full_stops(steps):
+    recipe = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{steps}").recipe
+
+    assert len(recipe.instructions) == steps.count("<li>")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "<ol><li>Home<li>Recipes<li>Soups</ol>",
+        "<p>Preheat oven to 200<p>Chop the onion and fry it in butter<p>Roast until done",
+        "<ul><li>Cooking time<li>Our newsletter with new recipes<li>Share it</ul><ul><li>Log in</ul>",
+        "<ol><li>200 g flour<li>100 g butter and a little more<li>3 eggs</ol>",
+    ],
+)
+def test_other_lines_without_full_stops_are_no_steps(steps):
+    page = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{steps}")
+
+    assert page.recipe is None or not page.recipe.instructions
+
+
+@pytest.mark.parametrize(
+    "caption", ["Cook time", "Oven Time", "Rest Time", "Marinating Time", "Prep time", "Chill Time"]
+)
+def test_the_time_of_a_part_of_the_work_is_no_total(caption):
+    markup = recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.")
+
+    assert pin(f"{markup}<p>Serves 4</p><p>{caption}: 20 min</p>").recipe.total_minutes is None
+
+
+def test_a_declared_time_of_cooking_alone_is_no_total():
+    assert pin(recipe_ld(cookTime="PT20M")).recipe.total_minutes is None
+    assert pin(recipe_ld(prepTime="PT20M")).recipe.total_minutes is None
+    assert pin(recipe_ld(prepTime="PT5M", cookTime="PT20M")).recipe.total_minutes == 25

@@ -1,0 +1,80 @@
+"""
+Tell texts that stand where an author is named but name none: `View Full Bio`, `著者一覧`.
+
+They are links to an author's page or to all authors, headings above a name, and signatures with a
+place (`Ann Lee, Fargo, North Dakota`), which belong to letters and to people who are quoted.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LINKS = re.compile(
+    r"(?:(?:view|see|read|show|browse|visit|more|meet|follow|about|contact|learn)\s+(?:(?:the|our|my|all|full|"
+    r"more|this|his|her|their|about|by|from)\s+)*(?:bio(?:graphy)?|profile|posts?|articles?|stories|"
+    r"authors?|writers?|team|contributors?|us|me|page|info|details|archives?)\b.{0,60}"
+    r"|(?:full|author.?s?|short)\s+(?:bio(?:graphy)?|profile|page|archives?|info|details|box|name)"
+    r"|(?:all|more|latest|recent|other)\s+(?:(?:posts?|articles?|stories|recipes|authors?)\b).{0,60}"
+    r"|(?:posts?|articles?|stories)\s+(?:by|from)\b.{0,60}|(?:read|learn|show|see|view)\s+(?:more|less|all)"
+    r"|authors?|writers?|bio(?:graphy)?|profile|contributors?|byline|unknown(?:\s+author)?|undefined|null"
+    r"|(?:zum|zur)\s+(?:profil|autorenseite|autorenprofil).{0,40}|autorenprofil|autorinfo|autor(?:in|en)?"
+    r"|alle\s+(?:artikel|beiträge|autoren).{0,40}|mehr\s+(?:von|über|lesen|anzeigen)\b.{0,40}"
+    r"|über\s+(?:den|die)\s+autor(?:in|en)?"
+    r"|voir\s+(?:tous|toutes|plus|le\s+profil|la\s+bio|sa\s+bio)\b.{0,40}|tous\s+(?:les|ses)\s+articles.{0,40}"
+    r"|à\s+propos\s+de\s+l.auteur|lire\s+la\s+suite|auteurs?|en\s+savoir\s+plus"
+    r"|ver\s+(?:todos|todas|más|mais|perfil|biografía|biografia)\b.{0,40}|sobre\s+(?:el|o|la|a)\s+auto(?:r|ra)"
+    r"|todos\s+(?:los|os)\s+art[ií]\w+.{0,40}|autore[s]?|leggi\s+(?:di\s+più|tutto)|vedi\s+tutti.{0,40}"
+    r"|tutti\s+gli\s+articoli.{0,40}|bekijk\b.{0,40}|alle\s+artikelen.{0,40}|over\s+de\s+auteur|lees\s+meer"
+    r"|visa\s+alla.{0,40}|se\s+alle.{0,40}|les\s+mer|läs\s+mer|om\s+(?:författaren|forfatteren)"
+    r"|wszystkie\s+artykuły.{0,40}|o\s+autorze|zobacz\b.{0,40}|все\s+(?:статьи|материалы|авторы).{0,40}"
+    r"|об\s+авторе|подробнее|автор(?:ы)?|читать\s+далее|기사\s*더\s*보기|더\s*보기|기자\s*(?:구독|페이지|소개)"
+    r"|(?:著者|筆者|執筆者|作者|记者|記者|ライター|編集者|寄稿者|投稿者|讲者)"
+    r"|(?:著者|筆者|執筆者|作者|记者|記者|ライター|編集者|寄稿者|全部|所有)?(?:の)?"
+    r"(?:一覧|一览|列表|紹介|情報|プロフィール|プロフィル|简介|簡介|介绍|介紹|について|記事一覧|文章|の記事)(?:を見る|へ)?"
+    r"|もっと見る|続きを読む|查看(?:更多|全部|简介).{0,20}|更多(?:文章|作者).{0,20}|关于作者|關於作者)"
+    r"\W{0,4}",
+    re.IGNORECASE,
+)
+_PLACES = frozenset(
+    " ".join(name.lower().split())
+    for name in """
+    Afghanistan; Albania; Algeria; Andorra; Angola; Argentina; Armenia; Australia; Austria;
+    Azerbaijan; Bahamas; Bahrain; Bangladesh; Barbados; Belarus; Belgium; Belize; Bolivia;
+    Botswana; Brazil; Bulgaria; Cambodia; Cameroon; Canada; Chile; China; Colombia; Costa
+    Rica; Croatia; Cuba; Cyprus; Czech Republic; Czechia; Denmark; Dominican Republic;
+    Ecuador; Egypt; El Salvador; England; Estonia; Ethiopia; Fiji; Finland; France; Germany;
+    Ghana; Greece; Guatemala; Haiti; Honduras; Hong Kong; Hungary; Iceland; India; Indonesia;
+    Iran; Iraq; Ireland; Italy; Jamaica; Japan; Kazakhstan; Kenya; Kuwait; Laos; Latvia;
+    Lebanon; Libya; Lithuania; Luxembourg; Malaysia; Malta; Mexico; Moldova; Monaco; Mongolia;
+    Morocco; Mozambique; Myanmar; Namibia; Nepal; Netherlands; The Netherlands; New Zealand;
+    Nicaragua; Nigeria; Northern Ireland; North Macedonia; Norway; Oman; Pakistan; Panama;
+    Paraguay; Peru; Philippines; Poland; Portugal; Puerto Rico; Qatar; Romania; Russia;
+    Rwanda; Saudi Arabia; Scotland; Senegal; Serbia; Singapore; Slovakia; Slovenia; Somalia;
+    South Africa; South Korea; Korea; Spain; Sri Lanka; Sudan; Sweden; Switzerland; Syria;
+    Taiwan; Tanzania; Thailand; Trinidad and Tobago; Tunisia; Turkey; Türkiye; Uganda;
+    Ukraine; United Arab Emirates; UAE; U.A.E.; United Kingdom; UK; U.K.; United States;
+    United States of America; USA; U.S.A.; US; U.S.; Uruguay; Uzbekistan; Venezuela; Vietnam;
+    Wales; Yemen; Zambia; Zimbabwe; Deutschland; Österreich; Schweiz; Suisse; Svizzera;
+    España; Italia; México; Brasil; Belgique; België; Nederland; Sverige; Norge; Danmark;
+    Suomi; Polska; Česko; Magyarország; Россия; Украина; 日本; 中国; 台灣; Perú; Canadá; Alabama;
+    Alaska; Arizona; Arkansas; California; Colorado; Connecticut; Delaware; Florida; Hawaii;
+    Idaho; Illinois; Indiana; Iowa; Kansas; Kentucky; Louisiana; Maine; Maryland;
+    Massachusetts; Michigan; Minnesota; Mississippi; Missouri; Nebraska; Nevada; New
+    Hampshire; New Jersey; New Mexico; New York; North Carolina; North Dakota; Ohio; Oklahoma;
+    Oregon; Pennsylvania; Rhode Island; South Carolina; South Dakota; Tennessee; Texas; Utah;
+    Vermont; Washington; West Virginia; Wisconsin; Wyoming; Alberta; British Columbia;
+    Manitoba; New Brunswick; Nova Scotia; Ontario; Quebec; Saskatchewan
+    """.split(";")
+)
+"""Countries, and states of North America, whose names are no given names (`Chad`, `Georgia`)."""
+_PARTS_OF_SIGNATURE = 3
+
+
+def is_no_author(text: str) -> bool:
+    """Return True for a link or heading in place of a name, and for a name with its place."""
+    if _LINKS.fullmatch(text):
+        return True
+    parts = [part.strip(" .").lower() for part in text.split(",")]
+    last = text.rpartition(",")[2].strip().lower()
+    is_place = parts[-1] in _PLACES or last in _PLACES
+    return (len(parts) >= _PARTS_OF_SIGNATURE and is_place) or parts == ["name", "city", "country"]

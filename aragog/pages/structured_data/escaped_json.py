@@ -1,0 +1,68 @@
+r"""
+Undo the escapes that templates and editors apply to a whole block of JSON.
+
+The first quote of the block says how: `{&#34;name&#34;: …` is escaped for HTML, `{\"name\": …` for
+a string, `%7B%22name%22…` for a URL, and `{“name”: …` by an editor. Quotes that are escaped inside
+the strings of an intact block are left alone.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from urllib.parse import unquote
+
+MAX_LAYERS = 4
+"""Escapes of escapes that are undone: `&amp;quot;` has two."""
+
+_OPENING = r"\s{0,99}+(?:[\[{]\s{0,99}+|){0,9}+"
+_HTML = re.compile(
+    rf"{_OPENING}&(?:amp;|#0{{0,5}}38;){{0,3}}(?:quot|apos|[lr]dquo|bdquo|lbrace|lcub|lbrack|lsqb|"
+    r"#0{0,5}(?:34|39|91|123|822[0-2])|#x0{0,5}(?:22|27|5b|7b|201[cde]));",
+    re.IGNORECASE,
+)
+_SCRIPT = re.compile(
+    rf"{_OPENING}\"?(?:{_OPENING})\\(?:[\"'nrt]|u00(?:22|27|5b|7b)|x(?:22|27|5b|7b))", re.IGNORECASE
+)
+_PERCENT = re.compile(r"\s{0,99}+%(?:7B|5B)(?:%[0-9a-f]{2}|[\s{\[]){0,99}?%22", re.IGNORECASE)
+_CURLY = re.compile(rf"{_OPENING}[“”„‟″＂]")
+_BROKEN_LINE = re.compile(rf"{_OPENING}<(?:br|p)\b", re.IGNORECASE)
+_LINE_MARK = re.compile(r"(?:<br\s?/?>|</?p>)(?=\s{0,99}(?:[\[\]{}\",]|\Z))", re.IGNORECASE)
+_CURLY_QUOTES = {ord(quote): '"' for quote in "“”„‟″＂"}
+_HEX = re.compile(r"\\x([0-9a-fA-F]{2})")
+
+
+def unescaped(text: str) -> str | None:
+    """Return a block without the escapes of the whole, or None if it has none."""
+    before = text
+    for _ in range(MAX_LAYERS):
+        step = _without_a_layer(text)
+        if step is None or step == text:
+            break
+        text = step
+    return text if text != before else None
+
+
+def _without_a_layer(text: str) -> str | None:
+    if _HTML.match(text):
+        return html.unescape(text)
+    if _SCRIPT.match(text):
+        return _of_string(text)
+    if _PERCENT.match(text):
+        return unquote(text)
+    if _CURLY.match(text):
+        return text.translate(_CURLY_QUOTES)
+    if _BROKEN_LINE.match(text):
+        return _LINE_MARK.sub("", text)
+    return None
+
+
+def _of_string(text: str) -> str | None:
+    """Return the contents of a string of JSON or JavaScript, with or without its own quotes."""
+    inside = _HEX.sub(r"\\u00\1", text.strip().removeprefix('"').removesuffix('"'))
+    try:
+        value = json.loads(f'"{inside}"', strict=False)
+    except ValueError:
+        return inside.replace('\\"', '"').replace("\\'", "'")
+    return value if isinstance(value, str) else None

@@ -1,0 +1,243 @@
+"""
+Check, without labels, that the values of a page are the page's own.
+
+    python -m bench.value_invariants FOLDER ...    every *.html and *.testhtml below the folders
+    python -m bench.value_invariants --quick       a page of the project's own
+
+Each check reads one page and returns what is wrong; None stands for a page that has nothing to check, which does
+not count as passed. The checks read the page by other means than aragog does. A `pages.jsonl` in a folder, as
+`bench.page_annotations` writes it, has the URLs of its pages. Exits with 1 if a check fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser
+
+from aragog.pages import document
+from aragog.pages.extraction import extract
+from aragog.pages.rich_pins import RichPin
+from aragog.pages.values import dates, money
+from bench.quick import add_quick
+
+MAX_BYTES = 4_000_000
+QUICK = (
+    b"<title>Pot</title><h1>Pot</h1><p>by Ann Lee</p><script type='application/ld+json'>"
+    b'{"@type":"Product","sku":"P-7","offers":{"price":"1.25E2","priceCurrency":"EUR"}}</script>'
+    b"<meta property=product:price:amount content=125><meta property=product:price:currency content=EUR>"
+)
+
+
+class Violation(NamedTuple):
+    """A value of a page for which an invariant does not hold."""
+
+    field: str
+    detail: str
+
+
+Check = Callable[[bytes, str], "list[Violation] | None"]
+
+
+class _Page:
+    """What stands in a page, in the forms in which a value may be compared with it."""
+
+    def __init__(self, body: bytes, url: str) -> None:
+        decoded = document.parse(body, url=url).body.decode("utf-8", "replace")
+        text = f"{html.unescape(html.unescape(decoded))} {url}"
+        text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text).replace("\\", "")
+        self.text = text
+        self.joined = re.sub(r"<[^<>]{0,2000}>|\s", "", text)
+        self.letters = _letters(self.joined)
+        numbers = re.findall(r"\d[\d.,'\u2019\s\u00a0]*", text) + re.findall(
+            r"[\d.,'\u2019]+", self.joined
+        )
+        self.numbers = {_significant(number) for number in numbers}
+        self.numbers |= {_significant(part) for part in re.findall(r"\d+(?:[.,]\d+)?", text)}
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _significant(number: str) -> str:
+    return "".join(filter(str.isdigit, number)).strip("0")
+
+
+def stands_in_page(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
+    """A price, date, author or SKU of `pin`, by default the page's, stands somewhere in the page."""
+    pin, page = pin or extract(body, url), _Page(body, url)
+    checked = [(field, value, test(value, page)) for field, value, test in _stated(pin)]
+    if not checked:
+        return None
+    return [
+        Violation(field, f"{value} is not in the page") for field, value, ok in checked if not ok
+    ]
+
+
+def _stated(pin: RichPin) -> Iterator[tuple[str, Any, Callable[[Any, _Page], bool]]]:
+    for name in ("price", "price_high", "list_price"):
+        amount = getattr(pin.details, name, None)
+        if isinstance(amount, Decimal) and amount:
+            yield f"{pin.type}.{name}", amount, _has_number
+    for name in ("sku", "mpn"):
+        if code := getattr(pin.details, name, None):
+            yield f"{pin.type}.{name}", code, _has_text
+    for when in (pin.published_at, pin.modified_at):
+        if isinstance(when, date):
+            yield "page.published_at or modified_at", when, _has_day
+    for author in pin.authors:
+        yield "page.authors", author, _has_words
+
+
+def _has_number(amount: Decimal, page: _Page) -> bool:
+    return _significant(f"{amount:f}") in page.numbers
+
+
+def _has_text(code: str, page: _Page) -> bool:
+    return _letters(code) in page.letters
+
+
+def _has_words(name: str, page: _Page) -> bool:
+    return _letters(name) in page.letters or all(_letters(w) in page.letters for w in name.split())
+
+
+def _has_day(when: date, page: _Page) -> bool:
+    """Return True if year and day stand in the page, or the seconds since 1970."""
+    if isinstance(when, datetime) and when.tzinfo and str(int(when.timestamp())) in page.text:
+        return True
+    days = {f"{when.day}", f"{when.day:02}", f"{when:%Y%m%d}"}
+    # `24:00` is the next day.
+    days |= {f"{max(1, when.day - 1):02}"} if "24:00" in page.text else set()
+    parts = set(re.findall(r"\d+", page.text)) | {
+        t[:8] for t in re.findall(r"\d{12,14}", page.text)
+    }
+    return str(when.year) in page.text and not days.isdisjoint(parts)
+
+
+def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
+    """What JSON-LD and meta elements both state agrees with the value, or is reported as a conflict."""
+    pin = pin or extract(body, url)
+    tree = LexborHTMLParser(body)
+    reported = {conflict.field for conflict in pin.conflicts}
+    found: list[Violation] = []
+    checked = False
+    for field, chosen, others in _said(pin, tree):
+        if len(others) < 2:
+            continue
+        checked = True
+        odd = {other for other in others if other != chosen}
+        if odd and field not in reported:
+            found.append(Violation(field, f"{chosen}, but also {sorted(map(str, odd))[:3]}"))
+    return found if checked else None
+
+
+def _said(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Yield a field, its value, and one reading of it by each source that has exactly one."""
+    price = getattr(pin.details, "price", None)
+    if pin.type == "product" and isinstance(price, Decimal):
+        sources = [_only(_json_ld(tree, "price")), _only(_metas(tree, "product:price:amount"))]
+        amounts = (money.amount_of(raw, "XXX") for raw in sources if raw is not None)
+        yield "product.price", price, [amount for amount in amounts if amount is not None]
+    if isinstance(pin.published_at, date):
+        sources = [
+            _only(_json_ld(tree, "datePublished")),
+            _only(_metas(tree, "article:published_time")),
+        ]
+        days = [_day(dates.moment(raw)) for raw in sources if raw is not None]
+        yield "page.published_at", _day(pin.published_at), [day for day in days if day]
+
+
+def _day(when: Any) -> date | None:
+    return when.date() if isinstance(when, datetime) else when if isinstance(when, date) else None
+
+
+def _only(values: list[Any]) -> Any:
+    return values[0] if len(set(map(str, values))) == 1 else None
+
+
+def _metas(tree: LexborHTMLParser, name: str) -> list[Any]:
+    nodes = tree.css(f'meta[property="{name}"],meta[name="{name}"]')
+    return [content for node in nodes if (content := node.attributes.get("content"))]
+
+
+def _json_ld(tree: LexborHTMLParser, name: str) -> list[Any]:
+    values: list[Any] = []
+    for node in tree.css('script[type="application/ld+json"]'):
+        try:
+            _collect(json.loads(node.text(), strict=False), name, values)
+        except (ValueError, RecursionError):
+            return []
+    return values
+
+
+def _collect(value: Any, name: str, values: list[Any]) -> None:
+    if isinstance(value, list):
+        for each in value:
+            _collect(each, name, values)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key == name and isinstance(each, str | int | float):
+                values.append(each)
+            _collect(each, name, values)
+
+
+CHECKS: dict[str, Check] = {
+    "a price, date, author or SKU stands in the page": stands_in_page,
+    "what is said twice agrees or is a conflict": said_twice_agrees,
+}
+
+
+def pages_of(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The pages below a folder with their URLs."""
+    listed = folder / "pages.jsonl"
+    rows = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+    urls = {row["file"]: row["url"] for row in map(json.loads, rows)}
+    for path in sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")]):
+        if path.stat().st_size <= MAX_BYTES:
+            name = path.relative_to(folder).as_posix()
+            yield path, urls.get(name, f"https://pages.example/{name}")
+
+
+def run(pages: Iterator[tuple[str, bytes, str]], show: int) -> int:
+    """Check pages (name, body, URL), print the counts, and return how many checks failed."""
+    has, failed = Counter[str](), Counter[str]()
+    for name, body, url in pages:
+        for invariant, check in CHECKS.items():
+            violations = check(body, url)
+            has[invariant] += violations is not None
+            failed[invariant] += bool(violations)
+            if violations and failed[invariant] <= show:
+                print(f"{name}: {violations[0].field}: {violations[0].detail}")
+    for invariant in CHECKS:
+        print(f"{invariant}: {failed[invariant]} of {has[invariant]} pages fail")
+    return failed.total()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--show", type=int, default=10, help="examples of each violation")
+    add_quick(parser)
+    options = parser.parse_args()
+    pages = (
+        (str(path), path.read_bytes(), url)
+        for folder in options.folders
+        for path, url in pages_of(folder)
+    )
+    quick = iter([("quick", QUICK, "https://pot.example/pot")])
+    sys.exit(1 if run(pages if options.folders else quick, options.show) else 0)
+
+
+if __name__ == "__main__":
+    main()
