@@ -8,17 +8,24 @@ are followed as the store has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from aragog.pipeline import counters
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.ports import CounterSink, InFlight
 from aragog.stages import damaged
-from aragog.stages.discovery import Discovery
 from aragog.stages.rescheduling import Delayed
 from aragog.urlstore.records import Record, is_expired
 from aragog.urlstore.store import UrlStore
+
+
+class FollowsStored(Protocol):
+    """What enqueues the links of pages that are stored, and not fetched by this call."""
+
+    def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
+        """See `aragog.stages.discovery.Discovery.stored`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class JobSelection:
     store: UrlStore
     in_flight: InFlight
     counters: CounterSink
-    discovery: Discovery | None = None
+    discovery: FollowsStored | None = None
     """Follows the links of pages that are stored already."""
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:

@@ -34,8 +34,20 @@ from bench.quick import add_quick
 
 ROOT = Path(__file__).parents[2]
 MAX_BYTES = 2_000_000
-MORE_CHECKS: tuple[Callable[[bytes, str], Iterable[Finding]], ...] = ()
-"""Checks of the bytes and the URL of a page, such as those of typed values."""
+
+
+def value_findings(body: bytes, url: str) -> Iterator[Finding]:
+    """Check the typed values of a page; a page without any has no finding."""
+    from bench.value_invariants import CHECKS
+
+    for name, check in CHECKS.items():
+        violations = check(body, url)
+        if violations is not None:
+            yield Finding(name, "; ".join(f"{v.field}: {v.detail}" for v in violations))
+
+
+MORE_CHECKS: tuple[Callable[[bytes, str], Iterable[Finding]], ...] = (value_findings,)
+"""Checks of the bytes and the URL of a page: those of typed values."""
 _IGNORED_FIELDS = {"page.canonical_url", "page.url"}
 
 

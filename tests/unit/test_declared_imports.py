@@ -81,6 +81,7 @@ def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
         "formatting",
         "hosts",
         "secret",
+        "socket_paths",
         "terminal",
     }
     assert "aragog" not in modules

@@ -50,7 +50,8 @@ _SLASHED = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?:[^\W\d_]+,?\s+)?(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
+    r"(?:[^\W\d_]{1,30}+,?\s{1,9})?"
+    r"(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
     r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?),?\s+(?:de\s+|del\s+)?"
     rf"(?P<y>\d{{4}})(?:,?\s+(?:at\s+)?{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?",
     re.IGNORECASE,

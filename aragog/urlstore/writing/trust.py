@@ -95,8 +95,10 @@ class Trust:
 
     def _reasons(self, alias: str, why: str) -> list[str]:
         stored = self._properties.get(node_id(alias), [nodes.REASONS])
-        reasons = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
-        return [*(str(reason) for reason in reasons if reason != why), why]
+        texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
+        known = dict.fromkeys(map(str, texts))
+        known.pop(why, None)  # it is the last one
+        return [*known, why]
 
     def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
         """Make an alias of `canonical` one of `target`, with whose page it agreed."""
