@@ -66,6 +66,12 @@ def is_abandoned() -> bool:
     return call is not None and call.abandoned
 
 
+def abandonment() -> Callable[[], bool]:
+    """`is_abandoned` of what this thread does now, for a thread that does a part of it."""
+    call = _RUNNING.call
+    return lambda: call is not None and call.abandoned
+
+
 class ThreadCall(ABC):
     """
     A call of `CallThreads`.
