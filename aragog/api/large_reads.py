@@ -78,7 +78,7 @@ class BoundedRead(CountedRows):
         if size > MOST_BYTES:
             raise SizeExceeded(
                 f"the record has {size:,} bytes, and {MOST_BYTES:,} are read at once: name the "
-                "fields to read"
+                "fields to read (`field_sizes` lists them: GET /v1/fields, Thrift fieldSizes)"
             )
         if self._bytes > MOST_BYTES:
             raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once")

@@ -133,8 +133,8 @@ class UnreadBytes:
     The bytes of one connection that its client has not read, counted among those of all.
 
     A large response is counted before it is written (`writing`, `written`), and what else lies in
-    the buffer of a client that does not read is counted when it stops to read (`blocked`), which its
-    connection learns once the buffer exceeds `UNCOUNTED_BYTES`.
+    the buffer of a client that does not read is counted when it stops to read (`blocked`): its
+    connection learns that once the buffer exceeds `UNCOUNTED_BYTES`.
 
     Args:
         memory: counts them; one for all connections and doors of a process.
