@@ -9,6 +9,11 @@ hedged.
 The delay follows the measured latencies. It is the 99.9th percentile while the tail is thin. If
 more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
 four medians, but no less than the percentile that spends the budget.
+
+Reads of both stores are bounded (`large_reads.py`). Each store has places for large reads of its
+own: a primary that stands still keeps its places, and the standby must answer meanwhile. A read
+that nobody waits for any more, because its caller has gone or the other store has answered, ends
+before its next row.
 """
 
 from __future__ import annotations
@@ -19,7 +24,15 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from aragog.api.large_reads import BoundedRead
+from aragog.api.large_reads import (
+    AT_ONCE,
+    BoundedRead,
+    NobodyWaits,
+    ReadTooLarge,
+    SmallRead,
+    TooManyReads,
+)
+from aragog.api.threads import abandonment
 from aragog.errors import TransientError
 from aragog.urlstore.store import UrlStore
 
@@ -164,6 +177,37 @@ def unhedged(store: UrlStore) -> ReadStore:
     return read
 
 
+class _OneRead:
+    """
+    A read, which both stores may make.
+
+    Attributes:
+        call: makes it.
+        is_decided: its caller has a result.
+    """
+
+    __slots__ = ("_is_abandoned", "call", "is_decided")
+
+    def __init__(self, call: Callable[[UrlStore], Any]) -> None:
+        self.call = call
+        self.is_decided = False
+        self._is_abandoned = abandonment()
+
+    def is_over(self) -> bool:
+        """Nobody waits for a result any more. In any thread."""
+        return self.is_decided or self._is_abandoned()
+
+    def require_waiting(self) -> None:
+        """Raise NobodyWaits if it need not begin any more."""
+        if self.is_over():
+            raise NobodyWaits("read", "its caller has gone")
+
+    def of(self, store: UrlStore, places: threading.BoundedSemaphore) -> Any:
+        """The result of one store; in a thread."""
+        with BoundedRead(self.is_over, places):
+            return self.call(store)
+
+
 class HedgedReads:
     """
     Reads two stores. Any number of threads may share it.
@@ -187,6 +231,7 @@ class HedgedReads:
     ) -> None:
         self.policy = policy or HedgePolicy()
         self._stores = primary, standby
+        self._places = tuple(threading.BoundedSemaphore(AT_ONCE) for _ in self._stores)
         self._primary = ThreadPoolExecutor(threads, thread_name_prefix="primary")
         self._standby = ThreadPoolExecutor(threads, thread_name_prefix="standby")
         self._lock = threading.Lock()
@@ -204,8 +249,15 @@ class HedgedReads:
         Raises:
             what `call` raises on the primary, if the standby has no answer either.
         """
+        one = _OneRead(call)
+        try:
+            return self._read(one)
+        finally:
+            one.is_decided = True
+
+    def _read(self, one: _OneRead) -> HedgedResult:
         started_s = time.monotonic()
-        first = self._primary.submit(self._timed, call)
+        first = self._primary.submit(self._timed, one)
         with self._lock:
             self.policy.begun()
             delay_s = self.policy.delay_s
@@ -214,8 +266,8 @@ class HedgedReads:
         while not wait([first], delay_s).done:
             delay_s = self._until_hedged_s(started_s)
             if delay_s <= 0:
-                return self._hedged(first, call)
-        return self._after_answer(first, call)
+                return self._hedged(first, one)
+        return self._after_answer(first, one)
 
     def _ended(self, first: Future[Any]) -> None:
         with self._lock:
@@ -231,9 +283,9 @@ class HedgedReads:
             left_s = min(down_s, latest_s) - now_s
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
-    def _hedged(self, first: Future[T], call: Callable[[UrlStore], T]) -> HedgedResult:
+    def _hedged(self, first: Future[Any], one: _OneRead) -> HedgedResult:
         """The first answer of both stores."""
-        second = self._standby.submit(call, self._stores[1])
+        second = self._at_standby(one)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
             first.cancel()  # it may still wait for a thread, behind reads that stand still
@@ -245,24 +297,43 @@ class HedgedReads:
         for pool in (self._primary, self._standby):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _timed(self, call: Callable[[UrlStore], T]) -> T:
+    def _timed(self, one: _OneRead) -> Any:
+        one.require_waiting()
         started_at_s = time.monotonic()
-        value = call(self._stores[0])
+        try:
+            value = one.of(self._stores[0], self._places[0])
+        except NobodyWaits:  # it took longer than this: slow reads must not count as none
+            self._count_answer(started_at_s)
+            raise
+        self._count_answer(started_at_s)
+        return value
+
+    def _count_answer(self, started_at_s: float) -> None:
         self._answered_s = ended_s = time.monotonic()
         with self._lock:
             self.policy.answered(ended_s - started_at_s)
-        return value
 
-    def _after_answer(self, first: Future[T], call: Callable[[UrlStore], T]) -> HedgedResult:
+    def _at_standby(self, one: _OneRead) -> Future[Any]:
+        def read() -> Any:
+            one.require_waiting()
+            return one.of(self._stores[1], self._places[1])
+
+        return self._standby.submit(read)
+
+    def _mirror(self, one: _OneRead) -> None:
+        with SmallRead():
+            one.call(self._stores[1])
+
+    def _after_answer(self, first: Future[Any], one: _OneRead) -> HedgedResult:
         """The primary was in time: its value, or the standby's instead of its outage."""
-        if isinstance(first.exception(), TransientError):
+        if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
-            return self._best(first, self._standby.submit(call, self._stores[1]))
+            return self._best(first, self._at_standby(one))
         with self._lock:
             mirrored = self.policy.mirror()
         if mirrored:
-            self._standby.submit(call, self._stores[1])
+            self._standby.submit(self._mirror, one)
         return HedgedResult(first.result(), from_standby=False)
 
     def _won(self, second: Future[T]) -> HedgedResult:
@@ -272,11 +343,18 @@ class HedgedReads:
 
     def _best(self, first: Future[T], second: Future[T]) -> HedgedResult:
         """The primary's value; the standby's if the primary fails for a passing reason."""
-        if isinstance(first.exception(), TransientError):
+        error = first.exception()
+        if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
             if _is_answer(second):
                 return self._won(second)
         return HedgedResult(first.result(), from_standby=False)
+
+
+def _is_outage(error: BaseException | None) -> bool:
+    """The store failed for a passing reason, and not a bound of this process."""
+    bounds = (NobodyWaits, ReadTooLarge, TooManyReads)
+    return isinstance(error, TransientError) and not isinstance(error, bounds)
 
 
 def _is_answer(done: Future[Any]) -> bool:

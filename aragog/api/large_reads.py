@@ -10,6 +10,7 @@ one of `AT_ONCE`, and one of many records ends at `MOST_BYTES`; then its caller 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from aragog.api.threads import is_abandoned
 from aragog.errors import SizeExceeded, TransientError
@@ -42,6 +43,10 @@ class BoundedRead(CountedRows):
     """
     A block that bounds what this thread reads in it, until it has made its results from that.
 
+    Args:
+        is_over: whether nobody waits for it any more; by default the caller of this thread's call.
+        places: those of large reads; by default the ones of this process.
+
     Raises:
         TooManyReads: other large reads run.
         NobodyWaits: its caller has gone.
@@ -49,30 +54,56 @@ class BoundedRead(CountedRows):
         SizeExceeded: one of them alone is too large to be read whole.
     """
 
-    __slots__ = ("_bytes", "_has_place")
+    __slots__ = ("_bytes", "_has_place", "_is_over", "_places")
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        is_over: Callable[[], bool] = is_abandoned,
+        places: threading.BoundedSemaphore | None = None,
+    ) -> None:
+        self._is_over = is_over
+        self._places = places or _places
         self._bytes = 0
         self._has_place = False
 
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
         if self._has_place:
-            _places.release()
+            self._places.release()
 
     def add(self, size: int) -> None:
         """See `CountedRows`."""
-        if is_abandoned():
+        if self._is_over():
             raise NobodyWaits("read", "its caller has gone")
         if size > MOST_BYTES:
             raise SizeExceeded(
                 f"the record has {size:,} bytes, and {MOST_BYTES:,} are read at once: name the "
-                "fields to read"
+                "fields to read (`field_sizes` lists them: GET /v1/fields, Thrift fieldSizes)"
             )
         if self._bytes > MOST_BYTES:
             raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once")
         self._bytes += size
         if self._bytes > FREE_BYTES and not self._has_place:
-            if not _places.acquire(timeout=WAIT_S):
+            if not self._places.acquire(timeout=WAIT_S):
                 raise TooManyReads("read", f"{AT_ONCE} other large reads run; repeat it later")
             self._has_place = True
+
+
+class SmallRead(CountedRows):
+    """
+    A block that ends a read as soon as it is a large one: nobody waits for what it reads.
+
+    Raises:
+        TooManyReads: it is large.
+    """
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """See `CountedRows`."""
+        self._bytes += size
+        if self._bytes > FREE_BYTES:
+            raise TooManyReads("read", "it is large, and nobody waits for it")

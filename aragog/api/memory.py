@@ -16,6 +16,16 @@ Frames and responses up to this size are not counted: `serving.max_connections` 
 It is also the size of the pieces in which a larger response is passed to its connection.
 """
 
+UNCOUNTED_BYTES = 16_384
+"""
+What may lie in the buffer of a connection uncounted: 16 MiB for 1,024 connections.
+
+Event loops report that a client does not read once its buffer exceeds a mark, by default 64 KiB. A
+smaller one than this would be no better: what the kernel takes of a new connection (46 KB) and this
+are together a response of `SMALL_BYTES`, so nobody who reads is disconnected for such a response
+while the memory is full.
+"""
+
 
 class MemoryLimit:
     """
@@ -123,7 +133,8 @@ class UnreadBytes:
     The bytes of one connection that its client has not read, counted among those of all.
 
     A large response is counted before it is written (`writing`, `written`), and what else lies in
-    the buffer of a client that does not read is counted when it stops to read (`blocked`).
+    the buffer of a client that does not read is counted when it stops to read (`blocked`): its
+    connection learns that once the buffer exceeds `UNCOUNTED_BYTES`.
 
     Args:
         memory: counts them; one for all connections and doors of a process.

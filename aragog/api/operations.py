@@ -12,6 +12,7 @@ from typing import Any
 from aragog.api import (
     administration,
     crawling,
+    field_sizes,
     graph_edges,
     graph_nodes,
     job_queues,
@@ -20,9 +21,20 @@ from aragog.api import (
 )
 from aragog.api.operation import HttpRoute, Operation
 
+_MODULES = (
+    reading,
+    field_sizes,
+    writing,
+    crawling,
+    job_queues,
+    graph_nodes,
+    graph_edges,
+    administration,
+)
+
 OPERATIONS: dict[str, Operation[Any, Any]] = {
     value.name: value
-    for room in (reading, writing, crawling, job_queues, graph_nodes, graph_edges, administration)
+    for room in _MODULES
     for value in vars(room).values()
     if isinstance(value, Operation)
 }

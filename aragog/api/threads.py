@@ -66,6 +66,12 @@ def is_abandoned() -> bool:
     return call is not None and call.abandoned
 
 
+def abandonment() -> Callable[[], bool]:
+    """`is_abandoned` of what this thread does now, for a thread that does a part of it."""
+    call = _RUNNING.call
+    return lambda: call is not None and call.abandoned
+
+
 class ThreadCall(ABC):
     """
     A call of `CallThreads`.
@@ -186,13 +192,14 @@ class CallThreads:
 
     def _run(self, call: ThreadCall) -> None:
         others = self._others(call)
-        _RUNNING.call = None if others else call
         if others:
             call.run_with(others)
             self._done.append(call)
             self._done.extend(others)
         else:
+            _RUNNING.call = call
             call.run()
+            _RUNNING.call = None  # an idle thread would keep its last result in memory
             self._done.append(call)
         if self._threads.waiting and len(self._done) < _RESULTS_AT_ONCE:
             return  # waking the event loop costs as much as a call; its timer bounds the delay

@@ -264,6 +264,22 @@ struct LinkPage {
   3: optional i64 count
 }
 
+/** A field without its value. */
+struct FieldSize {
+  1: string name
+  /** Of its value. */
+  2: i64 size_bytes
+  /** When the field got the value, in ms since the epoch. */
+  3: i64 at_ms
+}
+
+struct FieldSizePage {
+  /** In the order of their names. */
+  1: list<FieldSize> fields
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
 struct InlinksOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
@@ -472,6 +488,12 @@ service UrlStore extends Session {
   /** Earlier values of a field in `store.history`, newest first. */
   list<PastValue> history(1: string url, 2: string field, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** The fields of a record with their sizes, also of one that is too large to be read whole. */
+  FieldSizePage fieldSizes(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 

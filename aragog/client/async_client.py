@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from aragog.api import (
     administration,
     crawling,
+    field_sizes,
     graph_edges,
     graph_nodes,
     job_queues,
@@ -56,6 +57,7 @@ class AsyncClient:
     count_inlinks = _awaits(reading.count_inlinks)
     aliases = _awaits(reading.aliases)
     history = _awaits(reading.history)
+    field_sizes = _awaits(field_sizes.field_sizes)
     content_part = _awaits(reading.content_part)
     watchers = _awaits(reading.watchers)
     changes = _awaits(reading.changes)

@@ -19,6 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from aragog.api import (
     administration,
     crawling,
+    field_sizes,
     graph_edges,
     graph_nodes,
     job_queues,
@@ -108,6 +109,7 @@ class Client(AbstractContextManager["Client"]):
     count_inlinks = _calls(reading.count_inlinks)
     aliases = _calls(reading.aliases)
     history = _calls(reading.history)
+    field_sizes = _calls(field_sizes.field_sizes)
     content_part = _calls(reading.content_part)
     watchers = _calls(reading.watchers)
     changes = _calls(reading.changes)

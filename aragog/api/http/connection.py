@@ -27,7 +27,7 @@ from aragog.api.http.exchange import AsgiExchange, Exchange, FastExchange, Reque
 from aragog.api.http.fast_reads import FastReads
 from aragog.api.http.parsing import BadRequest, RequestParser
 from aragog.api.listener import QUIET_S
-from aragog.api.memory import MemoryLimit, UnreadBytes
+from aragog.api.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.api.problems import MEDIA_TYPE, Problem
 from aragog.settings import ServingSettings
 
@@ -122,6 +122,7 @@ class ApiConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment] # it can read and write
+        self.transport.set_write_buffer_limits(UNCOUNTED_BYTES)
         self.server_state.connections.add(self)
         client, server = (transport.get_extra_info(n) for n in ("peername", "sockname"))
         secure = transport.get_extra_info("sslcontext") is not None

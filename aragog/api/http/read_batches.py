@@ -84,8 +84,7 @@ class RecordRead(ThreadCall):
         read_all([self, *others])
 
     @property
-    def expired(self) -> bool:
-        """Nobody waits for it."""
+    def abandoned(self) -> bool:
         return self._done is None
 
     def settle(self, result: Result) -> None:
@@ -154,7 +153,7 @@ def read_all(reads: Sequence[RecordRead]) -> None:
     """Read what several requests ask for, with one read of the store for each choice of fields."""
     groups: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
     for read in reads:
-        if not read.expired:
+        if not read.abandoned:
             groups[read.fields].append(read)
     for fields, group in groups.items():
         try:

@@ -8,7 +8,7 @@ One connection: frames in, replies out, one call at a time.
 While a connection is QUEUED, its next frame waits for its turn: one in each turn of the event loop.
 
 A client can hold no more memory than `SMALL_BYTES` of a frame, one chunk that came while its call
-ran, and `SMALL_BYTES` of replies that it has not read. What exceeds that is counted for all
+ran, and `UNCOUNTED_BYTES` of replies that it has not read. What exceeds that is counted for all
 connections together, as it arrives.
 """
 
@@ -19,7 +19,7 @@ import time
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from aragog.api.memory import SMALL_BYTES, MemoryLimit, UnreadBytes
+from aragog.api.memory import SMALL_BYTES, UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
 _LENGTH_BYTES = 4
@@ -126,6 +126,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
+        self._transport.set_write_buffer_limits(UNCOUNTED_BYTES)
         peer = transport.get_extra_info("peername")
         if not self._server.opened(self, str(peer[0]) if peer else ""):
             self.abort()

@@ -7,8 +7,10 @@ import pytest
 from aragog.api.hedging import HedgedReads
 from aragog.api.hedging_metrics import HedgingMetrics
 from aragog.api.http.services import Services
+from aragog.api.large_reads import NobodyWaits
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
+from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import stand
@@ -104,3 +106,33 @@ def test_a_read_in_time_is_the_primarys_and_says_nothing():
 
     assert response.json["fields"] == {"team.of": "primary"}
     assert "from_standby" not in response.json
+
+
+class Long:
+    """A store whose list of links waits in the middle."""
+
+    def __init__(self, gate):
+        self.links, self._gate = self, gate
+        self.stopped = threading.Event()
+
+    def outlinks(self, *_, **__):
+        assert self._gate.wait(60)
+        try:
+            counted_rows().add(1)
+        except NobodyWaits:
+            self.stopped.set()
+            raise
+
+
+def test_reads_of_both_stores_stop_at_the_deadline_of_their_caller():
+    """They went on, in threads that nobody could see."""
+    gate = threading.Event()
+    primary, standby = Long(gate), Long(gate)
+    hedged = HedgedReads(primary, standby, threads=4)
+    with running(a_store(b"primary"), Services(read=hedged.read), deadline_ms=300) as api:
+        assert api.get(f"/v1/links?url={A}").status == 504
+        gate.set()
+
+        assert primary.stopped.wait(60)
+        assert standby.stopped.wait(60)
+    hedged.close()

@@ -6,6 +6,7 @@ import socket
 import orjson
 import pytest
 
+from aragog.api.memory import UNCOUNTED_BYTES
 from aragog.api.tokens import READ, make
 from aragog.client import connect
 from aragog.errors import TransientError
@@ -15,7 +16,7 @@ from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
 
-A, BIG = "http://a.example/", "http://big.example/"
+A, BIG, SMALL = "http://a.example/", "http://big.example/", "http://small.example/"
 HOST = "HTTP/1.1\r\nHost: localhost\r\n"
 JSON = "Content-Type: application/json\r\n"
 BATCH = orjson.dumps({"urls": [BIG], "fields": [f"team.f{n}" for n in range(12)]})
@@ -34,6 +35,7 @@ def store():
     a_stand = stand(MemoryTables())
     a_stand.store.put(A, {"team.a": b"1"})
     a_stand.store.put(BIG, {f"team.f{n}": b'"%b"' % (b"x" * 1_000_000) for n in range(12)})
+    a_stand.store.put(SMALL, {"team.a": b'"%b"' % (b"x" * 60_000)})
     a_stand.store.put_content(BIG, b"x" * 12_000_000, {"content_type": "text/plain"})
     return a_stand.store
 
@@ -177,3 +179,83 @@ def test_http_and_thrift_share_the_room_for_unread_responses(store):
                     sock.close()
                 wait_until(lambda: unsent.held_bytes == 0, otherwise="they are gone")
                 assert len(client.get(BIG).fields) == 12
+
+
+READ_SMALL = f"GET /v1/urls?url={SMALL}&include= {HOST}\r\n".encode()
+GET_SMALL = b"".join(
+    [b"\x80\x01\x00\x01\x00\x00\x00\x03get\x00\x00\x00\x07\x0b\x00\x01",
+     len(SMALL).to_bytes(4), SMALL.encode(), b"\x00"]
+)  # fmt: skip
+CALL_SMALL = len(GET_SMALL).to_bytes(4) + GET_SMALL
+
+
+class SlowClients:
+    """Clients of one server that ask and read nothing."""
+
+    def __init__(self, port, connections, request):
+        self.socks, self.connections, self._request = [], connections, request
+        for _ in range(40):
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.settimeout(60)
+            sock.connect(("127.0.0.1", port))
+            self.socks.append(sock)
+        wait_until(lambda: len(connections()) == 40, otherwise="all are connected")
+        for each in connections():  # what is not read stays in the process and not in the kernel
+            each.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+    def ask(self):
+        for sock in self.socks:
+            with contextlib.suppress(OSError):  # it was disconnected
+                sock.sendall(self._request * 8)
+
+    def left(self):
+        return len(self.connections())
+
+    def unread_bytes(self):
+        return sum(each.get_write_buffer_size() for each in self.connections())
+
+    def close(self):
+        for sock in self.socks:
+            sock.close()
+
+
+def test_clients_that_read_nothing_of_small_responses_are_disconnected(store):
+    """Each response was too small to be counted, and nobody counted what lay in the buffers."""
+    limit, clients = 1_500_000, 80
+    with running(
+        store, max_response_memory_bytes=limit, max_connections_per_address=0, send_timeout_s=60
+    ) as api, thrift_server.running(
+        store, replies=api.api.unsent, max_connections_per_address=0, send_timeout_s=60
+    ) as thrift:  # fmt: skip
+        over_http = SlowClients(
+            api.port,
+            lambda: [c.transport for c in list(api.server.server_state.connections)],
+            READ_SMALL,
+        )
+        over_thrift = SlowClients(
+            thrift.port, lambda: [c._transport for c in list(thrift.server._connections)],
+            CALL_SMALL,
+        )  # fmt: skip
+        doors = (over_http, over_thrift)
+        for door in doors:
+            door.ask()
+        wait_until(
+            lambda: (
+                all(door.unread_bytes() > UNCOUNTED_BYTES * door.left() for door in doors)
+                or sum(door.left() for door in doors) < clients / 2
+            ),
+            otherwise="the buffers are full, or clients are gone",
+        )
+        settled = -1
+        while settled != (settled := sum(door.unread_bytes() for door in doors)):
+            api.get("/healthz")
+        left = sum(door.left() for door in doors)
+        read = len(api.get_fast(f"/v1/urls?url={SMALL}&include=").body)
+        for door in doors:
+            door.close()
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
+
+    assert settled <= limit + clients * UNCOUNTED_BYTES
+    assert left < clients / 2
+    assert read > 60_000, "who reads is served"

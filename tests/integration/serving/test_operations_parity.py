@@ -181,6 +181,7 @@ READS = {
     "count_inlinks": [("http://b.example/",), (UNKNOWN,)],
     "aliases": [(A,), (UNKNOWN,)],
     "history": [(A, "product.price"), (A, "none")],
+    "field_sizes": [(A,), (ALIAS, 2), (A, 2, "page.title"), (UNKNOWN,), (A, 5, "zz")],
     "watchers": [(A,), (UNKNOWN,)],
     "changes": [({},), ({"cursor": "now"},), ({"owner": "me", "limit": 3},)],
     "batch_progress": [("batch-0000",), ("batch-none",)],

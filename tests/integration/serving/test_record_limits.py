@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from aragog.api.hedging import HedgedReads
 from aragog.api.http.services import Services
 from aragog.api.large_reads import NobodyWaits
 from aragog.bootstrap.graphs import application_graphs
@@ -143,11 +144,19 @@ def test_nodes_and_edges_that_grow_are_refused_at_their_limit(client, graph):
     client.remove_node(node, graph=graph)
 
 
-def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client, oversized):
-    names = [f"team.f{n}" for n in range(40)]
+def listed(client, url, **options):
+    """The fields of a record and their sizes."""
+    page = client.field_sizes(url, **options)
+    yield from (field.name for field in page.fields)
+    if page.cursor is not None:
+        yield from listed(client, url, **{**options, "cursor": page.cursor})
 
-    with pytest.raises(BadInput, match="name the fields to read"):
+
+def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client, oversized):
+    with pytest.raises(BadInput, match="`field_sizes` lists them"):
         client.get(oversized)
+    names = [*listed(client, oversized, limit=7)][:40]
+    assert names == sorted(f"team.f{n}" for n in range(40))
     with pytest.raises(BadInput, match="name the fields to read"):
         client.get_many([oversized])
     some = client.get(oversized, ["team.f7", "team.small"])
@@ -156,6 +165,34 @@ def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client,
 
     assert (len(some.fields["team.f7"]), some.fields["team.small"]) == (PART + 2, b"1")
     assert set(rest.fields) == {"team.small", *names[30:]}
+
+
+def test_fields_are_listed_without_reading_their_values(store, client, oversized):
+    """Nobody who had not written a record that is too large could know what to name."""
+    counted = Counting()
+    with counted:
+        sizes = store.fields.sizes(oversized)
+    page = client.field_sizes(oversized, limit=1)
+
+    assert counted.size_bytes < 100_000
+    assert [(f.name, f.size_bytes, f.at_ms) for f in page.fields] == [("team.f0", PART + 2, 1)]
+    assert len(sizes) == 41
+    assert client.field_sizes("http://unknown.example/") is None
+
+
+def test_a_server_with_a_standby_bounds_its_reads_too(store, oversized):
+    """It read the record whole, from both stores."""
+    hedged = HedgedReads(store, store)
+    with (
+        closing(hedged),
+        api_server.running(store, Services(read=hedged.read), deadline_ms=60_000) as http,
+        thrift_server.running(store, read=hedged.read, deadline_ms=60_000) as thrift,
+    ):
+        for address in (f"http://127.0.0.1:{http.port}", f"thrift://127.0.0.1:{thrift.port}"):
+            with connect(address, deadline_s=60) as client:
+                with pytest.raises(BadInput, match="name the fields to read"):
+                    client.get(oversized)
+                assert client.get(oversized, ["team.small"]).fields == {"team.small": b"1"}
 
 
 class Counting(CountedRows):

@@ -14,8 +14,10 @@ from aragog.api.hedging import (
     HedgePolicy,
     Latencies,
 )
+from aragog.api.large_reads import AT_ONCE, FREE_BYTES, MOST_BYTES, NobodyWaits, TooManyReads
 from aragog.clock import ManualClock
-from aragog.errors import InvalidUrl, StoreUnavailable
+from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
+from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
@@ -269,4 +271,94 @@ def test_the_standby_is_asked_now_and_then_to_stay_warm():
     wait_until(lambda: standby.reads == 1)
     assert (hedged.policy.mirrored, hedged.policy.hedged) == (1, 0)
     assert FIRST_DELAY_S == 0.02
+    hedged.close()
+
+
+class Counted:
+    """A store whose reads have so many bytes, and may wait for a gate before the last row."""
+
+    def __init__(self, name, gate=None):
+        self.name, self._gate = name, gate
+        self.began, self.ended, self.stopped = [], [], threading.Event()
+
+    def get(self, size):
+        self.began.append(size)
+        try:
+            counted_rows().add(size)
+            if self._gate is not None:
+                assert self._gate.wait(60)
+            counted_rows().add(1)
+        except (NobodyWaits, TooManyReads):
+            self.stopped.set()
+            raise
+        self.ended.append(size)
+        return self.name
+
+
+def test_reads_with_a_standby_are_bounded():
+    """They had no bound: only reads of a server without a standby had."""
+    hedged = reading(Counted("primary"), standby := Counted("standby"))
+    hedged.policy.delay_s = 60
+
+    with pytest.raises(SizeExceeded, match="name the fields to read"):
+        hedged.read(lambda store: store.get(MOST_BYTES + 1))
+
+    assert standby.began == [], "the standby has the same record"
+    hedged.close()
+
+
+def test_large_reads_that_stand_still_take_no_place_of_the_standby(gate):
+    primary, standby = Counted("primary", gate), Counted("standby")
+    hedged = reading(primary, standby, deadline_s=60)
+    hedged.policy.down_after_s = 0.05
+
+    answers = [hedged.read(lambda store: store.get(FREE_BYTES + 1)) for _ in range(AT_ONCE + 1)]
+
+    assert [answer.value for answer in answers] == ["standby"] * (AT_ONCE + 1)
+    hedged.close()
+
+
+def test_large_reads_take_turns(gate):
+    hedged = reading(Counted("primary", gate), Counted("standby", gate))
+    hedged.policy.delay_s = 60
+    first = [
+        threading.Thread(target=hedged.read, args=[lambda store: store.get(FREE_BYTES + 1)])
+        for _ in range(AT_ONCE)
+    ]
+    for each in first:
+        each.start()
+    wait_until(lambda: hedged._places[0]._value == 0, otherwise="both have a place")
+
+    with pytest.raises(TooManyReads):
+        hedged.read(lambda store: store.get(FREE_BYTES + 1))
+
+    gate.set()
+    for each in first:
+        each.join(60)
+    assert hedged._places[0]._value == AT_ONCE
+    hedged.close()
+
+
+def test_the_slower_store_stops_when_the_other_has_answered(gate):
+    """It read on to the end, for nobody."""
+    hedged = reading(primary := Counted("primary", gate), Counted("standby"))
+
+    assert hedged.read(lambda store: store.get(1)).from_standby
+    gate.set()
+
+    assert primary.stopped.wait(60)
+    assert primary.ended == []
+    hedged.close()
+
+
+def test_a_large_read_is_not_repeated_to_keep_the_standby_warm():
+    hedged = reading(Counted("primary"), standby := Counted("standby"))
+    hedged.policy.delay_s = 60
+    for _ in range(100):
+        hedged.policy.begun()
+
+    hedged.read(lambda store: store.get(FREE_BYTES + 1))
+
+    assert standby.stopped.wait(60)
+    assert (hedged.policy.mirrored, standby.ended) == (1, [])
     hedged.close()

@@ -27,6 +27,9 @@ class Transport:
     def write(self, _data: bytes) -> None:
         self.replies += 1
 
+    def set_write_buffer_limits(self, _high: int) -> None:
+        """Its replies are read at once."""
+
     def get_extra_info(self, _name: str) -> tuple[str, int]:
         return ("127.0.0.1", 1)
 

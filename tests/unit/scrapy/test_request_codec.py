@@ -19,6 +19,7 @@ from scrapy.settings import Settings
 
 from aragog.errors import InvalidMessage
 from aragog.scrapy.request_codec import from_json, to_json
+from aragog.settings import FetchSettings
 
 
 class Lamp(scrapy.Item):
@@ -113,6 +114,7 @@ def nested(levels):
 
 class ShopSpider(scrapy.Spider):
     name = "shop"
+    leave = staticmethod(sys.exit)
 
     def parse_lamp(self, response):
         """A callback."""
@@ -303,25 +305,29 @@ def test_a_request_of_another_version_or_spider_is_an_invalid_message(body):
         from_json(body, SPIDER)
 
 
+assert FetchSettings, "imported for a message that names it here"
 HOSTILE = {
     "a module that nobody has imported": {"meta": {"!item": ["this.s", {}]}},
     "a module that ends the process": {"_class": "venv.__main__.x"},
-    "a class of another package": {"meta": {"!item": ["aragog.settings.FetchSettings", {}]}},
-    "a class of requests of another package": {"_class": "logging.Logger"},
+    "a class of another package": {"meta": {"a": {"!item": ["aragog.settings.FetchSettings", {}]}}},
+    "a class of requests of another package": {"_class": "tests_of_strangers.Request"},
     "a class that a module of the spider only imports": {
-        "meta": {"!item": [f"{__name__}.Request", {}]}
+        "meta": {"a": {"!item": [f"{__name__}.FetchSettings", {}]}}
     },
     "a file": {"url": "file:///etc/passwd"},
     "a bucket": {"url": "s3://bucket/key"},
     "data": {"url": "data:text/html,x"},
-    "a callback that is no method": {"callback": "name"},
+    "a callback that is no method": {"callback": "leave"},
     "a callback that is a class": {"callback": "__class__"},
 }
 
 
 @pytest.mark.parametrize("fields", HOSTILE.values(), ids=HOSTILE)
-def test_a_message_decides_nothing_about_what_runs(fields):
+def test_a_message_decides_nothing_about_what_runs(fields, monkeypatch):
     """`venv.__main__` was imported, and ended the process; any class was built."""
+    stranger = ModuleType("tests_of_strangers")
+    stranger.Request = type("Request", (Request,), {"__module__": stranger.__name__})
+    monkeypatch.setitem(sys.modules, stranger.__name__, stranger)
     body = orjson.dumps({"v": 1, "request": {"url": "http://a.test/", **fields}})
     before = set(sys.modules)
 

@@ -76,6 +76,7 @@ _UNIQUE = ("put", "put_node")
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
+    "field_sizes": "Read: fields",
     "writing": "Write",
     "crawling": "Fetch",
     "job_queues": "Job queues",

@@ -1,0 +1,74 @@
+"""Chromium under the seccomp profile of the render worker: it starts, with its sandbox."""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from aragog.rendering.browser import NO_NETWORK, NOTHING_TO_SEE
+from tests.support import seccomp
+from tests.support.chromium import chromium_or_skip
+from tests.support.missing_parts import LINUX, NAMESPACES, SECCOMP, skip_without, unless
+
+PROFILE = Path(__file__).parents[3] / "deploy" / "docker" / "seccomp-render.json"
+PAGE = "data:text/html,<title>a</title><script>document.title = 'ran' + (1 + 1)</script>"
+
+pytestmark = unless(sys.platform == "linux", LINUX)
+
+
+@pytest.fixture
+def confined():
+    """Runs a command as an ordinary user under a profile."""
+    try:
+        ctypes.CDLL(seccomp.LIBRARY)
+    except OSError:
+        skip_without(SECCOMP)
+    with TemporaryDirectory(dir="/tmp") as home:  # the path of a socket in it must be short
+        if os.geteuid() == 0:
+            os.chown(home, seccomp.NOBODY, seccomp.NOBODY)
+
+        def run(*command, also=()):
+            profile = json.loads(PROFILE.read_text())
+            profile["syscalls"][0]["names"] += also
+            path = Path(home, "profile.json")
+            path.write_text(json.dumps(profile))
+            return subprocess.run(
+                [sys.executable, seccomp.__file__, str(path), *command],
+                capture_output=True, text=True, timeout=120, cwd=home, check=False,
+                env={"HOME": home, "TMPDIR": home, "PATH": os.environ["PATH"]},
+            )  # fmt: skip
+
+        if run("unshare", "--user", "true").returncode:
+            skip_without(NAMESPACES)
+        yield run
+
+
+def chromium():
+    """The command that shows the page as its script has made it; its sandbox is on."""
+    return [chromium_or_skip(), "--headless", *NO_NETWORK, *NOTHING_TO_SEE, "--dump-dom", PAGE]
+
+
+@pytest.mark.parametrize("before", [(), ("unshare", "--user", "--net", "--map-current-user", "--")])
+def test_chromium_renders_in_its_sandbox(confined, before):
+    shown = confined(*before, *chromium())
+
+    assert "<title>ran2</title>" in shown.stdout, shown.stderr
+
+
+def test_chromium_ends_where_its_sandbox_cannot_be_made(confined):
+    """So the test above sees whether there is one."""
+    shown = confined(*chromium(), also=["chroot"])
+
+    assert "ran2" not in shown.stdout
+
+
+def test_a_user_namespace_gives_no_right_to_mount(confined):
+    refused = confined("unshare", "--user", "--map-root-user", "--mount", "true")
+
+    assert refused.returncode != 0
+    assert "Operation not permitted" in refused.stderr

@@ -1,0 +1,53 @@
+"""
+Run a command as an ordinary user under a seccomp profile in Docker's form, without Docker.
+
+    python tests/support/seccomp.py profile.json command …
+
+Takes rules without arguments, whose default is to allow. As root, the command runs as `nobody`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+
+LIBRARY = "libseccomp.so.2"
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+NOBODY = 65_534
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def apply(profile: dict) -> None:
+    """Load the profile's filter for this process and its children."""
+    library = ctypes.CDLL(LIBRARY)
+    library.seccomp_init.restype = ctypes.c_void_p
+    assert profile["defaultAction"] == "SCMP_ACT_ALLOW"
+    context = ctypes.c_void_p(library.seccomp_init(ALLOW))
+    for rule in profile["syscalls"]:
+        assert rule["action"] == "SCMP_ACT_ERRNO"
+        assert "args" not in rule
+        for name in rule["names"]:
+            number = library.seccomp_syscall_resolve_name(name.encode())
+            assert number != -1, f"{name} is not known"
+            action = ctypes.c_uint32(ERRNO | rule["errnoRet"])
+            assert library.seccomp_rule_add_array(context, action, number, 0, None) == 0, name
+    assert library.seccomp_load(context) == 0
+
+
+def main(path: str, *command: str) -> None:
+    """Become an ordinary user, and the command."""
+    profile = json.loads(Path(path).read_text())
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    assert ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+    apply(profile)
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
