@@ -178,6 +178,18 @@ def packed(statements: Iterable[UseStatement]) -> str:
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
 
 
+def stricter(before: str | None, later: str) -> str:
+    """
+    Packed statements with what others add to them: a fetch without a page permits nothing.
+
+    Of the same purpose and value the later line counts, n before y.
+    """
+    lines = [*later.split("\n"), *(before or "").split("\n")]
+    kept = {line.partition(" ")[0]: line for line in reversed(lines) if line}
+    ordered = sorted(kept, key=lambda said: (said.partition("=")[2] != "n", said.partition("=")[0]))
+    return "\n".join(kept[said] for said in ordered[:MOST_STATEMENTS])
+
+
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
     Whether packed statements allow a purpose, with the line that says so; None: nobody says.

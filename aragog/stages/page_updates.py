@@ -22,7 +22,7 @@ import orjson
 
 from aragog.errors import InvalidMessage
 from aragog.fetcher.headers import http_date_ms
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.formatting import at
 from aragog.known_fields import known
 from aragog.pages.links import Link
@@ -118,6 +118,7 @@ def page_write(
             **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
         seen=seen_of(result, settings, page_type=reading.page_type),
+        without_content=not keep,
     )
     return (
         PageUpdate(write, result.token, result.fetch.body_bytes, _meta(result.fetch))
@@ -158,8 +159,28 @@ def reserved_write(
     return replace(update, write=replace(update.write, withdrawn=True))
 
 
-def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
-    """The update after a fetch without a page, or with a page that could not be analyzed."""
+def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
+    """The update of a stored page that was read again, because a 304 changed its headers."""
+    write = update.write
+    page_facts = {
+        **write.facts, "outcome": confirmation.outcome.value, "status": confirmation.status,
+    }  # fmt: skip
+    seen = write.seen and replace(write.seen, outcome=confirmation.outcome.value)
+    return replace(
+        update, write=replace(write, facts=page_facts, seen=seen, confirmation=confirmation)
+    )
+
+
+def failure_write(
+    result: FetchResult, settings: Settings, *, headers: Headers | None = None
+) -> PageUpdate:
+    """
+    The update after a fetch without a page, or with a page that could not be analyzed.
+
+    `headers` are those of the stored response after a 304; None: those of this one.
+    """
+    fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
+    seen = seen_of(replace(result, fetch=fetch), settings)
     return PageUpdate(
         PageWrite(
             url=result.job.url,
@@ -168,7 +189,7 @@ def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
             fetched_at_ms=result.fetch.fetched_at_ms,
             report=result.fetch,
             facts={n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
-            seen=seen_of(result, settings),
+            seen=seen,
             gone=result.fetch.outcome is OutcomeKind.GONE and result.fetch.status in (404, 410),
             leads_to_taken_down=result.taken_down,
         )
@@ -279,6 +300,7 @@ def fetched_at(write: PageWrite, at_ms: int) -> PageWrite:
             name: at_ms if name == "fetched_at_ms" else value for name, value in write.facts.items()
         },
         report=write.report and replace(write.report, fetched_at_ms=at_ms),
+        confirmation=write.confirmation and replace(write.confirmation, fetched_at_ms=at_ms),
         seen=write.seen and replace(write.seen, fetched_at_ms=at_ms),
         content=write.content and replace(write.content, meta=_at(write.content.meta, at_ms)),
     )
@@ -304,10 +326,12 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "links": None if write.links is None else len(links.compressed),
         "facts": {**write.facts, **_likeness_fact(write.likeness)},
         "report": None if write.report is None else write.report.plain(),
+        **({"confirmation": write.confirmation.plain()} if write.confirmation else {}),
         "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
         "withdrawn": write.withdrawn,
+        "without_content": write.without_content,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
     }
 
@@ -332,7 +356,7 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
-    report = wire.pop("report")
+    report, confirmation = wire.pop("report"), wire.pop("confirmation", None)
     fields = {name: value.encode() for name, value in wire.pop("fields").items()}
     write = PageWrite(
         **{
@@ -342,6 +366,7 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         },
         fields=fields,
         report=None if report is None else FetchRecord.read(report),
+        confirmation=None if confirmation is None else FetchRecord.read(confirmation),
         seen=None if seen is None else Seen(**known(Seen, seen)),
         links=None if links is None else _links(links, stream),
         likeness=likeness,

@@ -98,6 +98,14 @@ class Takedowns:
         self.takedown.withdraw(url, now_ms, upto_ms)
         self.clock.deleted_at(now_ms)
 
+    def drop_content(self, url: str, upto_ms: int) -> None:
+        """
+        Delete the content that a normalized URL sent, if it is not newer than `upto_ms`.
+
+        The fields of its page stay. A later fetch may bring the content back.
+        """
+        self.takedown.drop_content(url, upto_ms)
+
     def lift(
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
     ) -> bool:

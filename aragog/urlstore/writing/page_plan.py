@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pages.preferences import stricter
 from aragog.settings import RefreshSettings
 from aragog.urls.domain import host
 from aragog.urlstore import nodes
@@ -19,7 +21,7 @@ from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, ChangeKind, shown
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
-from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.records import ContentWrite, Fact, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
@@ -291,12 +293,30 @@ def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:
     page = plan.page
     facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
     if failed:
-        facts |= {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
+        before = facts_of(plan.row)
+        facts |= {n: v for n, v in before.items() if n not in _OF_AN_ATTEMPT}
         facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
+        facts |= _withdrawn_statements(before, page)
     else:
         complete = int(plan.complete)
         facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": complete}
     return facts
+
+
+def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
+    """
+    What a fetch without a page adds to the statements about the page that is stored.
+
+    It permits nothing that they refuse, but for robots.txt at a 304, which is about this page.
+    """
+    confirms = page.facts.get("outcome") == OutcomeKind.NOT_MODIFIED
+    names = ("page_preferences",) if confirms else ("page_preferences", "robots_preferences")
+    result: dict[str, Fact] = {}
+    for name in names:
+        said, later = before.get(name), page.facts.get(name)
+        if isinstance(later, str):
+            result[name] = stricter(said if isinstance(said, str) else None, later)
+    return result
 
 
 def _fill_fields(plan: PageWritePlan) -> None:

@@ -167,13 +167,27 @@ class Takedown:
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
         """`drop` of the page that a URL sent: its own, or that of its canonical URL."""
-        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL, nodes.SENTINEL])
+        if (canonical := self.page_sent_by(url)) is not None:
+            self.drop(canonical, now_ms, upto_ms)
+
+    def page_sent_by(self, url: str) -> str | None:
+        """The URL of the page that a URL sent last; None: another URL sent what it leads to."""
+        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
-        if canonical is not None:
-            sender = nodes.sender_of(self.zen.nodes.get(node_id(canonical), [nodes.FACTS]), url)
-            if sender != url:
-                return
-        self.drop(canonical or url, now_ms, upto_ms)
+        if canonical is None:
+            return url
+        sender = nodes.sender_of(self.zen.nodes.get(node_id(canonical), [nodes.FACTS]), url)
+        return canonical if sender == url else None
+
+    def drop_content(self, url: str, upto_ms: int) -> None:
+        """Delete the content of the page that a URL sent, if it is not newer than `upto_ms`."""
+        if (canonical := self.page_sent_by(url)) is None:
+            return
+        row = self.zen.nodes.get(node_id(canonical), list(nodes.CONTENT))
+        cell = row.get(nodes.CONTENT_KEY)
+        if cell is not None and cell.at_ms <= upto_ms:
+            self.content.delete(cell.value.decode())
+            self._delete_cells(canonical, row, list(row), upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
         """Let a URL be stored again; False: it was not refused."""

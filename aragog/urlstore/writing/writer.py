@@ -85,9 +85,11 @@ class PageBatchWriter:
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
-        if page.withdrawn:
-            for url in dict.fromkeys((page.url, page.final_url)):
+        for url in dict.fromkeys((page.url, page.final_url)):
+            if page.withdrawn:
                 self._takedowns.withdraw(url, before_ms)
+            elif page.without_content:
+                self._takedowns.drop_content(url, before_ms)
 
 
 class PageWriter:
@@ -260,6 +262,8 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
     if page.report is not None and not plan.refused:
         column = nodes.FETCH if page.content is None else nodes.FETCHED
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
+        if page.confirmation is not None:
+            report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(node_id(page.url), report, at_ms))
     return rows
 
