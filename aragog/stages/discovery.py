@@ -59,6 +59,7 @@ class Discovery:
                 priority=job.priority,
                 url_filter=job.url_filter,
                 request_id=job.request_id,
+                purposes=job.purposes,
                 found_on=job.traceparent,
             )
             count += self._enqueue(children, options)
@@ -71,6 +72,7 @@ class Discovery:
             refresh=True,
             priority=PRIORITY_REFRESH,
             request_id=job.request_id,
+            purposes=job.purposes,
             found_on=job.traceparent,
         )
         for at in range(0, len(entries), self.chunk):
@@ -97,6 +99,7 @@ class Discovery:
                     priority=job.priority,
                     url_filter=job.url_filter,
                     request_id=job.request_id,
+                    purposes=job.purposes,
                     found_on=job.traceparent,
                 )
                 by_options.setdefault(options, []).extend(self._followed(result, analysis))
@@ -117,6 +120,7 @@ class Discovery:
                     priority=job.priority,
                     url_filter=job.url_filter,
                     request_id=job.request_id,
+                    purposes=job.purposes,
                     found_on=job.traceparent,
                 )
                 self._enqueue([url], options)

@@ -26,11 +26,12 @@ from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.formatting import at
 from aragog.known_fields import known
 from aragog.pages.links import Link
-from aragog.pages.preferences import packed, refused_purpose
-from aragog.pipeline.messages import FetchResult
+from aragog.pages.preferences import packed, refused_in, refused_purpose
+from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import PreferencesSettings, Settings
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.urls.canonical import Decision
+from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.outlinks import PackedLinks
@@ -115,6 +116,7 @@ def page_write(
             "noindex": int(reading.noindex),
             "nofollow": int(reading.nofollow),
             **_expiry(reading, settings),
+            **_kept_for(result.job),
             **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
         seen=seen_of(result, settings, page_type=reading.page_type),
@@ -127,6 +129,11 @@ def page_write(
     )
 
 
+def _kept_for(job: UrlJob) -> dict[str, str]:
+    """The crawl that a page is kept for, if it is another one than that of the settings."""
+    return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
+
+
 def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
     at_ms = reading.unavailable_after_ms
     obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
@@ -137,12 +144,17 @@ def reserved(
     result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
     """Why a page that was read must not be kept; None: nothing speaks against it."""
-    if said := refused_purpose(reading.preferences, settings.purposes):
+    purposes = result.job.purposes_or(settings.purposes)
+    if said := refused_purpose(reading.preferences, purposes):
         return f"not for {said.purpose}: {said.where}"
-    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
-    if expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms:
-        return f"its unavailable_after, {at(expires_ms)}, has passed"
+    if _is_expired(result, reading, settings):
+        return f"its unavailable_after, {at(reading.unavailable_after_ms or 0)}, has passed"
     return None
+
+
+def _is_expired(result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings) -> bool:
+    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
+    return expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms
 
 
 def reserved_write(
@@ -156,7 +168,16 @@ def reserved_write(
         page_preferences=packed(reading.preferences),
     )
     update = failure_write(replace(result, fetch=fetch), settings)
-    return replace(update, write=replace(update.write, withdrawn=True))
+    expired = _is_expired(result, reading, settings.preferences)
+    return replace(update, write=replace(update.write, withdrawn=True, expired=expired))
+
+
+def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | None:
+    """Why a page that is stored must not be kept after a fetch without a page; None: it may."""
+    if result.job.sitemap:
+        return None
+    texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
+    return refused_in(texts, result.job.purposes_or(settings.purposes))
 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
@@ -181,6 +202,11 @@ def failure_write(
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
     seen = seen_of(replace(result, fetch=fetch), settings)
+    line = _withdrawal(result, settings.preferences)
+    if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
+        reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
+        changed = replace(result.fetch, outcome=OutcomeKind.RESERVED, reason=reason)
+        result = replace(result, fetch=changed)
     return PageUpdate(
         PageWrite(
             url=result.job.url,
@@ -188,8 +214,12 @@ def failure_write(
             canonical_url=result.job.url,
             fetched_at_ms=result.fetch.fetched_at_ms,
             report=result.fetch,
-            facts={n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
+            facts={
+                **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
+                **_kept_for(result.job),
+            },
             seen=seen,
+            withdrawn=line is not None,
             gone=result.fetch.outcome is OutcomeKind.GONE and result.fetch.status in (404, 410),
             leads_to_taken_down=result.taken_down,
         )
@@ -331,6 +361,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
         "withdrawn": write.withdrawn,
+        "expired": write.expired,
         "without_content": write.without_content,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
     }

@@ -29,7 +29,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.green_threads import GreenPool
 from aragog.pipeline import counters
-from aragog.pipeline.messages import URGENT, FetchBatch, RobotsBatch
+from aragog.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -42,6 +42,7 @@ from aragog.politeness.tdm_file import (
     TDM_PATH,
     UNREADABLE,
     TdmRule,
+    is_about,
     read_tdm_file,
 )
 from aragog.settings import Settings
@@ -146,7 +147,21 @@ class _RobotsRun:
         self.awaited = {origin(job.next_url) for job in batch.jobs}
         """Origins for whose rules a URL of this batch waits."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
+        self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
+        """Origins whose tdmrep.json a URL needs that was not asked for."""
         self.later: dict[str, _Wait] = {}
+
+    def _lacks_tdm_file(self, job: UrlJob) -> bool:
+        rules = self.cached[origin(job.next_url)].rules
+        purposes = job.purposes_or(self.stage.settings.preferences.purposes)
+        return not job.sitemap and is_about(purposes) and (rules is None or rules.tdm is None)
+
+    def _asks_tdm_file(self, origin_url: str) -> bool:
+        """Whether this run asks for the file: rules that had it go on having it."""
+        rules = self.cached[origin_url].rules
+        has_it = rules is not None and rules.tdm is not None
+        asks = self.stage.settings.preferences.asks_tdm_file
+        return asks or has_it or origin_url in self.lacking
 
     def messages(self) -> list[OutgoingMessage]:
         wanted = self._allowed(self._unknown_or_old())
@@ -161,7 +176,14 @@ class _RobotsRun:
     def _unknown_or_old(self) -> list[str]:
         """The origins whose rules are to be fetched."""
         anyway = self.batch.claimed or self.batch.refresh
-        return [o for o, rules in self.cached.items() if anyway or rules.state != RulesState.FRESH]
+        return [
+            o
+            for o, rules in self.cached.items()
+            if anyway or rules.state != RulesState.FRESH or self._is_incomplete(o)
+        ]
+
+    def _is_incomplete(self, origin_url: str) -> bool:
+        return origin_url in self.lacking and not self.cached[origin_url].unreachable
 
     def _allowed(self, origins: Sequence[str]) -> list[str]:
         """
@@ -245,6 +267,8 @@ class _RobotsRun:
             else:
                 results.append(_result(origin_url, outcome)._replace(tdm=tdm))
         if results:
+            if lacking := [o for o in near if self._is_incomplete(o)]:
+                self.robots.outgrown(lacking)
             self.robots.put_many(results)
             self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
@@ -267,8 +291,11 @@ class _RobotsRun:
 
         Nothing either where tdmrep.json is read: both files are kept as one.
         """
-        whole = self.batch.refresh or self.stage.settings.preferences.asks_tdm_file
-        known = [o for o in origins if self.cached[o].rules and not whole]
+        known = [
+            o
+            for o in origins
+            if self.cached[o].rules and not self.batch.refresh and not self._asks_tdm_file(o)
+        ]
         return self.robots.validators(known) if known else {}
 
     def _ask(
@@ -279,7 +306,7 @@ class _RobotsRun:
         rest_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, rest_s, forbidden=stage.forbidden) as gate:
             outcome = self._fetched(origin_url + ROBOTS_PATH, gate, validators)
-            if not stage.settings.preferences.asks_tdm_file or is_error(status_of(outcome)):
+            if not self._asks_tdm_file(origin_url) or is_error(status_of(outcome)):
                 return outcome, None
             gate.inline_ms = TDM_WAIT_MS
             tdm_file = self._fetched(origin_url + TDM_PATH, gate, Validators())
@@ -301,7 +328,7 @@ class _RobotsRun:
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
         """Have URLs come back when another task should have fetched the rules of their origins."""
-        unknown = [o for o in origins if not self.cached[o].rules]
+        unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
 

@@ -135,6 +135,8 @@ class PageWrite:
 
     withdrawn: bool = False
     """The page must not be kept: what is stored of it is deleted."""
+    expired: bool = False
+    """It is withdrawn for every crawl, because its `unavailable_after` has passed."""
     without_content: bool = False
     """The page's content must not be kept: what is stored of it is deleted, the fields are not."""
 

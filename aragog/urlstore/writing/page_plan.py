@@ -20,6 +20,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, ChangeKind, shown
+from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, Fact, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
@@ -300,7 +301,21 @@ def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:
     else:
         complete = int(plan.complete)
         facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": complete}
+    facts.pop(KEPT_FOR, None)
+    if (crawls := fact_of(_crawls(plan, facts, failed=failed))) is not None:
+        facts[KEPT_FOR] = crawls
     return facts
+
+
+def _crawls(plan: PageWritePlan, facts: Mapping[str, object], *, failed: bool) -> frozenset[str]:
+    """The crawls that the page is kept for after this fetch; `facts` are those of the page."""
+    page, before = plan.page, facts_of(plan.row)
+    mine = str(page.facts.get(KEPT_FOR) or USUAL)
+    if page.withdrawn:
+        return others(before, facts, mine)
+    if failed and page.facts.get("outcome") != OutcomeKind.NOT_MODIFIED:
+        return crawls_of(before)
+    return others(before, facts, mine) | {mine}
 
 
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:

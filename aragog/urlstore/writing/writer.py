@@ -23,6 +23,7 @@ from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import publish
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
@@ -87,9 +88,15 @@ class PageBatchWriter:
             self._takedowns.drop(page.url, before_ms)
         for url in dict.fromkeys((page.url, page.final_url)):
             if page.withdrawn:
-                self._takedowns.withdraw(url, before_ms)
+                self._withdraw(page, url, before_ms)
             elif page.without_content:
                 self._takedowns.drop_content(url, before_ms)
+
+    def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
+        """Delete what a URL sent, unless it is kept for another crawl, which may use it."""
+        crawl = str(page.facts.get(KEPT_FOR) or USUAL)
+        if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
+            self._takedowns.withdraw(url, before_ms)
 
 
 class PageWriter:
