@@ -10,7 +10,6 @@ servers write there is often wrong, so it is no more than a hint: what cannot be
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as fields_of
@@ -21,7 +20,7 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidMessage
-from aragog.fetcher.headers import http_date_ms
+from aragog.fetcher.headers import fresh_s, http_date_ms
 from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.formatting import at
 from aragog.known_fields import known
@@ -35,35 +34,6 @@ from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.outlinks import PackedLinks
-
-_MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
-_NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
-
-
-def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
-    """
-    Seconds for which the response remains fresh; None if its headers do not specify it.
-
-    Args:
-        headers: by name in lower case.
-        now_ms: when the answer came.
-    """
-    control = headers.get("cache-control", "")
-    if _NEVER.search(control):
-        return None
-    max_age = _MAX_AGE.search(control)
-    if max_age:
-        age = headers.get("age", "").strip()
-        left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
-    else:
-        # Expires counts only where there is no max-age (RFC 9111, 5.3), from the server's own Date.
-        expires_ms = http_date_ms(headers.get("expires"))
-        if expires_ms is None:
-            return None
-        sent_ms = http_date_ms(headers.get("date"))
-        left_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
-    return left_s if left_s > 0 else None
-
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from aragog.clock import Clock
 from aragog.fetcher.causes import RefusalCause
@@ -29,9 +29,9 @@ from aragog.fetcher.outcome import (
 )
 from aragog.green_threads import GreenPool
 from aragog.pipeline import counters
-from aragog.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
+from aragog.pipeline.messages import URGENT, RobotsBatch, UrlJob
 from aragog.pipeline.ports import CounterSink
-from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
@@ -48,6 +48,7 @@ from aragog.politeness.tdm_file import (
 from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.stages.requester import contained
+from aragog.stages.robots_waits import BACKGROUND, Wait, onward
 from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
@@ -59,20 +60,8 @@ UNAVAILABLE = 404
 SLOT_WITHIN_MS = 4_000
 # How long a request for tdmrep.json may wait for its permit, after robots.txt; within the claim.
 TDM_WAIT_MS = 40_000
-# The priority of refreshes that no URL waits for.
-BACKGROUND = 8
 # How long a refresh may wait in its queue before it may be sent again.
 REFRESH_HOLD_MS = 600_000
-
-
-class _Wait(NamedTuple):
-    """When an origin's jobs come back."""
-
-    wait_ms: int
-    slot_at_ms: int | None = None
-    """The slot that is kept for its robots.txt."""
-    claimed: bool = True
-    """The claim on the refresh is kept for them."""
 
 
 class RobotsFetcher(Protocol):
@@ -149,7 +138,7 @@ class _RobotsRun:
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
         """Origins whose tdmrep.json a URL needs that was not asked for."""
-        self.later: dict[str, _Wait] = {}
+        self.later: dict[str, Wait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
@@ -239,7 +228,7 @@ class _RobotsRun:
             if isinstance(slot, RateExceeded):
                 self._come_back(origin_url, slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
-                self.later[origin_url] = _Wait(slot.wait_ms, slot.at_ms)
+                self.later[origin_url] = Wait(slot.wait_ms, slot.at_ms)
             else:
                 near[origin_url] = slot
         return near
@@ -247,7 +236,7 @@ class _RobotsRun:
     def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
         """Have an origin come back before its slot would be given to a URL in line."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
-        self.later[origin_url] = _Wait(max(ASK_AGAIN_MS, wait_ms))
+        self.later[origin_url] = Wait(max(ASK_AGAIN_MS, wait_ms))
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch side by side, and keep the rules."""
@@ -330,7 +319,7 @@ class _RobotsRun:
         """Have URLs come back when another task should have fetched the rules of their origins."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
-            self.later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
+            self.later[origin_url] = Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
 
 
 def _background(batch: RobotsBatch) -> OutgoingMessage:
@@ -382,39 +371,3 @@ def status_of(outcome: Outcome) -> int | None:
         # The connection broke: the rules that are missing may be those that forbid.
         return None
     return outcome.status
-
-
-def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list[OutgoingMessage]:
-    """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
-    ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
-    outgoing = []
-    if ready:
-        urgency = most_urgent(ready)
-        outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
-    for claimed in (True, False):
-        those = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
-        for group in _together(those, span_ms):
-            following = _following(batch, {o: those[o] for o in group}, claimed=claimed)
-            if following.jobs or claimed or batch.refresh:
-                priority = min((job.priority for job in following.jobs), default=BACKGROUND)
-                first_ms = those[group[0]].wait_ms
-                outgoing.append(OutgoingMessage(Destination.ROBOTS, following, first_ms, priority))
-    return outgoing
-
-
-def _following(batch: RobotsBatch, waits: Mapping[str, _Wait], *, claimed: bool) -> RobotsBatch:
-    """The part of a batch that comes back for these origins."""
-    jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
-    slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
-    return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
-
-
-def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:
-    """Origins in the order of their waits; those within `span_ms` of the first share a message."""
-    groups: list[list[str]] = []
-    for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
-        if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:
-            groups[-1].append(origin_url)
-        else:
-            groups.append([origin_url])
-    return groups

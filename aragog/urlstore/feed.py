@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import islice
 from typing import Literal
@@ -23,6 +23,8 @@ import orjson
 from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.webhook_registry import WebhookRegistry
 from aragog.urlstore.write_clock import WriteClock
@@ -31,7 +33,7 @@ from aragog.zen.log import TimeLog
 from aragog.zen.mutations import Mutation, append_log
 from aragog.zen.properties import Row
 
-ChangeKind = Literal["new", "changed", "gone"]
+ChangeKind = Literal["new", "changed", "gone", "withdrawn", "reserved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,10 @@ class Change:
     at_ms: int
     """When it was fetched."""
     kind: ChangeKind
-    """`new` (a watched page's first fetch), `changed`, or `gone` (given up)."""
+    """
+    `new` (a watched page's first fetch), `changed`, or `gone` (given up); `withdrawn`: the site
+    does not allow it to be kept, and it was deleted; `reserved`: not allowed for one more use.
+    """
     fields: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
     """Name to its old and new value, as stored; None: there was none, or it is too long."""
     owners: tuple[str, ...] = ()
@@ -95,6 +100,7 @@ class Changes:
 
     def __init__(self, zen: Zen) -> None:
         self._log = zen.log
+        self._nodes = Nodes(zen)
 
     def end(self, now_ms: int) -> str:
         """The cursor after all changes that can be read now."""
@@ -113,7 +119,8 @@ class Changes:
         Up to `limit` changes after the cursor (None: from the oldest kept), and the next cursor.
 
         The next cursor is never None, because the feed continues. With an owner or a host, one call
-        examines at most 10,000 changes, so a page may be empty and still have a new cursor.
+        examines at most 10,000 changes, so a page may be empty and still have a new cursor. Changes
+        before a page was withdrawn have no values; one multi-get finds these pages.
 
         Raises:
             BadInput: the cursor is not one of this feed.
@@ -129,7 +136,17 @@ class Changes:
             if host is not None and host_of(change.url) != host:
                 continue
             result.append(change)
-        return ListPage(result, last)
+        return ListPage(self._without_withdrawn(result, now_ms), last)
+
+    def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
+        """The changes without values of pages that were deleted since, or are about to be."""
+        urls = {change.url for change in changes if change.fields}
+        rows = self._nodes.read(urls, [nodes.WITHDRAWN, nodes.SENTINEL]) if urls else {}
+        upto_ms = {url: nodes.withheld_upto_ms(row, now_ms) for url, row in rows.items()}
+        return [
+            replace(change, fields={}) if change.at_ms <= upto_ms.get(change.url, -1) else change
+            for change in changes
+        ]
 
     def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
         stop = now_ms - SETTLE_MS + 1

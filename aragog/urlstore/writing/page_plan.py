@@ -12,26 +12,19 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pages.preferences import stricter
 from aragog.settings import RefreshSettings
 from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, ChangeKind, shown
-from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
-from aragog.urlstore.records import ContentWrite, Fact, PageWrite, Written
+from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
+from aragog.urlstore.writing.page_facts import facts_after
 from aragog.zen.properties import Cell, Row
-
-_OF_AN_ATTEMPT = (
-    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",
-)  # fmt: skip
-"""Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 
 
 @dataclass(slots=True)
@@ -260,7 +253,7 @@ def fill_page(plan: PageWritePlan) -> None:
     if failed and plan.canonical != page.url:
         return
     cells[nodes.URL] = plan.canonical.encode()
-    facts = _facts(plan, failed=failed)
+    facts = facts_after(page, plan.row, complete=plan.complete)
     cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
     cells[nodes.FACTS] = orjson.dumps(facts)
     if plan.canonical in (page.url, page.final_url):
@@ -287,51 +280,6 @@ def _fill_identity(plan: PageWritePlan) -> None:
     own = plan.canonical in (plan.page.url, plan.page.final_url)
     if own and (plan.judgment.why or nodes.REASONS in plan.row):
         plan.cells[nodes.REASONS] = orjson.dumps(plan.reasons)
-
-
-def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:
-    """A failed fetch keeps the facts of the page, and replaces those of the attempt before it."""
-    page = plan.page
-    facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
-    if failed:
-        before = facts_of(plan.row)
-        facts |= {n: v for n, v in before.items() if n not in _OF_AN_ATTEMPT}
-        facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
-        facts |= _withdrawn_statements(before, page)
-    else:
-        complete = int(plan.complete)
-        facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": complete}
-    facts.pop(KEPT_FOR, None)
-    if (crawls := fact_of(_crawls(plan, facts, failed=failed))) is not None:
-        facts[KEPT_FOR] = crawls
-    return facts
-
-
-def _crawls(plan: PageWritePlan, facts: Mapping[str, object], *, failed: bool) -> frozenset[str]:
-    """The crawls that the page is kept for after this fetch; `facts` are those of the page."""
-    page, before = plan.page, facts_of(plan.row)
-    mine = str(page.facts.get(KEPT_FOR) or USUAL)
-    if page.withdrawn:
-        return others(before, facts, mine)
-    if failed and page.facts.get("outcome") != OutcomeKind.NOT_MODIFIED:
-        return crawls_of(before)
-    return others(before, facts, mine) | {mine}
-
-
-def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
-    """
-    What a fetch without a page adds to the statements about the page that is stored.
-
-    It permits nothing that they refuse, but for robots.txt at a 304, which is about this page.
-    """
-    confirms = page.facts.get("outcome") == OutcomeKind.NOT_MODIFIED
-    names = ("page_preferences",) if confirms else ("page_preferences", "robots_preferences")
-    result: dict[str, Fact] = {}
-    for name in names:
-        said, later = before.get(name), page.facts.get(name)
-        if isinstance(later, str):
-            result[name] = stricter(said if isinstance(said, str) else None, later)
-    return result
 
 
 def _fill_fields(plan: PageWritePlan) -> None:

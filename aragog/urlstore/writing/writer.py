@@ -20,7 +20,7 @@ from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import due_cell, due_put
-from aragog.urlstore.feed import publish
+from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
@@ -33,6 +33,7 @@ from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.graph import Zen
@@ -187,8 +188,14 @@ class PageWriter:
 
     def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
         """Write the changes before the nodes: a change may be reported twice, but is never lost."""
-        if changes := [plan.change for plan in current if plan.change]:
+        changes = [plan.change for plan in current if plan.change]
+        changes += map(self._reserved, filter(is_newly_reserved, current))
+        if changes:
             publish(self._zen, changes, self._clock)
+
+    def _reserved(self, plan: PageWritePlan) -> Change:
+        watched = page_plan.is_watched(plan)
+        return reserved_change(plan, self._watches.owners(plan.canonical) if watched else ())
 
     def _write_nodes(
         self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int

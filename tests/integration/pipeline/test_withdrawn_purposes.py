@@ -5,6 +5,7 @@ import json
 import pytest
 
 from aragog.stages.enqueue import EnqueueOptions
+from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.records import use_of
 from tests.support.origin import answer, page, redirect
 
@@ -211,3 +212,56 @@ def test_links_are_followed_for_the_crawl_of_their_page(stand_of, site):
     stand.crawl([URL], EnqueueOptions(depth=1, purposes=TRAIN))
 
     assert stand.urls.get("http://site.test/next").facts["outcome"] == "Refused"
+
+
+def changes(stand):
+    """The feed so far: kind, and whether the title is in it."""
+    stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
+    return [
+        (change.kind, "page.title" in change.fields) for change in stand.urls.feed.changes().items
+    ]
+
+
+@pytest.mark.parametrize("by", ["robots", "header"])
+def test_the_feed_says_what_is_withdrawn_and_no_longer_gives_its_title(stand_of, site, by):
+    stand = stand_of(TRAIN)
+    stand.urls.schedule.watch(URL, "owner")
+    fetch(stand)
+    assert changes(stand) == [("new", True)]
+    if by == "robots":
+        site.robots = "Content-Usage: train-ai=n"
+        read_rules_again(stand)
+    else:
+        site.headers = (("Content-Usage", "train-ai=n"),)
+
+    fetch(stand)
+    fetch(stand)
+
+    assert changes(stand) == [("new", False), ("withdrawn", False)]
+    entry = stand.urls.feed.changes(owner="owner").items[-1]
+    assert (entry.url, entry.owners) == (URL, ("owner",))
+
+
+def test_the_feed_says_when_one_more_use_is_not_allowed(stand_of, site):
+    stand = stand_of()
+    fetch(stand)
+    site.robots = "Content-Usage: train-ai=n"
+    read_rules_again(stand)
+
+    fetch(stand)
+    fetch(stand)
+
+    assert changes(stand) == [("reserved", False)]
+
+
+def test_a_page_that_comes_back_is_in_the_feed_with_its_values(stand_of, site):
+    stand = stand_of(TRAIN)
+    stand.urls.schedule.watch(URL, "owner")
+    fetch(stand)
+    site.headers = (("TDM-Reservation", "1"),)
+    fetch(stand)
+    site.headers = ()
+
+    fetch(stand)
+
+    assert changes(stand) == [("new", False), ("withdrawn", False), ("new", True)]

@@ -335,7 +335,7 @@ SCHEMAS: dict[str, Any] = {
     "Change": _object(
         "cursor kind url at_ms owners fields",
         cursor=_TEXT,
-        kind={**_TEXT, "enum": ["new", "changed", "gone"]},
+        kind={**_TEXT, "enum": ["new", "changed", "gone", "withdrawn", "reserved"]},
         url=_TEXT,
         at_ms=_NUMBER,
         owners=_TEXTS,
