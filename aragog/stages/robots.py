@@ -48,7 +48,7 @@ from aragog.politeness.tdm_file import (
 from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.stages.requester import contained
-from aragog.stages.robots_waits import BACKGROUND, Wait, onward
+from aragog.stages.robots_waits import BACKGROUND, RulesWait, onward
 from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
@@ -138,7 +138,7 @@ class _RobotsRun:
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
         """Origins whose tdmrep.json a URL needs that was not asked for."""
-        self.later: dict[str, Wait] = {}
+        self.later: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
@@ -228,7 +228,7 @@ class _RobotsRun:
             if isinstance(slot, RateExceeded):
                 self._come_back(origin_url, slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
-                self.later[origin_url] = Wait(slot.wait_ms, slot.at_ms)
+                self.later[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
             else:
                 near[origin_url] = slot
         return near
@@ -236,7 +236,7 @@ class _RobotsRun:
     def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
         """Have an origin come back before its slot would be given to a URL in line."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
-        self.later[origin_url] = Wait(max(ASK_AGAIN_MS, wait_ms))
+        self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch side by side, and keep the rules."""
@@ -319,7 +319,7 @@ class _RobotsRun:
         """Have URLs come back when another task should have fetched the rules of their origins."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
-            self.later[origin_url] = Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
+            self.later[origin_url] = RulesWait(wait_ms + ASK_AGAIN_MS, claimed=False)
 
 
 def _background(batch: RobotsBatch) -> OutgoingMessage:

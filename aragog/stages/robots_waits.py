@@ -13,7 +13,7 @@ from aragog.urls.domain import origin
 BACKGROUND = 8
 
 
-class Wait(NamedTuple):
+class RulesWait(NamedTuple):
     """When an origin's jobs come back."""
 
     wait_ms: int
@@ -23,7 +23,9 @@ class Wait(NamedTuple):
     """The claim on the refresh is kept for them."""
 
 
-def onward(batch: RobotsBatch, waits: Mapping[str, Wait], span_ms: int) -> list[OutgoingMessage]:
+def onward(
+    batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
+) -> list[OutgoingMessage]:
     """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
@@ -41,14 +43,14 @@ def onward(batch: RobotsBatch, waits: Mapping[str, Wait], span_ms: int) -> list[
     return outgoing
 
 
-def _following(batch: RobotsBatch, waits: Mapping[str, Wait], *, claimed: bool) -> RobotsBatch:
+def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
     """The part of a batch that comes back for these origins."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
 
 
-def _together(waits: Mapping[str, Wait], span_ms: int) -> list[list[str]]:
+def _together(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
     """Origins in the order of their waits; those within `span_ms` of the first share a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
