@@ -31,6 +31,7 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.log import TimeLog
 from aragog.zen.mutations import Mutation, append_log
+from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 ChangeKind = Literal["new", "changed", "gone", "withdrawn", "reserved"]
@@ -101,6 +102,7 @@ class Changes:
     def __init__(self, zen: Zen) -> None:
         self._log = zen.log
         self._nodes = Nodes(zen)
+        self._serves = zen.serves
 
     def end(self, now_ms: int) -> str:
         """The cursor after all changes that can be read now."""
@@ -139,10 +141,16 @@ class Changes:
         return ListPage(self._without_withdrawn(result, now_ms), last)
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
-        """The changes without values of pages that were deleted since, or are about to be."""
+        """
+        The changes without values of pages that were deleted since, or are about to be.
+
+        A page in a damaged file may have been, so its values are not shown until it is repaired.
+        """
         urls = {change.url for change in changes if change.fields}
-        rows = self._nodes.read(urls, [nodes.WITHDRAWN, nodes.SENTINEL]) if urls else {}
-        upto_ms = {url: nodes.withheld_upto_ms(row, now_ms) for url, row in rows.items()}
+        served = [url for url in urls if self._serves(node_id(url)[0])]
+        rows = self._nodes.read(served, [nodes.WITHDRAWN, nodes.SENTINEL]) if served else {}
+        upto_ms = dict.fromkeys(urls, now_ms)
+        upto_ms |= {url: nodes.withheld_upto_ms(row, now_ms) for url, row in rows.items()}
         return [
             replace(change, fields={}) if change.at_ms <= upto_ms.get(change.url, -1) else change
             for change in changes
