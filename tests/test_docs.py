@@ -252,7 +252,7 @@ def test_the_page_about_fetching_lists_the_facts():
 
     url = "http://a.example/"
     fetched = fetch_result(
-        job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200, reason="cut",
+        job=UrlJob(url=url, purposes="search"), outcome=OutcomeKind.FETCHED, final_url=url, status=200, reason="cut",
         fetched_at_ms=1000, address="192.0.2.1", content_type="text/html", rendering="rendered",
         headers=(("ETag", '"1"'), ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")),
         robots_preferences="search=y (robots.txt line 1, Content-Usage: search=y)",

@@ -172,7 +172,7 @@ class FetchRecord:
     robots_preferences: str | None = None
     """
     What robots.txt said about the uses of the page, a statement a line: `ai-train=n (robots.txt
-    line 4, Content-Usage: train-ai=n)`; "": nothing. None: the fetch brought no page.
+    line 4, Content-Usage: train-ai=n)`; "": nothing. None: nothing, and the fetch brought no page.
     """
     page_preferences: str | None = None
     """The same of its headers and elements; None: no page was read."""

@@ -178,6 +178,31 @@ def packed(statements: Iterable[UseStatement]) -> str:
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
 
 
+def refused_in(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
+    """The line of packed statements that does not allow one of the purposes; None: none does."""
+    texts = list(texts)
+    verdicts = (verdict(texts, purpose) for purpose in purposes)
+    return next((line for allowed, line in verdicts if allowed is False), None)
+
+
+def stricter(before: str | None, later: str) -> str:
+    """
+    Packed statements with what others add to them: a fetch without a page permits nothing.
+
+    Of the same purpose and value the later line counts, n before y.
+    """
+    lines = [*later.split("\n"), *(before or "").split("\n")]
+    kept = {line.partition(" ")[0]: line for line in reversed(lines) if line}
+    ordered = sorted(kept, key=_order)
+    return "\n".join(kept[said] for said in ordered[:MOST_STATEMENTS])
+
+
+def _order(said: str) -> tuple[bool, bool, str]:
+    """Each n first, then what else decides: the others are left out first."""
+    name, _, value = said.partition("=")
+    return value != "n", name in ("license", "robots", "tdm-policy", "use"), name
+
+
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
     Whether packed statements allow a purpose, with the line that says so; None: nobody says.

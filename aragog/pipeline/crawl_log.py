@@ -71,7 +71,7 @@ def rows_of(writes: Sequence[PageWrite], jobs: Sequence[UrlJob]) -> list[bytes]:
     """A row for each fetch of a batch that was stored, as JSON, without `logged_at`."""
     by_url = {job.url: job for job in jobs}
     return [
-        _row(write, write.report, by_url[write.url])
+        _row(write, write.confirmation or write.report, by_url[write.url])
         for write in writes
         if write.report is not None and write.url in by_url
     ]

@@ -37,6 +37,8 @@ URGENT = 2
 """Jobs at least this urgent go ahead of others of their domain, and while the spool is closed."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
+AS_KEPT = "as-kept"
+"""Instead of the purposes of a job: those of a crawl that the stored page is kept for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +74,18 @@ class UrlJob:
     """The context of its span `enqueue` (W3C Trace Context); "": it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by the clock of that machine."""
+    purposes: str | None = None
+    """
+    What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the
+    settings say. `AS_KEPT`: what the stored page is kept for.
+    """
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote, which are handed on."""
+
+    def purposes_or(self, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """The purposes of its crawl; `usual` are those of the settings."""
+        named = self.purposes is not None and self.purposes != AS_KEPT
+        return tuple((self.purposes or "").split()) if named else usual
 
     @property
     def next_url(self) -> str:
@@ -131,9 +143,10 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "request_id": (str, 0, 0),
     "traceparent": (str, 0, 0),
     "left_at_ms": (int, 0, 1 << 53),
+    "purposes": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
-_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms")
+_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")
 _JOB_DEFAULTS = {
     f.name: f.default
     for f in dataclasses.fields(UrlJob)

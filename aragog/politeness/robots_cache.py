@@ -130,6 +130,10 @@ class RobotsCache:
         cached = self._memory.get(origin)
         return cached[1] if cached is not None else self.get(origin).rules
 
+    def outgrown(self, origins: Iterable[str]) -> None:
+        """Note that the rules of these origins lack what a job needs: no error keeps them."""
+        self._useless.update(origins)
+
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
         """
         The rules of each origin as a crawl would find them, for reports; one round trip.

@@ -8,10 +8,10 @@ Server": patterns are those of robots.txt, and the first rule that matches decid
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from aragog.pages.preferences import UseStatement, of_tdm_rule
+from aragog.pages.preferences import AI_INPUT, AI_TRAIN, UseStatement, of_tdm_rule
 from aragog.politeness.robots_parser.match import Matcher, TooCostly
 from aragog.politeness.robots_parser.parse import Rule
 
@@ -20,6 +20,11 @@ MAX_TDM_RULES = 1_000
 _MAX_PATTERN_CHARS = 2_000
 _MAX_POLICY_CHARS = 200
 _VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
+
+
+def is_about(purposes: Collection[str]) -> bool:
+    """Whether the file is about one of these purposes: it reserves the uses by models."""
+    return AI_INPUT in purposes or AI_TRAIN in purposes
 
 
 class TdmRule(NamedTuple):

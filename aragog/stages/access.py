@@ -97,7 +97,10 @@ class Access:
 
     def gate(self, slot: Slot, job: UrlJob) -> PoliteGate:
         """The gate of one fetch of a job, to be closed after it."""
-        return PoliteGate(self.rules, slot, _kind(job))
+        return PoliteGate(self.rules, slot, _kind(job), self._purposes(job))
+
+    def _purposes(self, job: UrlJob) -> tuple[str, ...]:
+        return job.purposes_or(self.rules.settings.preferences.purposes)
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
         """The stale origins whose refresh is the caller's to send."""
@@ -106,14 +109,16 @@ class Access:
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
         """Group the jobs by `AccessRules.verdicts`."""
         vetted = JobVerdicts()
-        asked = [Asked(job.next_url, job.spellings, _kind(job)) for job in jobs]
+        asked = [
+            Asked(job.next_url, job.spellings, _kind(job), self._purposes(job)) for job in jobs
+        ]
         verdicts = self.rules.verdicts(asked, takedowns=takedowns)
         for job, verdict in zip(jobs, verdicts, strict=True):
             vetted.add(job, verdict)
         return vetted
 
     def statements(self, url: str) -> str:
-        """What robots.txt says about the uses of a page that was just fetched."""
+        """What robots.txt says about the uses of a page that was just asked for; "": nothing."""
         settings = self.rules.settings
         rules = self.rules.robots.rules_of_admitted(origin(url))
         if rules is None:

@@ -22,6 +22,7 @@ from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
+from aragog.politeness.tdm_file import is_about
 from aragog.settings import Settings
 from aragog.urls.domain import host, origin
 
@@ -55,6 +56,8 @@ class Asked(NamedTuple):
     spellings: tuple[str, ...]
     """All spellings of the URL that robots.txt must allow."""
     kind: RequestKind = RequestKind.PAGE
+    purposes: tuple[str, ...] | None = None
+    """What its crawl is for; None: what the settings say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True)
 class RulesUnknown:
-    """The robots.txt of the URL's origin must be fetched first."""
+    """The robots.txt of the URL's origin must be fetched first, or its tdmrep.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +167,22 @@ class AccessRules:
             return RulesUnknown()
         if (refused := self._refused(asked, cached.rules)) is not None:
             return _unreachable(cached) if cached.unreachable else refused
+        if cached.rules.tdm is None and not cached.unreachable and is_about(self.purposes(asked)):
+            return RulesUnknown()
         return self._at_its_time(asked.url, cached.rules, stale=cached.state is RulesState.STALE)
+
+    def purposes(self, asked: Asked) -> tuple[str, ...]:
+        """What a request is asked about."""
+        if asked.kind is RequestKind.SITEMAP:
+            return ()
+        return self.settings.preferences.purposes if asked.purposes is None else asked.purposes
 
     def _refused(self, asked: Asked, rules: RobotsRules) -> Forbidden | None:
         agent, preferences = self.settings.fetch.user_agent, self.settings.preferences
         if reason := rules.refusal(agent, *asked.spellings):
             return Forbidden(RefusalCause.ROBOTS, reason)
-        if asked.kind is RequestKind.SITEMAP:
-            return None
-        reason = rules.refused_use(
-            agent, preferences.purposes, preferences.drafts, *asked.spellings
-        )
+        purposes = self.purposes(asked)
+        reason = rules.refused_use(agent, purposes, preferences.drafts, *asked.spellings)
         return Forbidden(RefusalCause.PURPOSE, reason) if reason else None
 
     def _at_its_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:

@@ -23,12 +23,14 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.settings import Settings
 from aragog.stages import damaged
+from aragog.stages.confirmed_pages import Confirmed, ConfirmedPages
 from aragog.stages.discovery import Discovery
 from aragog.stages.page_analysis import candidates, decided, known_chains, named_agent
 from aragog.stages.page_limits import MAX_RUNS_LOST
 from aragog.stages.page_reading import FAILED, PageReader, Readings
 from aragog.stages.page_updates import (
     PageUpdate,
+    confirmed_write,
     failure_write,
     page_write,
     reserved,
@@ -94,6 +96,9 @@ class CanonicalizeStage:
         bodies = {token: blob for token, blob in blobs.items() if blob is not None}
         expired = [r for r in batch.results if r.token and r.token not in bodies]
         present = [r for r in batch.results if r not in expired] if expired else batch.results
+        confirmed = self._confirmed(present)
+        present = confirmed.results
+        bodies |= confirmed.bodies
         reader = PageReader(
             self.discovery,
             self.rescheduling.counters,
@@ -104,7 +109,7 @@ class CanonicalizeStage:
             spans,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
-        updates = self._updates(present, readings, spans)
+        updates = self._updates(confirmed, readings, spans)
         self.discovery.links(
             [
                 (result, readings.analyses[result.job.url])
@@ -144,23 +149,31 @@ class CanonicalizeStage:
         self.in_flight.clear([result.job.url for result in taken_down])
         return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
 
+    def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
+        """The results with the stored pages that a 304 of this batch changes."""
+        agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
+        return ConfirmedPages(self.store, self.spool, agent, drafts).of(results)
+
     def _updates(
-        self, results: Sequence[FetchResult], readings: Readings, spans: StageSpans
+        self, confirmed: Confirmed, readings: Readings, spans: StageSpans
     ) -> list[PageUpdate]:
         analyses = readings.analyses
         named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
         pages = known_chains(named, self._known)
         updates = []
-        for result in results:
-            analysis = analyses.get(result.job.url)
+        for result in confirmed.results:
+            url = result.job.url
+            analysis, confirmation = analyses.get(url), confirmed.responses.get(url)
             if analysis is None:
                 failed = _failed(result, readings.problems)
-                updates.append(failure_write(failed, self.settings))
+                headers = confirmed.headers.get(url)
+                updates.append(failure_write(failed, self.settings, headers=headers))
             elif reason := reserved(result, analysis, self.settings.preferences):
                 updates.append(reserved_write(result, analysis, reason, self.settings))
             else:
                 decision = decided(analysis.evidence, pages)
-                updates.append(page_write(result, analysis, decision, self.settings))
+                update = page_write(result, analysis, decision, self.settings)
+                updates.append(confirmed_write(update, confirmation) if confirmation else update)
             canonical = updates[-1].write.canonical_url
             spans.set(result.job, canonical_url=canonical)
             log_url(

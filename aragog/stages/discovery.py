@@ -100,6 +100,7 @@ class Discovery:
             priority=job.priority,
             url_filter=job.url_filter,
             request_id=job.request_id,
+            purposes=job.purposes,
             found_on=job.traceparent,
         )
         count = self._enqueue(files, options)
@@ -116,6 +117,7 @@ class Discovery:
             refresh=True,
             priority=PRIORITY_REFRESH,
             request_id=job.request_id,
+            purposes=job.purposes,
             found_on=job.traceparent,
         )
         return sum(
@@ -230,6 +232,7 @@ class Discovery:
                     priority=job.priority,
                     url_filter=job.url_filter,
                     request_id=job.request_id,
+                    purposes=job.purposes,
                     found_on=job.traceparent,
                 )
                 self._enqueue([url], options)
@@ -294,6 +297,7 @@ def _options_of_links(job: UrlJob) -> EnqueueOptions:
         priority=job.priority,
         url_filter=job.url_filter,
         request_id=job.request_id,
+        purposes=job.purposes,
         found_on=job.traceparent,
     )
 

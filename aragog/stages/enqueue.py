@@ -90,6 +90,8 @@ class EnqueueOptions:
     """Names this call in the logs of all stages; "": a new id of 8 characters."""
     caller: str = ""
     """The W3C `traceparent` of the span that enqueues; "": that of the program, if it has one."""
+    purposes: str | None = None
+    """What the crawl is for (`UrlJob.purposes`); None: what the settings of the workers say."""
     found_on: str = ""
     """The `traceparent` of the page that names the URLs: their traces are linked to it."""
 

@@ -37,7 +37,7 @@ from aragog.pipeline.spool_room import SpoolRoom
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.slots import Slot
 from aragog.settings import RenderingSettings
-from aragog.stages.access import Access
+from aragog.stages.access import Access, Denial
 from aragog.stages.access_rules import RulesUnreachable
 from aragog.stages.rendering_rule import RenderingRule
 from aragog.stages.requester import Requester
@@ -143,7 +143,7 @@ class _Run:
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
             self._note(denial.job, Answered(denial.outcome))
-            result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
+            result = self._refused(denial, now_ms)
             if isinstance(denial.verdict, RulesUnreachable):
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
@@ -151,6 +151,14 @@ class _Run:
         # At once: rules that come before they are in line release nothing.
         self.stage.access.line.park(self._left(self.for_rules))
         return self.stage.rendering.usable(selected.validators), vetted.allowed
+
+    def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
+        """The result of a URL that is not asked, with what its site says about it now."""
+        result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
+        known = denial.outcome is OutcomeKind.REFUSED and not denial.job.sitemap
+        said = self.stage.access.statements(denial.job.next_url) if known else ""
+        fetch = replace(result.fetch, robots_preferences=said or None)
+        return replace(result, fetch=fetch)
 
     def _left(self, waiting: Iterable[InLine]) -> list[InLine]:
         return [one._replace(job=self.spans.left(one.job)) for one in waiting]

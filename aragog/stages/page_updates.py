@@ -10,7 +10,6 @@ servers write there is often wrong, so it is no more than a hint: what cannot be
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as fields_of
@@ -21,48 +20,20 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidMessage
-from aragog.fetcher.headers import http_date_ms
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.fetcher.headers import fresh_s, http_date_ms
+from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.formatting import at
 from aragog.known_fields import known
 from aragog.pages.links import Link
-from aragog.pages.preferences import packed, refused_purpose
-from aragog.pipeline.messages import FetchResult
+from aragog.pages.preferences import packed, refused_in, refused_purpose
+from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import PreferencesSettings, Settings
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.urls.canonical import Decision
+from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.outlinks import PackedLinks
-
-_MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
-_NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
-
-
-def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
-    """
-    Seconds for which the response remains fresh; None if its headers do not specify it.
-
-    Args:
-        headers: by name in lower case.
-        now_ms: when the answer came.
-    """
-    control = headers.get("cache-control", "")
-    if _NEVER.search(control):
-        return None
-    max_age = _MAX_AGE.search(control)
-    if max_age:
-        age = headers.get("age", "").strip()
-        left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
-    else:
-        # Expires counts only where there is no max-age (RFC 9111, 5.3), from the server's own Date.
-        expires_ms = http_date_ms(headers.get("expires"))
-        if expires_ms is None:
-            return None
-        sent_ms = http_date_ms(headers.get("date"))
-        left_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
-    return left_s if left_s > 0 else None
-
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (
@@ -115,15 +86,22 @@ def page_write(
             "noindex": int(reading.noindex),
             "nofollow": int(reading.nofollow),
             **_expiry(reading, settings),
+            **_kept_for(result.job),
             **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
         seen=seen_of(result, settings, page_type=reading.page_type),
+        without_content=not keep,
     )
     return (
         PageUpdate(write, result.token, result.fetch.body_bytes, _meta(result.fetch))
         if keep
         else PageUpdate(write)
     )
+
+
+def _kept_for(job: UrlJob) -> dict[str, str]:
+    """The crawl that a page is kept for, if it is another one than that of the settings."""
+    return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
 def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
@@ -136,12 +114,17 @@ def reserved(
     result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
     """Why a page that was read must not be kept; None: nothing speaks against it."""
-    if said := refused_purpose(reading.preferences, settings.purposes):
+    purposes = result.job.purposes_or(settings.purposes)
+    if said := refused_purpose(reading.preferences, purposes):
         return f"not for {said.purpose}: {said.where}"
-    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
-    if expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms:
-        return f"its unavailable_after, {at(expires_ms)}, has passed"
+    if _is_expired(result, reading, settings):
+        return f"its unavailable_after, {at(reading.unavailable_after_ms or 0)}, has passed"
     return None
+
+
+def _is_expired(result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings) -> bool:
+    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
+    return expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms
 
 
 def reserved_write(
@@ -155,11 +138,45 @@ def reserved_write(
         page_preferences=packed(reading.preferences),
     )
     update = failure_write(replace(result, fetch=fetch), settings)
-    return replace(update, write=replace(update.write, withdrawn=True))
+    expired = _is_expired(result, reading, settings.preferences)
+    return replace(update, write=replace(update.write, withdrawn=True, expired=expired))
 
 
-def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
-    """The update after a fetch without a page, or with a page that could not be analyzed."""
+def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | None:
+    """Why a page that is stored must not be kept after a fetch without a page; None: it may."""
+    if result.job.sitemap:
+        return None
+    texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
+    return refused_in(texts, result.job.purposes_or(settings.purposes))
+
+
+def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
+    """The update of a stored page that was read again, because a 304 changed its headers."""
+    write = update.write
+    page_facts = {
+        **write.facts, "outcome": confirmation.outcome.value, "status": confirmation.status,
+    }  # fmt: skip
+    seen = write.seen and replace(write.seen, outcome=confirmation.outcome.value)
+    return replace(
+        update, write=replace(write, facts=page_facts, seen=seen, confirmation=confirmation)
+    )
+
+
+def failure_write(
+    result: FetchResult, settings: Settings, *, headers: Headers | None = None
+) -> PageUpdate:
+    """
+    The update after a fetch without a page, or with a page that could not be analyzed.
+
+    `headers` are those of the stored response after a 304; None: those of this one.
+    """
+    fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
+    seen = seen_of(replace(result, fetch=fetch), settings)
+    line = _withdrawal(result, settings.preferences)
+    if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
+        reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
+        changed = replace(result.fetch, outcome=OutcomeKind.RESERVED, reason=reason)
+        result = replace(result, fetch=changed)
     return PageUpdate(
         PageWrite(
             url=result.job.url,
@@ -167,8 +184,12 @@ def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
             canonical_url=result.job.url,
             fetched_at_ms=result.fetch.fetched_at_ms,
             report=result.fetch,
-            facts={n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
-            seen=seen_of(result, settings),
+            facts={
+                **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
+                **_kept_for(result.job),
+            },
+            seen=seen,
+            withdrawn=line is not None,
             gone=result.fetch.outcome is OutcomeKind.GONE and result.fetch.status in (404, 410),
             leads_to_taken_down=result.taken_down,
         )
@@ -286,10 +307,13 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "links": None if write.links is None else len(links.compressed),
         "facts": {**write.facts, **_likeness_fact(write.likeness)},
         "report": None if write.report is None else write.report.plain(),
+        **({"confirmation": write.confirmation.plain()} if write.confirmation else {}),
         "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
         "withdrawn": write.withdrawn,
+        "expired": write.expired,
+        "without_content": write.without_content,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
     }
 
@@ -314,7 +338,7 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
-    report = wire.pop("report")
+    report, confirmation = wire.pop("report"), wire.pop("confirmation", None)
     fields = {name: value.encode() for name, value in wire.pop("fields").items()}
     write = PageWrite(
         **{
@@ -324,6 +348,7 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         },
         fields=fields,
         report=None if report is None else FetchRecord.read(report),
+        confirmation=None if confirmation is None else FetchRecord.read(confirmation),
         seen=None if seen is None else Seen(**known(Seen, seen)),
         links=None if links is None else _links(links, stream),
         likeness=likeness,

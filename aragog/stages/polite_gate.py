@@ -139,7 +139,11 @@ class PoliteGate(RobotsGate):
     """Admits redirect targets by `AccessRules`, and waits for their slots."""
 
     def __init__(
-        self, rules: AccessRules, slot: Slot, kind: RequestKind = RequestKind.PAGE
+        self,
+        rules: AccessRules,
+        slot: Slot,
+        kind: RequestKind = RequestKind.PAGE,
+        purposes: tuple[str, ...] | None = None,
     ) -> None:
         settings = rules.settings
         super().__init__(
@@ -151,11 +155,12 @@ class PoliteGate(RobotsGate):
         )
         self._rules = rules
         self._kind = kind
+        self._purposes = purposes
 
     def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
-        verdict = self._rules.verdict(Asked(url, (url, given), self._kind))
+        verdict = self._rules.verdict(Asked(url, (url, given), self._kind, self._purposes))
         match verdict:
             case Allowed(crawl_delay_s=crawl_delay_s):
                 return self._with_slot(url, crawl_delay_s)

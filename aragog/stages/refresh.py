@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from aragog.clock import Clock
 from aragog.instruments import REFRESH_URLS
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.messages import PRIORITY_REFRESH
+from aragog.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import Settings
@@ -101,7 +101,7 @@ class RefreshStage:
         due = self._claimed(now_ms, upto_ms)
         now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
         self.schedule.postpone(later)
-        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
+        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT)
         enqueued = sum(
             1 for _ in self.enqueuer.enqueue([due_page.url for due_page in now], options)
         )

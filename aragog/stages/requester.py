@@ -141,9 +141,10 @@ class Requester:
     ) -> tuple[Outcome, PackedBody | None]:
         outcome = self._reported(job, slot, stored, spans)
         changes: dict[str, Any] = {}
-        if isinstance(outcome, Fetched | NotModified) and not job.sitemap:
+        if not job.sitemap and not isinstance(outcome, Deferred):
             said = self.access.statements(outcome.final_url or outcome.url)
-            changes["robots_preferences"] = said
+            with_page = isinstance(outcome, Fetched | NotModified)
+            changes["robots_preferences"] = said if with_page else said or None
         body = None
         if isinstance(outcome, Fetched):
             body = pack(outcome.body)

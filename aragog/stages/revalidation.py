@@ -9,14 +9,15 @@ are followed as the store has them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aragog.pipeline import counters
-from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.messages import AS_KEPT, UrlJob
 from aragog.pipeline.ports import CounterSink, InFlight
 from aragog.stages import damaged
 from aragog.stages.rescheduling import Delayed
+from aragog.urlstore.kept_for import USUAL, crawl_name, crawls_of, purposes_of
 from aragog.urlstore.records import Record, is_expired
 from aragog.urlstore.store import UrlStore
 
@@ -62,17 +63,15 @@ class JobSelection:
         """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
         served, stuck = damaged.split(jobs, self.store)
         open_jobs = self._without_taken_down(served)
+        records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
+        open_jobs = [_of_its_crawl(job, records.get(job.url)) for job in open_jobs]
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
-        records, unreadable = self._records(fresh)
         expired = self._expired([job for job in fresh if job.refresh], records)
-        done = [job for job in fresh if not job.refresh and _has_page(records.get(job.url))]
+        done = [job for job in fresh if not job.refresh and _has_page(job, records.get(job.url))]
         validators = {
             job.url: _validators(record)
             for job in fresh
-            if job.refresh
-            and job.url not in expired
-            and (record := records.get(job.url))
-            and _is_whole(record)
+            if job.url not in expired and (record := records.get(job.url)) and _is_whole(record)
         }
         if self.discovery:  # before the pages are done: a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
@@ -121,9 +120,25 @@ def _is_at_its_start(job: UrlJob) -> bool:
     return not job.hops and (job.refresh or not job.attempt)
 
 
-def _has_page(record: Record | None) -> bool:
-    """A fetch of the URL has brought a page once; earlier failures do not keep it out."""
-    return record is not None and bool(record.content_key)
+def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
+    """The job with the purposes of its crawl; a refresh acts for one that keeps the page."""
+    if job.purposes != AS_KEPT:
+        return job
+    crawls = crawls_of(record.facts) if record else frozenset[str]()
+    name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
+    return replace(job, purposes=purposes_of(name))
+
+
+def _has_page(job: UrlJob, record: Record | None) -> bool:
+    """
+    A fetch of the URL has brought a page for the job's crawl; earlier failures do not keep it out.
+
+    A page that is kept for other crawls may be reserved for the purposes of this one.
+    """
+    if record is None or not record.content_key:
+        return False
+    crawls = crawls_of(record.facts)
+    return not crawls or crawl_name(job.purposes) in crawls
 
 
 def _is_whole(record: Record) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from aragog.clock import Clock
 from aragog.fetcher.causes import RefusalCause
@@ -30,9 +30,9 @@ from aragog.fetcher.outcome import (
 )
 from aragog.green_threads import GreenPool
 from aragog.pipeline import counters
-from aragog.pipeline.messages import URGENT, FetchBatch, RobotsBatch
+from aragog.pipeline.messages import URGENT, RobotsBatch, UrlJob
 from aragog.pipeline.ports import CounterSink
-from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
@@ -43,11 +43,13 @@ from aragog.politeness.tdm_file import (
     TDM_PATH,
     UNREADABLE,
     TdmRule,
+    is_about,
     read_tdm_file,
 )
 from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.stages.requester import contained
+from aragog.stages.robots_waits import BACKGROUND, RulesWait, onward
 from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
@@ -59,20 +61,8 @@ UNAVAILABLE = 404
 SLOT_WITHIN_MS = 4_000
 # How long a request for tdmrep.json may wait for its permit, after robots.txt; within the claim.
 TDM_WAIT_MS = 40_000
-# The priority of refreshes that no URL waits for.
-BACKGROUND = 8
 # How long a refresh may wait in its queue before it may be sent again.
 REFRESH_HOLD_MS = 600_000
-
-
-class _Wait(NamedTuple):
-    """When an origin's jobs come back."""
-
-    wait_ms: int
-    slot_at_ms: int | None = None
-    """The slot that is kept for its robots.txt."""
-    claimed: bool = True
-    """The claim on the refresh is kept for them."""
 
 
 class RobotsFetcher(Protocol):
@@ -147,7 +137,21 @@ class _RobotsRun:
         self.awaited = {origin(job.next_url) for job in batch.jobs}
         """Origins for whose rules a URL of this batch waits."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
-        self.later: dict[str, _Wait] = {}
+        self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
+        """Origins whose tdmrep.json a URL needs that was not asked for."""
+        self.later: dict[str, RulesWait] = {}
+
+    def _lacks_tdm_file(self, job: UrlJob) -> bool:
+        rules = self.cached[origin(job.next_url)].rules
+        purposes = job.purposes_or(self.stage.settings.preferences.purposes)
+        return not job.sitemap and is_about(purposes) and (rules is None or rules.tdm is None)
+
+    def _asks_tdm_file(self, origin_url: str) -> bool:
+        """Whether this run asks for the file: rules that had it go on having it."""
+        rules = self.cached[origin_url].rules
+        has_it = rules is not None and rules.tdm is not None
+        asks = self.stage.settings.preferences.asks_tdm_file
+        return asks or has_it or origin_url in self.lacking
 
     def messages(self) -> list[OutgoingMessage]:
         wanted = self._allowed(self._unknown_or_old())
@@ -162,7 +166,14 @@ class _RobotsRun:
     def _unknown_or_old(self) -> list[str]:
         """The origins whose rules are to be fetched."""
         anyway = self.batch.claimed or self.batch.refresh
-        return [o for o, rules in self.cached.items() if anyway or rules.state != RulesState.FRESH]
+        return [
+            o
+            for o, rules in self.cached.items()
+            if anyway or rules.state != RulesState.FRESH or self._is_incomplete(o)
+        ]
+
+    def _is_incomplete(self, origin_url: str) -> bool:
+        return origin_url in self.lacking and not self.cached[origin_url].unreachable
 
     def _allowed(self, origins: Sequence[str]) -> list[str]:
         """
@@ -218,7 +229,7 @@ class _RobotsRun:
             if isinstance(slot, RateExceeded):
                 self._come_back(origin_url, slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
-                self.later[origin_url] = _Wait(slot.wait_ms, slot.at_ms)
+                self.later[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
             else:
                 near[origin_url] = slot
         return near
@@ -226,7 +237,7 @@ class _RobotsRun:
     def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
         """Have an origin come back before its slot would be given to a URL in line."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
-        self.later[origin_url] = _Wait(max(ASK_AGAIN_MS, wait_ms))
+        self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch side by side, and keep the rules."""
@@ -246,6 +257,8 @@ class _RobotsRun:
             else:
                 results.append(_result(origin_url, outcome)._replace(tdm=tdm))
         if results:
+            if lacking := [o for o in near if self._is_incomplete(o)]:
+                self.robots.outgrown(lacking)
             self.robots.put_many(results)
             self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
@@ -268,8 +281,11 @@ class _RobotsRun:
 
         Nothing either where tdmrep.json is read: both files are kept as one.
         """
-        whole = self.batch.refresh or self.stage.settings.preferences.asks_tdm_file
-        known = [o for o in origins if self.cached[o].rules and not whole]
+        known = [
+            o
+            for o in origins
+            if self.cached[o].rules and not self.batch.refresh and not self._asks_tdm_file(o)
+        ]
         return self.robots.validators(known) if known else {}
 
     def _ask(
@@ -280,7 +296,7 @@ class _RobotsRun:
         rest_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, rest_s, forbidden=stage.forbidden) as gate:
             outcome = self._fetched(origin_url + ROBOTS_PATH, gate, validators)
-            if not stage.settings.preferences.asks_tdm_file or is_error(status_of(outcome)):
+            if not self._asks_tdm_file(origin_url) or is_error(status_of(outcome)):
                 return outcome, None
             gate.inline_ms = TDM_WAIT_MS
             tdm_file = self._fetched(origin_url + TDM_PATH, gate, Validators())
@@ -302,9 +318,9 @@ class _RobotsRun:
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
         """Have URLs come back when another task should have fetched the rules of their origins."""
-        unknown = [o for o in origins if not self.cached[o].rules]
+        unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
-            self.later[origin_url] = _Wait(wait_ms + ASK_AGAIN_MS, claimed=False)
+            self.later[origin_url] = RulesWait(wait_ms + ASK_AGAIN_MS, claimed=False)
 
 
 def _background(batch: RobotsBatch) -> OutgoingMessage:
@@ -365,39 +381,3 @@ def _is_readable(outcome: Fetched) -> bool:
         return False  # the rules that are missing may be those that forbid
     # In a coding that has no decoder the rules are there, but nobody here can read them.
     return not is_undecoded(outcome.headers, outcome.body)
-
-
-def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list[OutgoingMessage]:
-    """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
-    ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
-    outgoing = []
-    if ready:
-        urgency = most_urgent(ready)
-        outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
-    for claimed in (True, False):
-        those = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
-        for group in _together(those, span_ms):
-            following = _following(batch, {o: those[o] for o in group}, claimed=claimed)
-            if following.jobs or claimed or batch.refresh:
-                priority = min((job.priority for job in following.jobs), default=BACKGROUND)
-                first_ms = those[group[0]].wait_ms
-                outgoing.append(OutgoingMessage(Destination.ROBOTS, following, first_ms, priority))
-    return outgoing
-
-
-def _following(batch: RobotsBatch, waits: Mapping[str, _Wait], *, claimed: bool) -> RobotsBatch:
-    """The part of a batch that comes back for these origins."""
-    jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
-    slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
-    return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
-
-
-def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:
-    """Origins in the order of their waits; those within `span_ms` of the first share a message."""
-    groups: list[list[str]] = []
-    for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
-        if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:
-            groups[-1].append(origin_url)
-        else:
-            groups.append([origin_url])
-    return groups

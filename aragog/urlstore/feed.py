@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import islice
 from typing import Literal
@@ -23,15 +23,28 @@ import orjson
 from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.webhook_registry import WebhookRegistry
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.log import TimeLog
 from aragog.zen.mutations import Mutation, append_log
+from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
-ChangeKind = Literal["new", "changed", "content", "withheld", "redirected", "gone", "given_up"]
+ChangeKind = Literal[
+    "new",
+    "changed",
+    "content",
+    "withheld",
+    "redirected",
+    "gone",
+    "given_up",
+    "withdrawn",
+    "reserved",
+]
 Values = tuple[str | None, str | None]
 """Before and now."""
 
@@ -47,7 +60,9 @@ class Change:
     kind: ChangeKind
     """
     `new` (the first fetch of a watched page), `changed` (fields), `content` (only the body),
-    `withheld`, `redirected`, `gone` (the first 404 or 410), or `given_up` (it is fetched no more).
+    `withheld`, `redirected`, `gone` (the first 404 or 410), or `given_up` (it is fetched no more);
+    `withdrawn`: the site does not allow it to be kept, and it was deleted; `reserved`: not allowed
+    for one more use.
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
     """Name to its old and new value, as stored; None: there was none, or it is too long."""
@@ -121,6 +136,8 @@ class Changes:
 
     def __init__(self, zen: Zen) -> None:
         self._log = zen.log
+        self._nodes = Nodes(zen)
+        self._serves = zen.serves
 
     def end(self, now_ms: int) -> str:
         """The cursor after all changes that can be read now."""
@@ -139,7 +156,8 @@ class Changes:
         Up to `limit` changes after the cursor (None: from the oldest kept), and the next cursor.
 
         The next cursor is never None, because the feed continues. With an owner or a host, one call
-        examines at most 10,000 changes, so a page may be empty and still have a new cursor.
+        examines at most 10,000 changes, so a page may be empty and still have a new cursor. Changes
+        before a page was withdrawn have no values; one multi-get finds these pages.
 
         Raises:
             BadInput: the cursor is not one of this feed.
@@ -155,7 +173,23 @@ class Changes:
             if host is not None and host_of(change.url) != host:
                 continue
             result.append(change)
-        return ListPage(result, last)
+        return ListPage(self._without_withdrawn(result, now_ms), last)
+
+    def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
+        """
+        The changes without values of pages that were deleted since, or are about to be.
+
+        A page in a damaged file may have been, so its values are not shown until it is repaired.
+        """
+        urls = {change.url for change in changes if change.fields}
+        served = [url for url in urls if self._serves(node_id(url)[0])]
+        rows = self._nodes.read(served, [nodes.WITHDRAWN, nodes.SENTINEL]) if served else {}
+        upto_ms = dict.fromkeys(urls, now_ms)
+        upto_ms |= {url: nodes.withheld_upto_ms(row, now_ms) for url, row in rows.items()}
+        return [
+            replace(change, fields={}) if change.at_ms <= upto_ms.get(change.url, -1) else change
+            for change in changes
+        ]
 
     def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
         stop = now_ms - SETTLE_MS + 1

@@ -27,6 +27,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:asked` | `1`: this URL was enqueued since it is doubted |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
+| `s:withdrawn` | `1`: the page was deleted; the feed shows no values of it up to the cell's time |
 | `s:lock` | the lease of a conditional write (`aragog.zen.leases`) |
 """
 
@@ -72,6 +73,7 @@ DOUBTED = b"s:doubted"
 ASKED = b"s:asked"
 LEAVING = b"s:leaving"
 MOVED = b"s:moved"
+WITHDRAWN = b"s:withdrawn"
 LOCK = b"s:lock"
 
 _WITH_A_PAGE = (*range(200, 300), 304)
@@ -204,6 +206,14 @@ def after_moves(row: Row, at_ms: int) -> int:
     a put that is not newer may be lost.
     """
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
+
+
+def withheld_upto_ms(row: Row, now_ms: int) -> int:
+    """Up to when values of the page are no longer given out: it was withdrawn, or it expired."""
+    withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
+    if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
+        return now_ms
+    return -1 if withdrawn is None else withdrawn.at_ms
 
 
 def kept_sentinel(row: Row) -> bytes:

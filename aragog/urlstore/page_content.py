@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 
+from aragog.fetcher.outcome import FetchRecord
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
@@ -60,6 +61,28 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
         "tls": record.tls or "",
         "http_version": record.http_version or "",
     }
+
+
+def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
+    """
+    The responses that brought the stored pages, by the URLs that were asked for (normalized).
+
+    Without those whose content no fetch brought. One multi-get, and one more for aliases.
+    """
+    columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
+    rows = urls.follow(list(dict.fromkeys(wanted)), columns)
+    requested = {
+        url: str(facts_of(row).get("url") or canonical) for url, (canonical, row) in rows.items()
+    }
+    known = dict(rows.values())
+    missing = [url for url in requested.values() if url not in known]
+    known |= urls.read(dict.fromkeys(missing), columns) if missing else {}
+    found = {}
+    for url, (_, row) in rows.items():
+        content, report = row.get(nodes.CONTENT_HASH), known[requested[url]].get(nodes.FETCHED)
+        if content is not None and report is not None and report.at_ms == content.at_ms:
+            found[url] = from_cell(report.value, node_id(requested[url]).hex())
+    return found
 
 
 class PageContent:

@@ -9,7 +9,7 @@ from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
-from aragog.urlstore import nodes
+from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.nodes import Nodes, facts_of, text
@@ -139,6 +139,10 @@ class Pages:
             row = self._nodes.read([source], _FETCH)[source]
         cell = newest_report(row)
         return None if cell is None else from_cell(cell.value, node_id(canonical).hex())
+
+    def responses(self, urls: Sequence[str]) -> dict[str, FetchRecord]:
+        """The responses that brought the stored pages of normalized URLs, by URL."""
+        return page_content.responses(self._nodes, urls)
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """The results of fetches of these exact URLs (normalized); unknown URLs are omitted."""

@@ -42,8 +42,11 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
         raise CorruptRow("n", row, f"fetch report: {error}") from error
 
 
-REPORTS = (nodes.FETCHED, nodes.FETCH)
-"""The cells of reports; the newer one is the report of a URL."""
+REPORTS = (nodes.FETCH, nodes.FETCHED)
+"""
+The cells of reports; the newer one is the report of a URL. If both are of one instant, a 304 has
+changed the response that is in the other: it is the first.
+"""
 
 
 def newest_report(row: Row) -> Cell | None:

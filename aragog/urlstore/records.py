@@ -114,6 +114,10 @@ class PageWrite:
     """
     report: FetchRecord | None = None
     """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
+    confirmation: FetchRecord | None = None
+    """
+    The 304 that changed fields of the stored response; `report` is that response, as changed.
+    """
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """
     outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …
@@ -131,6 +135,10 @@ class PageWrite:
 
     withdrawn: bool = False
     """The page must not be kept: what is stored of it is deleted."""
+    expired: bool = False
+    """It is withdrawn for every crawl, because its `unavailable_after` has passed."""
+    without_content: bool = False
+    """The page's content must not be kept: what is stored of it is deleted, the fields are not."""
 
     @property
     def urls(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from aragog.errors import BadInput, TakenDown
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.records import Fact
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.removal import Takedown
@@ -97,6 +98,21 @@ class Takedowns:
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)
         self.clock.deleted_at(now_ms)
+
+    def facts_of_sent(self, url: str) -> dict[str, Fact]:
+        """The facts of the page that a normalized URL sent last; none: another URL sent it."""
+        canonical = self.takedown.page_sent_by(url)
+        if canonical is None:
+            return {}
+        return nodes.facts_of(self.nodes.read([canonical], [nodes.FACTS])[canonical])
+
+    def drop_content(self, url: str, upto_ms: int) -> None:
+        """
+        Delete the content that a normalized URL sent, if it is not newer than `upto_ms`.
+
+        The fields of its page stay. A later fetch may bring the content back.
+        """
+        self.takedown.drop_content(url, upto_ms)
 
     def lift(
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None

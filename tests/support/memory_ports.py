@@ -279,6 +279,9 @@ class MemoryRobots:
     def rules_of_admitted(self, origin: str) -> RobotsRules | None:
         return self.get_many([origin])[origin].rules
 
+    def outgrown(self, origins: Iterable[str]) -> None:
+        """Errors replace all rules here."""
+
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         self.statuses[origin] = status
         self.refreshes.release([origin])

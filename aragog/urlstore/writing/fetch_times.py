@@ -17,6 +17,7 @@ def fetched_at(write: PageWrite, at_ms: int) -> PageWrite:
             name: at_ms if name == "fetched_at_ms" else value for name, value in write.facts.items()
         },
         report=write.report and replace(write.report, fetched_at_ms=at_ms),
+        confirmation=write.confirmation and replace(write.confirmation, fetched_at_ms=at_ms),
         seen=write.seen and replace(write.seen, fetched_at_ms=at_ms),
         content=write.content and replace(write.content, meta=_at(write.content.meta, at_ms)),
     )

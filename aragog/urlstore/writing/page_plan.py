@@ -23,12 +23,8 @@ from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
+from aragog.urlstore.writing.page_facts import facts_after
 from aragog.zen.properties import Cell, Row
-
-_OF_AN_ATTEMPT = (
-    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",
-)  # fmt: skip
-"""Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 
 
 @dataclass(slots=True)
@@ -267,7 +263,7 @@ def fill_page(plan: PageWritePlan) -> None:
     if failed and plan.canonical != page.url:
         return
     cells[nodes.URL] = plan.canonical.encode()
-    facts = _facts(plan, failed=failed)
+    facts = facts_after(page, plan.row, complete=plan.complete)
     cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
     cells[nodes.FACTS] = orjson.dumps(facts)
     if plan.canonical in (page.url, page.final_url):
@@ -294,19 +290,6 @@ def _fill_identity(plan: PageWritePlan) -> None:
     own = plan.canonical in (plan.page.url, plan.page.final_url)
     if own and (plan.judgment.why or nodes.REASONS in plan.row):
         plan.cells[nodes.REASONS] = orjson.dumps(plan.reasons)
-
-
-def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:
-    """A failed fetch keeps the facts of the page, and replaces those of the attempt before it."""
-    page = plan.page
-    facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
-    if failed:
-        facts |= {n: v for n, v in facts_of(plan.row).items() if n not in _OF_AN_ATTEMPT}
-        facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
-    else:
-        complete = int(plan.complete)
-        facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": complete}
-    return facts
 
 
 def _fill_fields(plan: PageWritePlan) -> None:

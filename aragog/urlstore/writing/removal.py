@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.feed import Changes
+from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
@@ -38,6 +38,7 @@ _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, n
 _POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
 """Cells that name data elsewhere."""
 _SCHEDULE = (nodes.DUE,)
+_AFTER_A_DROP = (*_SCHEDULE, nodes.WITHDRAWN)
 
 Unlist = Callable[[str, int], None]
 """Takes a URL off the list of takedowns; called with the URL and the time."""
@@ -159,21 +160,47 @@ class Takedown:
         """
         Delete the data of a page that is not newer than `upto_ms`, unless it is an alias.
 
-        A later fetch may bring it back; watches and the next fetch stay.
+        A later fetch may bring it back; watches and the next fetch stay. The change feed has an
+        entry for it, written before anything is deleted, and shows no earlier values any more.
         """
-        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL, nodes.SENTINEL])
-        if nodes.SENTINEL in row and alias_of(row, url) is None:
-            self._empty(url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
+        row = self.zen.nodes.get(node_id(url))
+        if nodes.SENTINEL not in row or alias_of(row, url) is not None:
+            return
+        if _has_page(row, upto_ms):
+            self._tell(url, row, upto_ms)
+        self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP)
+
+    def _tell(self, url: str, row: Row, upto_ms: int) -> None:
+        """Tell the readers of the change feed that a page is deleted."""
+        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1"}
+        self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
+        owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
+        gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
+        publish(self.zen, [gone], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
         """`drop` of the page that a URL sent: its own, or that of its canonical URL."""
-        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL, nodes.SENTINEL])
+        if (canonical := self.page_sent_by(url)) is not None:
+            self.drop(canonical, now_ms, upto_ms)
+
+    def page_sent_by(self, url: str) -> str | None:
+        """The URL of the page that a URL sent last; None: another URL sent what it leads to."""
+        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
-        if canonical is not None:
-            sender = nodes.sender_of(self.zen.nodes.get(node_id(canonical), [nodes.FACTS]), url)
-            if sender != url:
-                return
-        self.drop(canonical or url, now_ms, upto_ms)
+        if canonical is None:
+            return url
+        sender = nodes.sender_of(self.zen.nodes.get(node_id(canonical), [nodes.FACTS]), url)
+        return canonical if sender == url else None
+
+    def drop_content(self, url: str, upto_ms: int) -> None:
+        """Delete the content of the page that a URL sent, if it is not newer than `upto_ms`."""
+        if (canonical := self.page_sent_by(url)) is None:
+            return
+        row = self.zen.nodes.get(node_id(canonical), list(nodes.CONTENT))
+        cell = row.get(nodes.CONTENT_KEY)
+        if cell is not None and cell.at_ms <= upto_ms:
+            self.content.delete(cell.value.decode())
+            self._delete_cells(canonical, row, list(row), upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
         """Let a URL be stored again; False: it was not refused."""
@@ -251,6 +278,15 @@ class Takedown:
         canonical = alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
             self.zen.remove_edge(node_id(url), ALIAS, node_id(canonical))
+
+
+def _has_page(row: Row, upto_ms: int) -> bool:
+    """Whether a node has fields or content that are not newer than `upto_ms`."""
+    return any(
+        column == nodes.CONTENT_KEY or (column.startswith(b"m:") and column != nodes.SENTINEL)
+        for column, cell in row.items()
+        if cell.at_ms <= upto_ms
+    )
 
 
 def _last_ms(row: Row, column: bytes, now_ms: int) -> int:

@@ -21,9 +21,10 @@ from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import due_cell, due_put
-from aragog.urlstore.feed import publish
+from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
@@ -36,6 +37,7 @@ from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.next_due import Next
 from aragog.urlstore.writing.page_changes import changes_of
 from aragog.urlstore.writing.page_plan import PageWritePlan
+from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.graph import Zen
@@ -100,9 +102,17 @@ class PageBatchWriter:
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
-        if page.withdrawn:
-            for url in dict.fromkeys((page.url, page.final_url)):
-                self._takedowns.withdraw(url, before_ms)
+        for url in dict.fromkeys((page.url, page.final_url)):
+            if page.withdrawn:
+                self._withdraw(page, url, before_ms)
+            elif page.without_content:
+                self._takedowns.drop_content(url, before_ms)
+
+    def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
+        """Delete what a URL sent, unless it is kept for another crawl, which may use it."""
+        crawl = str(page.facts.get(KEPT_FOR) or USUAL)
+        if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
+            self._takedowns.withdraw(url, before_ms)
 
 
 def _log_older(results: Iterable[Written]) -> None:
@@ -219,8 +229,14 @@ class PageWriter:
 
     def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
         """Write the changes before the nodes: a change may be reported twice, but is never lost."""
-        if changes := [change for plan in current for change in plan.changes]:
+        changes = [change for plan in current for change in plan.changes]
+        changes += map(self._reserved, filter(is_newly_reserved, current))
+        if changes:
             publish(self._zen, changes, self._clock)
+
+    def _reserved(self, plan: PageWritePlan) -> Change:
+        watched = page_plan.is_watched(plan)
+        return reserved_change(plan, self._watches.owners(plan.canonical) if watched else ())
 
     def _write_nodes(
         self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int
@@ -301,6 +317,8 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
     if page.report is not None and not plan.refused:
         column = nodes.FETCH if page.content is None else nodes.FETCHED
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
+        if page.confirmation is not None:
+            report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(node_id(page.url), report, at_ms))
     return rows
 

@@ -547,3 +547,14 @@ def test_a_record_that_is_too_short_is_fetched_again(cache, clock, redis_client)
     assert cache.get(ORIGIN).state is RulesState.MISSING
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     assert not allows(cache.get(ORIGIN), "/private")
+
+
+def test_an_error_replaces_rules_that_lack_the_file_that_a_job_needs(cache, clock):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    cache.outgrown([ORIGIN])
+
+    cache.put(ORIGIN, 503, b"", clock.now_ms() + 1)
+
+    cached = cache.get(ORIGIN)
+    assert cached.unreachable, "the job would ask for robots.txt again and again"
+    assert not allows(cached, "/")

@@ -176,3 +176,18 @@ def test_a_statement_cannot_write_another_one_in_its_text():
     said = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
 
     assert p.packed(said).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "both"),
+    [
+        (None, "search=n (b)", "search=n (b)"),
+        ("search=n (a)", "search=y (b)", "search=n (a)\nsearch=y (b)"),
+        ("search=n (a)", "", "search=n (a)"),
+        ("ai-train=y (a)", "ai-train=n (b)", "ai-train=n (b)\nai-train=y (a)"),
+        ("search=n (a)", "search=n (b)\nai-input=n (b)", "ai-input=n (b)\nsearch=n (b)"),
+        ("robots=noarchive (a)", "search=n (b)", "search=n (b)\nrobots=noarchive (a)"),
+    ],
+)
+def test_statements_that_come_later_permit_nothing(before, later, both):
+    assert p.stricter(before, later) == both

@@ -1,0 +1,64 @@
+"""
+The crawls that a stored page is kept for, by their purposes. Pure.
+
+A crawl is named by its purposes: `ai-input+search`, `any` for none, and `usual` for the crawl of
+the settings, whatever its purposes are. The fact `kept_for` has the names; a page without it is
+kept for the usual crawl. What a site withdraws for one crawl is deleted only if no other is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from aragog.pages.preferences import refused_in
+
+KEPT_FOR = "kept_for"
+USUAL = "usual"
+_ANY = "any"
+_TEXTS = ("robots_preferences", "page_preferences")
+
+Facts = Mapping[str, object]
+
+
+def crawl_name(purposes: str | None) -> str:
+    """The name of a crawl by the purposes of its jobs; None: those of the settings."""
+    if purposes is None:
+        return USUAL
+    return "+".join(sorted(set(purposes.split()))) or _ANY
+
+
+def purposes_of(name: str) -> str | None:
+    """The purposes that a name stands for, as jobs carry them."""
+    if name == USUAL:
+        return None
+    return "" if name == _ANY else name.replace("+", " ")
+
+
+def crawls_of(facts: Facts) -> frozenset[str]:
+    """The crawls that a page with these facts is kept for; empty: no page was fetched."""
+    names = facts.get(KEPT_FOR)
+    if isinstance(names, str) and names:
+        return frozenset(names.split())
+    return frozenset({USUAL} if facts.get("fetched_at_ms") else ())
+
+
+def fact_of(names: Collection[str]) -> str | None:
+    """The fact; None where it says nothing: the page is kept for the usual crawl alone."""
+    return " ".join(sorted(names)) if set(names) - {USUAL} else None
+
+
+def others(before: Facts, said: Facts, crawl: str) -> frozenset[str]:
+    """
+    The other crawls for which a page stays.
+
+    Args:
+        before: the facts of the stored page.
+        said: facts with the statements of its site now.
+        crawl: the crawl that fetched it now.
+    """
+    texts = [said.get(name) for name in _TEXTS]
+    return frozenset(
+        name
+        for name in crawls_of(before) - {crawl}
+        if not refused_in(texts, (purposes_of(name) or "").split())
+    )

@@ -1,0 +1,72 @@
+"""The facts of a node after a fetch: of its page, the attempt, and whom it is kept for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pages.preferences import stricter
+from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
+from aragog.urlstore.nodes import facts_of
+from aragog.urlstore.records import Fact, PageWrite
+from aragog.urlstore.writing.agreement import is_failed_fetch
+from aragog.zen.properties import Row
+
+_OF_AN_ATTEMPT = (
+    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",
+)  # fmt: skip
+"""Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
+
+
+def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
+    """
+    The facts after a fetch. A failed one keeps those of the page, and replaces those of an attempt.
+
+    Args:
+        page: the fetch.
+        row: the node before it.
+        complete: the fetch reports all fields of the page.
+    """
+    before = facts_of(row)
+    facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
+    if is_failed_fetch(page):
+        facts |= {n: v for n, v in before.items() if n not in _OF_AN_ATTEMPT}
+        facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
+        facts |= _withdrawn_statements(before, page)
+    else:
+        facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": int(complete)}
+    facts.pop(KEPT_FOR, None)
+    if (crawls := fact_of(_crawls(page, before, facts))) is not None:
+        facts[KEPT_FOR] = crawls
+    return facts
+
+
+def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
+    """
+    What a fetch without a page adds to the statements about the page that is stored.
+
+    It permits nothing that they refuse, but for robots.txt at a 304, which is about this page.
+    """
+    names = ("page_preferences",) if _confirms(page) else ("page_preferences", "robots_preferences")
+    result: dict[str, Fact] = {}
+    for name in names:
+        said, later = before.get(name), page.facts.get(name)
+        if isinstance(later, str):
+            result[name] = stricter(said if isinstance(said, str) else None, later)
+    return result
+
+
+def _crawls(
+    page: PageWrite, before: Mapping[str, object], facts: Mapping[str, object]
+) -> frozenset[str]:
+    """The crawls that the page is kept for after this fetch; `facts` are those of the page."""
+    mine = str(page.facts.get(KEPT_FOR) or USUAL)
+    if page.withdrawn:
+        return others(before, facts, mine)
+    if is_failed_fetch(page) and not _confirms(page):
+        return crawls_of(before)
+    return others(before, facts, mine) | {mine}
+
+
+def _confirms(page: PageWrite) -> bool:
+    return page.facts.get("outcome") == OutcomeKind.NOT_MODIFIED

@@ -1,0 +1,161 @@
+"""A 304 that brings other headers than the stored page has: what follows from them."""
+
+import pytest
+
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.urlstore.records import use_of
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+URL = "http://site.test/page"
+ETAG = ("ETag", '"one"')
+HTML = b"<title>title</title><link rel=icon href=/i>" + b"<p>some words of this page " * 40
+
+
+class Site:
+    """A page that never changes; only the headers of its responses do."""
+
+    def __init__(self, html=HTML, headers=()):
+        self.html = html
+        self.headers = headers
+
+    def answer(self, request, _wire):
+        if request.header("If-None-Match"):
+            return answer(304, content_type=None, headers=(ETAG, *self.headers), length=False)
+        return page(self.html, headers=(ETAG, *self.headers))
+
+
+@pytest.fixture
+def stand_of(crawl_stand):
+    def crawled(site, **settings):
+        routes = {"/page": site.answer, "/other": page(site.html)}
+        return crawl_stand(routes, qps=1000, agent="testbot/1.0 (+http://bot.test/)", **settings)
+
+    return crawled
+
+
+def fetch(stand, site, *headers):
+    """Fetch the page again while the site sends these headers; its record."""
+    site.headers = headers
+    stand.crawl([URL], EnqueueOptions(refresh=True))
+    return stand.urls.get(URL)
+
+
+WITHDRAWN = [
+    (("Content-Usage", "train-ai=n"), "ai-train"),
+    (("Content-Signal", "ai-input=no"), "ai-input"),
+    (("TDM-Reservation", "1"), "ai-train"),
+    (("X-Robots-Tag", "noindex"), "search"),
+    (("X-Robots-Tag", "testbot: noai"), "ai-train"),
+]
+
+
+@pytest.mark.parametrize(("header", "purpose"), WITHDRAWN)
+def test_a_304_that_withdraws_a_page_for_a_purpose_counts(stand_of, header, purpose):
+    site = Site()
+    stand = stand_of(site)
+    assert use_of(fetch(stand, site).facts, purpose)[0] is None
+
+    record = fetch(stand, site, header)
+
+    assert (record.facts["outcome"], record.facts["status"]) == ("NotModified", 304)
+    assert use_of(record.facts, purpose)[0] is False
+    assert record.fields["page.title"] == b'"title"'
+    assert stand.urls.content(URL).body == HTML
+    report = stand.urls.pages.fetch_report(URL)
+    assert (report.outcome, report.header(header[0])) == ("NotModified", header[1])
+
+
+@pytest.mark.parametrize(("header", "purpose"), WITHDRAWN)
+def test_a_crawl_for_that_purpose_deletes_the_page(stand_of, header, purpose):
+    site = Site()
+    stand = stand_of(site, preferences={"purposes": (purpose,)})
+    assert fetch(stand, site).content_key
+
+    record = fetch(stand, site, header)
+
+    assert record.facts["outcome"] == "Reserved"
+    assert (record.content_key, record.fields, stand.urls.content(URL)) == (None, {}, None)
+
+
+def test_a_field_that_a_304_changed_stays_until_another_response_changes_it(stand_of):
+    site = Site(headers=(("X-Robots-Tag", "noai"),))
+    stand = stand_of(site)
+    assert use_of(fetch(stand, site, ("X-Robots-Tag", "noai")).facts, "ai-train")[0] is False
+
+    fetch(stand, site, ("Content-Usage", "train-ai=n, search=y"), ("X-Robots-Tag", "all"))
+    silent = fetch(stand, site)
+
+    assert use_of(silent.facts, "ai-train")[0] is False
+    assert use_of(silent.facts, "ai-input")[0] is None
+    assert dict(fetch(stand, site).facts)["page_preferences"] == silent.facts["page_preferences"]
+
+    allowed = fetch(stand, site, ("Content-Usage", "train-ai=y"))
+    assert use_of(allowed.facts, "ai-train")[0] is True
+
+
+def test_a_304_does_not_lift_what_an_element_of_the_page_says(stand_of):
+    site = Site(HTML + b'<meta name="robots" content="noai">')
+    stand = stand_of(site)
+    fetch(stand, site, ("X-Robots-Tag", "noai"))
+
+    record = fetch(stand, site, ("X-Robots-Tag", "all"))
+
+    assert use_of(record.facts, "ai-train") == (False, "ai-train=n (meta robots: noai)")
+
+
+def test_a_canonical_url_that_a_304_names_is_followed(stand_of):
+    site = Site()
+    stand = stand_of(site)
+    other = "http://site.test/other"
+    stand.crawl([other], EnqueueOptions())
+    assert fetch(stand, site).canonical_url == URL
+
+    record = fetch(stand, site, ("Link", f'<{other}>; rel="canonical"'))
+
+    assert record.canonical_url == other
+
+
+def test_a_304_ends_the_time_of_a_page(stand_of):
+    site = Site()
+    stand = stand_of(site)
+    assert fetch(stand, site).content_key
+
+    record = fetch(stand, site, ("X-Robots-Tag", "unavailable_after: 2010-06-25"))
+
+    assert record.facts["outcome"] == "Reserved"
+    assert stand.urls.content(URL) is None
+
+
+def test_nofollow_of_a_304_holds_for_the_links_of_the_page(stand_of):
+    site = Site()
+    stand = stand_of(site)
+    assert fetch(stand, site).facts["nofollow"] == 0
+
+    assert fetch(stand, site, ("X-Robots-Tag", "nofollow")).facts["nofollow"] == 1
+
+
+def test_a_page_with_a_new_noindex_loses_its_content_where_that_is_obeyed(stand_of):
+    site = Site()
+    stand = stand_of(site, obey_noindex=True)
+    assert fetch(stand, site).content_key
+
+    record = fetch(stand, site, ("X-Robots-Tag", "noindex"))
+
+    assert (record.content_key, stand.urls.content(URL)) == (None, None)
+    assert record.facts["noindex"] == 1
+
+
+def test_the_response_of_the_stored_page_has_the_fields_of_the_304(stand_of):
+    site = Site()
+    stand = stand_of(site)
+    fetch(stand, site, ("Cache-Control", "max-age=60"), ("X-Kept", "1"))
+
+    fetch(stand, site, ("Cache-Control", "max-age=9000"))
+
+    headers = stand.urls.content(URL).meta["headers"]
+    assert ("max-age=9000" in headers, "max-age=60" in headers, "X-Kept" in headers) == (
+        True, False, True,
+    )  # fmt: skip
+    assert "text/html" in headers

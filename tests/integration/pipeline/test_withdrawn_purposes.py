@@ -1,0 +1,267 @@
+"""A site withdraws a purpose after its page was stored: the page is reserved for it from then on."""
+
+import json
+
+import pytest
+
+from aragog.stages.enqueue import EnqueueOptions
+from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.records import use_of
+from tests.support.origin import answer, page, redirect
+
+pytestmark = pytest.mark.redis
+
+SEARCH, INPUT, TRAIN = "search", "ai-input", "ai-train"
+URL = "http://site.test/page"
+TDM = "/.well-known/tdmrep.json"
+
+
+class Site:
+    """A site whose statements change."""
+
+    def __init__(self):
+        self.robots = ""
+        self.tdm = None
+        self.headers = ()
+        self.status = 200
+
+    def routes(self):
+        return {
+            "/robots.txt": lambda *_: answer(200, f"User-agent: *\n{self.robots}\n".encode()),
+            TDM: lambda *_: answer(200, json.dumps(self.tdm).encode()) if self.tdm else answer(404),
+            "/page": self.page,
+            "/from": redirect("/page"),
+        }
+
+    def page(self, _request, _wire):
+        if self.status != 200:
+            return answer(self.status)
+        return page(b"<title>title</title>text", headers=self.headers)
+
+
+@pytest.fixture
+def site():
+    return Site()
+
+
+@pytest.fixture
+def stand_of(crawl_stand, site):
+    def stand(*purposes, **settings):
+        return crawl_stand(
+            site.routes(), qps=1000, agent="testbot/1.0 (+http://bot.test/)",
+            preferences={"purposes": purposes}, robots_fresh_s=60.0, **settings,
+        )  # fmt: skip
+
+    return stand
+
+
+def fetch(stand, *, purposes=None, refresh=True, url=URL):
+    stand.crawl([url], EnqueueOptions(refresh=refresh, purposes=purposes))
+    return stand.urls.get(url)
+
+
+def read_rules_again(stand):
+    stand.robots.forget(set)
+
+
+def is_allowed(stand, purpose, url=URL):
+    return use_of(stand.urls.get(url).facts, purpose)[0]
+
+
+WITHDRAWALS = [
+    ("robots", "Content-Usage: train-ai=n", "robots.txt line 2, Content-Usage: train-ai=n"),
+    ("robots", "Content-Signal: ai-train=no", "robots.txt line 2, Content-Signal: ai-train=no"),
+    ("tdm", [{"location": "/", "tdm-reservation": 1}], "tdmrep.json rule 1"),
+]
+
+
+@pytest.mark.parametrize(("where", "value", "line"), WITHDRAWALS)
+@pytest.mark.parametrize("url", [URL, "http://site.test/from"])
+def test_a_purpose_that_is_withdrawn_after_the_page_was_stored_is_reserved(
+    stand_of, site, where, value, line, url
+):
+    stand = stand_of(TRAIN)
+    assert fetch(stand, url=url).fields["page.title"] == b'"title"'
+
+    setattr(site, where, value)
+    read_rules_again(stand)
+    record = fetch(stand, url=url)
+
+    assert record.facts["outcome"] == "Refused"
+    assert line in record.facts["reason"]
+    assert (record.fields, record.content_key, stand.urls.content(url)) == ({}, None, None)
+    allowed, where_it_stands = use_of(record.facts, TRAIN)
+    assert allowed is False
+    assert line in where_it_stands
+
+
+def test_without_purposes_the_page_stays_and_is_refused_for_that_purpose(stand_of, site):
+    stand = stand_of()
+    fetch(stand)
+
+    site.robots = "Content-Usage: train-ai=n"
+    read_rules_again(stand)
+    record = fetch(stand)
+
+    assert record.content_key
+    assert is_allowed(stand, TRAIN) is False
+    assert is_allowed(stand, SEARCH) is None
+
+
+@pytest.mark.parametrize("status", [404, 403, 503])
+def test_a_fetch_without_a_page_withdraws_as_well_and_permits_nothing(stand_of, site, status):
+    stand = stand_of(retry_first_s=0.01)
+    fetch(stand)
+    site.robots, site.status = "Content-Usage: train-ai=n", status
+    read_rules_again(stand)
+
+    fetch(stand)
+
+    assert is_allowed(stand, TRAIN) is False
+    site.robots = "Content-Usage: train-ai=y"
+    read_rules_again(stand)
+    fetch(stand)
+    assert is_allowed(stand, TRAIN) is False
+    site.status = 200
+    fetch(stand)
+    assert is_allowed(stand, TRAIN) is True
+
+
+def test_one_process_works_for_crawls_with_other_purposes(stand_of, site):
+    stand = stand_of()
+    site.robots = "Content-Usage: train-ai=n"
+    fetch(stand, purposes=TRAIN, refresh=False)
+    assert stand.urls.get(URL).facts["outcome"] == "Refused"
+    assert "/page" not in {seen.path for seen in stand.origin.seen}
+
+    record = fetch(stand, purposes=SEARCH, refresh=False)
+
+    assert (record.facts["outcome"], record.facts["kept_for"]) == ("Fetched", SEARCH)
+    assert is_allowed(stand, TRAIN) is False
+
+
+def test_tdmrep_json_is_read_for_a_job_that_needs_it(stand_of, site):
+    stand = stand_of()
+    site.tdm = [{"location": "/", "tdm-reservation": 1}]
+    fetch(stand, refresh=False)
+    assert TDM not in {seen.path for seen in stand.origin.seen}
+
+    record = fetch(stand, purposes=f"{SEARCH} {INPUT}")
+
+    assert record.facts["outcome"] == "Refused"
+    assert "tdmrep.json rule 1" in record.facts["reason"]
+    assert record.content_key, "the crawl without purposes keeps it"
+    assert is_allowed(stand, INPUT) is False
+
+
+@pytest.mark.parametrize("by", ["robots", "header"])
+def test_what_one_crawl_may_no_longer_use_stays_for_the_others(stand_of, site, by):
+    stand = stand_of()
+    fetch(stand, purposes=TRAIN, refresh=False)
+    fetch(stand, purposes=SEARCH, refresh=False)
+    assert stand.urls.get(URL).facts["kept_for"] == f"{TRAIN} {SEARCH}"
+
+    if by == "robots":
+        site.robots = "Content-Usage: train-ai=n"
+        read_rules_again(stand)
+    else:
+        site.headers = (("Content-Usage", "train-ai=n"),)
+    record = fetch(stand, purposes=TRAIN)
+
+    assert (record.facts["kept_for"], record.fields["page.title"]) == (SEARCH, b'"title"')
+    assert stand.urls.content(URL) is not None
+    assert is_allowed(stand, TRAIN) is False
+
+    site.headers = (("Content-Usage", "search=n, train-ai=n"),)
+    record = fetch(stand, purposes=SEARCH)
+
+    assert (record.fields, stand.urls.content(URL)) == ({}, None)
+
+
+def test_a_page_that_is_stored_for_one_crawl_is_fetched_for_another(stand_of, site):
+    stand = stand_of()
+    fetch(stand, refresh=False)
+    site.headers = (("X-Robots-Tag", "noindex"),)
+
+    fetch(stand, purposes=SEARCH, refresh=False)
+
+    record = stand.urls.get(URL)
+    assert record.facts["outcome"] == "Reserved"
+    assert record.content_key, "the usual crawl has it"
+    assert [seen.path for seen in stand.origin.seen].count("/page") == 2
+
+
+def test_a_refresh_asks_for_a_crawl_that_keeps_the_page(stand_of, site):
+    stand = stand_of()
+    fetch(stand, purposes=TRAIN, refresh=False)
+    site.robots = "Content-Usage: train-ai=n"
+    read_rules_again(stand)
+
+    record = fetch(stand, purposes="as-kept")
+
+    assert record.facts["outcome"] == "Refused"
+    assert record.content_key is None
+
+
+def test_links_are_followed_for_the_crawl_of_their_page(stand_of, site):
+    stand = stand_of()
+    site.robots = "Content-Usage: /next train-ai=n"
+    routes = {"/page": page(b'<a href="/next">n</a>'), "/next": page(b"<title>n</title>")}
+    stand.origin.handlers |= routes
+
+    stand.crawl([URL], EnqueueOptions(depth=1, purposes=TRAIN))
+
+    assert stand.urls.get("http://site.test/next").facts["outcome"] == "Refused"
+
+
+def changes(stand):
+    """The feed so far: kind, and whether the title is in it."""
+    stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
+    return [
+        (change.kind, "page.title" in change.fields) for change in stand.urls.feed.changes().items
+    ]
+
+
+@pytest.mark.parametrize("by", ["robots", "header"])
+def test_the_feed_says_what_is_withdrawn_and_no_longer_gives_its_title(stand_of, site, by):
+    stand = stand_of(TRAIN)
+    stand.urls.schedule.watch(URL, "owner")
+    fetch(stand)
+    assert changes(stand) == [("new", True)]
+    if by == "robots":
+        site.robots = "Content-Usage: train-ai=n"
+        read_rules_again(stand)
+    else:
+        site.headers = (("Content-Usage", "train-ai=n"),)
+
+    fetch(stand)
+    fetch(stand)
+
+    assert changes(stand) == [("new", False), ("withdrawn", False)]
+    entry = stand.urls.feed.changes(owner="owner").items[-1]
+    assert (entry.url, entry.owners) == (URL, ("owner",))
+
+
+def test_the_feed_says_when_one_more_use_is_not_allowed(stand_of, site):
+    stand = stand_of()
+    fetch(stand)
+    site.robots = "Content-Usage: train-ai=n"
+    read_rules_again(stand)
+
+    fetch(stand)
+    fetch(stand)
+
+    assert changes(stand) == [("reserved", False)]
+
+
+def test_a_page_that_comes_back_is_in_the_feed_with_its_values(stand_of, site):
+    stand = stand_of(TRAIN)
+    stand.urls.schedule.watch(URL, "owner")
+    fetch(stand)
+    site.headers = (("TDM-Reservation", "1"),)
+    fetch(stand)
+    site.headers = ()
+
+    fetch(stand)
+
+    assert changes(stand) == [("new", False), ("withdrawn", False), ("new", True)]
