@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from aragog.pages.robots_meta import PageRobots
-from aragog.structured_fields import FieldToken, parse_dictionary
+from aragog.structured_fields import FieldToken, dictionary_members
 from aragog.urls.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
@@ -49,17 +49,24 @@ class UseStatement(NamedTuple):
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
-    """The statements of a Content-Usage value; none where it is no dictionary."""
+    """
+    The statements of a Content-Usage value; none where it is no dictionary.
+
+    Of a label that is repeated the last member counts (RFC 9651), and each n before it: one n is
+    enough.
+    """
     try:
-        members = parse_dictionary(text)
+        members = dictionary_members(text)
     except ValueError:
         return []
-    statements = []
-    for label, purpose in _LABELS.items():
-        value = members[label].value if label in members else None
-        if isinstance(value, FieldToken) and value in ("y", "n"):
-            statements.append(UseStatement(purpose, str(value), where))
-    return statements
+    last = dict(members)
+    return [
+        UseStatement(_LABELS[label], str(member.value), where)
+        for label, member in members
+        if label in _LABELS
+        and isinstance(member.value, FieldToken)
+        and (member.value == "n" or (member.value == "y" and member is last[label]))
+    ]
 
 
 def content_signal(text: str, where: str) -> list[UseStatement]:
@@ -80,12 +87,16 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
     for name, value in headers:
         lists.setdefault(name.lower(), []).append(value)
     statements: list[UseStatement] = []
-    if AIPREF in drafts and (usage := ", ".join(lists.get("content-usage", ()))):
-        statements += content_usage(usage, _where("header Content-Usage", usage))
+    if AIPREF in drafts:
+        # Each line by itself: one that is broken says nothing, and must not silence the others.
+        for value in lists.get("content-usage", ()):
+            statements += content_usage(value, _where("header Content-Usage", value))
     if SIGNALS in drafts:
         for value in lists.get("content-signal", ()):
             statements += content_signal(value, _where("header Content-Signal", value))
-    reservations = [value.strip() for value in lists.get("tdm-reservation", ())]
+    # A proxy may join lines with commas (RFC 9110, section 5.3).
+    joined = ",".join(lists.get("tdm-reservation", ()))
+    reservations = [value.strip() for value in joined.split(",")]
     policies = [value.strip() for value in lists.get("tdm-policy", ())]
     statements += _tdm(reservations, policies, "header")
     return statements + _licenses_of_links(lists.get("link", ()))
