@@ -23,7 +23,7 @@ from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import FetchRecord
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
-from aragog.urlstore.records import is_allowed, use_of
+from aragog.urlstore.records import refused_use
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
@@ -43,8 +43,7 @@ def store() -> Iterator[UrlStore]:
 def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
     """End with the reason if the site of a stored page refuses a use of it."""
     record = opened.get(url, []) if purpose else None
-    if purpose and record and not is_allowed(record.facts, purpose):
-        reason = use_of(record.facts, purpose)[1]
+    if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
         sys.exit(NOTHING)
 

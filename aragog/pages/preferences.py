@@ -21,6 +21,8 @@ from aragog.urls.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
+MODELS = (AI_INPUT, AI_TRAIN)
+"""The uses by models, which tdmrep.json is about."""
 AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
 DRAFTS = (AIPREF, SIGNALS)
 """Syntaxes that are drafts; each is read if `preferences.drafts` names it."""
@@ -46,6 +48,12 @@ class UseStatement(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.purpose}={self.value} ({self.where})"
+
+
+TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
+"""Notes among the statements of a site that its file was asked for; what it says stands beside."""
+ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
+"""Notes that nobody asked for the robots.txt of a page."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
@@ -183,10 +191,51 @@ def refused_purpose(
 
 
 def packed(statements: Iterable[UseStatement]) -> str:
-    """The statements as text, one a line; of the same purpose and value the first, n before y."""
+    """
+    The statements as text, one a line; of the same purpose and value the first.
+
+    First each n, then what else `refusal` reads; the others are left out beyond `MOST_STATEMENTS`.
+    """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
-    lines = sorted(kept.values(), key=lambda s: (s.value != "n", s.purpose))
+    lines = sorted(kept.values(), key=_weight)
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
+
+
+def _weight(statement: UseStatement) -> tuple[bool, bool, str]:
+    return statement.value != "n", statement.purpose not in _DECISIVE, statement.purpose
+
+
+_DECISIVE = (*PURPOSES, TDM_FILE_READ.purpose, ROBOTS_UNREAD.purpose)
+
+
+def refusal(texts: Iterable[object], purpose: str) -> str | None:
+    """
+    Why packed statements do not allow a purpose: the line that says n, or what was not read.
+
+    None: they allow it, or say nothing about it, and everything that could was read.
+
+    Args:
+        texts: as for `verdict`.
+        purpose: one of `PURPOSES`.
+    """
+    texts = list(texts)
+    allowed, line = verdict(texts, purpose)
+    if allowed is False:
+        return line
+    if _notes(texts, ROBOTS_UNREAD):
+        return "it is unknown: the robots.txt of its site was not read"
+    if purpose in MODELS and not _notes(texts, TDM_FILE_READ):
+        return f"it is unknown: the {TDM_FILE_READ.where} of its site was not read"
+    return None
+
+
+def _notes(texts: Iterable[object], note: UseStatement) -> bool:
+    start = f"{note.purpose}={note.value} "
+    return any(line.startswith(start) for line in _lines(texts))
+
+
+def _lines(texts: Iterable[object]) -> list[str]:
+    return [line for text in texts if isinstance(text, str) for line in text.split("\n")]
 
 
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
@@ -197,7 +246,7 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
         texts: facts with `packed` statements; anything that is no text counts as none.
         purpose: one of `PURPOSES`.
     """
-    lines = [line for text in texts if isinstance(text, str) for line in text.split("\n")]
+    lines = _lines(texts)
     for allowed, value in ((False, "n"), (True, "y")):
         for line in lines:
             if line.startswith(f"{purpose}={value} "):

@@ -15,6 +15,7 @@ from itertools import islice
 
 from aragog.errors import BadInput
 from aragog.pages.extractors import load_all
+from aragog.pages.preferences import ROBOTS_UNREAD, packed
 from aragog.pipeline.fetch_results import PackedBody, kept_headers, pack
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import Settings
@@ -103,10 +104,14 @@ def import_archive(
 
 def _read(page: ArchivedPage, settings: Settings) -> _Read | str:
     """The page read, or why it cannot be stored."""
-    limits, packed = settings.pipeline, pack(page.body)
-    fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
+    limits, body = settings.pipeline, pack(page.body)
+    fetch = replace(
+        page.fetch,
+        headers=kept_headers(page.fetch.headers),
+        robots_preferences=packed([ROBOTS_UNREAD]),
+    )
     job = UrlJob(url=fetch.url)
-    result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=packed.sha256)
+    result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=body.sha256)
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             analysis = read_page(
@@ -122,7 +127,7 @@ def _read(page: ArchivedPage, settings: Settings) -> _Read | str:
         return f"{fetch.url}: {error}"
     if reason := reserved(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
-    return _Read(result, analysis, packed)
+    return _Read(result, analysis, body)
 
 
 def _writes(read: Collection[_Read], store: UrlStore, settings: Settings) -> Iterator[PageWrite]:

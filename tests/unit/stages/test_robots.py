@@ -59,10 +59,15 @@ TDM = ORIGIN + "/.well-known/tdmrep.json"
 
 
 @pytest.mark.parametrize(
-    ("purposes", "asked"), [((), False), (("search",), False), (("search", "ai-train"), True)]
-)
-def test_tdmrep_json_is_asked_for_where_models_use_the_pages(stage, ports, purposes, asked):
-    settings = replace(ports.settings, preferences=PreferencesSettings(purposes=purposes))
+    ("purposes", "reads", "asked"),
+    [((), False, False), (("search",), False, False), (("search", "ai-train"), False, True),
+     ((), True, True), (("search",), True, True)],
+)  # fmt: skip
+def test_tdmrep_json_is_asked_for_where_models_may_use_the_pages(
+    stage, ports, purposes, reads, asked
+):
+    preferences = PreferencesSettings(purposes=purposes, read_tdm_file=reads)
+    settings = replace(ports.settings, preferences=preferences)
 
     replace(stage, settings=settings).run(RobotsBatch((ORIGIN,), (JOB,)))
 
@@ -206,6 +211,18 @@ def test_rules_that_are_known_are_asked_for_only_if_they_changed(stage, ports):
     (_, options), *_ = ports.web.requests
     assert (options["etag"], options["last_modified"]) == KNOWN
     assert ports.robots.statuses == {ORIGIN: 304}
+
+
+def test_a_304_renews_no_tdmrep_json_that_another_crawl_has_read(stage, ports):
+    ports.robots.know(ORIGIN, "User-agent: *\n", RulesState.STALE)
+    known = ports.robots.cached[ORIGIN]
+    ports.robots.cached[ORIGIN] = replace(known, rules=known.rules.with_tdm(()))
+    ports.robots.known_validators[ORIGIN] = KNOWN
+
+    stage.run(RobotsBatch((ORIGIN,), claimed=True))
+
+    (_, options), *_ = ports.web.requests
+    assert (options["etag"], options["last_modified"]) == (None, None)
 
 
 def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
