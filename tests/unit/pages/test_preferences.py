@@ -189,7 +189,9 @@ def test_for_a_use_by_models_a_page_is_allowed_only_if_tdmrep_json_was_read():
 
     assert p.refusal((None, yes), S) is None
     for purpose in p.MODELS:
-        assert "/.well-known/tdmrep.json of its site was not read" in p.refusal((None, yes), purpose)
+        assert "/.well-known/tdmrep.json of its site was not read" in p.refusal(
+            (None, yes), purpose
+        )
         assert p.refusal((read, yes), purpose) is None
         assert p.refusal((read, f"{purpose}=n (meta)"), purpose) == f"{purpose}=n (meta)"
 
