@@ -34,16 +34,13 @@ from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes
 from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.edges import Edges
+from aragog.zen.edges import LINK, Edges
 from aragog.zen.graph import Zen
 from aragog.zen.pair_edges import NewEdge, PairEdge
 
 PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
     "put_node", "remove_node", "put_edge", "remove_edge",
 )  # fmt: skip
-
-_LINKS = 0
-"""The type of the links of pages."""
 
 EdgeType = Annotated[
     int,
@@ -225,7 +222,7 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
 
 def _usable(page: Edges, zen: Zen, key: bytes, request: EdgesRequest) -> Edges:
     """The edges; of links only those on pages that the caller may have."""
-    if request.purpose is None or request.type != _LINKS:
+    if request.purpose is None or request.type != LINK:
         return page
     is_out = request.direction == "out"
     sources = [key if is_out else edge.other for edge in page.items]
