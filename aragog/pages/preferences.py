@@ -192,20 +192,29 @@ def refused_purpose(
 
 def packed(statements: Iterable[UseStatement]) -> str:
     """
-    The statements as text, one a line; of the same purpose and value the first.
+    The statements as text, one a line; of the same purpose and value the first, n before y.
 
-    First each n, then what else `refusal` reads; the others are left out beyond `MOST_STATEMENTS`.
+    Those that decide nothing are left out beyond `MOST_STATEMENTS`.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
     lines = sorted(kept.values(), key=_weight)
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
 
 
-def _weight(statement: UseStatement) -> tuple[bool, bool, str]:
-    return statement.value != "n", statement.purpose not in _DECISIVE, statement.purpose
+def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
+    """
+    Whether packed statements allow a purpose, with the line that says so; None: nobody says.
 
-
-_DECISIVE = (*PURPOSES, TDM_FILE_READ.purpose, ROBOTS_UNREAD.purpose)
+    Args:
+        texts: facts with `packed` statements; anything that is no text counts as none.
+        purpose: one of `PURPOSES`.
+    """
+    lines = _lines(texts)
+    for allowed, value in ((False, "n"), (True, "y")):
+        for line in lines:
+            if line.startswith(f"{purpose}={value} "):
+                return allowed, line
+    return None, ""
 
 
 def refusal(texts: Iterable[object], purpose: str) -> str | None:
@@ -238,20 +247,11 @@ def _lines(texts: Iterable[object]) -> list[str]:
     return [line for text in texts if isinstance(text, str) for line in text.split("\n")]
 
 
-def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
-    """
-    Whether packed statements allow a purpose, with the line that says so; None: nobody says.
+def _weight(statement: UseStatement) -> tuple[bool, bool, str]:
+    return statement.value != "n", statement.purpose not in _DECISIVE, statement.purpose
 
-    Args:
-        texts: facts with `packed` statements; anything that is no text counts as none.
-        purpose: one of `PURPOSES`.
-    """
-    lines = _lines(texts)
-    for allowed, value in ((False, "n"), (True, "y")):
-        for line in lines:
-            if line.startswith(f"{purpose}={value} "):
-                return allowed, line
-    return None, ""
+
+_DECISIVE = (*PURPOSES, TDM_FILE_READ.purpose, ROBOTS_UNREAD.purpose)
 
 
 def _where(source: str, value: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aragog.pages.preferences import UseStatement, of_tdm_rule
 from aragog.politeness.robots_parser.match import Matcher, TooCostly
@@ -65,7 +65,7 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
     return tuple(rule for rule in read if rule is not None)
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The members of an object; of a reservation that is given twice the stricter one."""
     members = dict(pairs)
     values = [value for name, value in pairs if name == "tdm-reservation"]

@@ -265,12 +265,10 @@ class _RobotsRun:
         """
         What the requests for known rules send; nothing when somebody asked for a refresh.
 
-        Nothing either where tdmrep.json is read, or was read by another crawl: both files are kept
-        as one, and a 304 for one of them does not renew the other.
+        Nothing either where tdmrep.json is read: both files are kept as one.
         """
         whole = self.batch.refresh or self.stage.settings.preferences.asks_tdm_file
-        rules = {o: self.cached[o].rules for o in origins if not whole}
-        known = [o for o, each in rules.items() if each and each.tdm is None]
+        known = [o for o in origins if self.cached[o].rules and not whole]
         return self.robots.validators(known) if known else {}
 
     def _ask(

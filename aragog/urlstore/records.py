@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
-from aragog.pages.preferences import refusal
+from aragog.pages.preferences import refusal, verdict
 from aragog.pages.text_sketch import are_near_same
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from aragog.zen.link_records import CompactionReport, LinkRecord, OutLink
@@ -30,6 +30,7 @@ __all__ = [
     "is_allowed",
     "is_expired",
     "refused_use",
+    "use_of",
 ]
 
 Fact = str | int | float | None
@@ -41,6 +42,11 @@ def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
     """Whether the page asked to be removed by now (`unavailable_after`)."""
     expires_ms = facts.get("unavailable_after_ms")
     return isinstance(expires_ms, int) and expires_ms <= now_ms
+
+
+def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
+    """What is said about a purpose, and by which line; None: nothing is said."""
+    return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
 def refused_use(facts: Mapping[str, object], purpose: str) -> str | None:

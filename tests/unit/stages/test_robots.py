@@ -213,18 +213,6 @@ def test_rules_that_are_known_are_asked_for_only_if_they_changed(stage, ports):
     assert ports.robots.statuses == {ORIGIN: 304}
 
 
-def test_a_304_renews_no_tdmrep_json_that_another_crawl_has_read(stage, ports):
-    ports.robots.know(ORIGIN, "User-agent: *\n", RulesState.STALE)
-    known = ports.robots.cached[ORIGIN]
-    ports.robots.cached[ORIGIN] = replace(known, rules=known.rules.with_tdm(()))
-    ports.robots.known_validators[ORIGIN] = KNOWN
-
-    stage.run(RobotsBatch((ORIGIN,), claimed=True))
-
-    (_, options), *_ = ports.web.requests
-    assert (options["etag"], options["last_modified"]) == (None, None)
-
-
 def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
     ports.robots.know(ORIGIN, "User-agent: *\n")
     ports.robots.known_validators[ORIGIN] = KNOWN
