@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from aragog.errors import BadInput
+from aragog.pages import preferences
 from aragog.pages.extractors import load_all
-from aragog.pages.preferences import ROBOTS_UNREAD, packed
 from aragog.pipeline.fetch_results import PackedBody, kept_headers, pack
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import Settings
@@ -104,14 +104,10 @@ def import_archive(
 
 def _read(page: ArchivedPage, settings: Settings) -> _Read | str:
     """The page read, or why it cannot be stored."""
-    limits, body = settings.pipeline, pack(page.body)
-    fetch = replace(
-        page.fetch,
-        headers=kept_headers(page.fetch.headers),
-        robots_preferences=packed([ROBOTS_UNREAD]),
-    )
+    limits, packed = settings.pipeline, pack(page.body)
+    fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
     job = UrlJob(url=fetch.url)
-    result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=body.sha256)
+    result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=packed.sha256)
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             analysis = read_page(
@@ -127,7 +123,13 @@ def _read(page: ArchivedPage, settings: Settings) -> _Read | str:
         return f"{fetch.url}: {error}"
     if reason := reserved(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
-    return _Read(result, analysis, body)
+    return _Read(_unasked(result), analysis, packed)
+
+
+def _unasked(result: FetchResult) -> FetchResult:
+    """The result with a note that nobody has read the robots.txt of the page."""
+    note = preferences.packed([preferences.ROBOTS_UNREAD])
+    return replace(result, fetch=replace(result.fetch, robots_preferences=note))
 
 
 def _writes(read: Collection[_Read], store: UrlStore, settings: Settings) -> Iterator[PageWrite]:
