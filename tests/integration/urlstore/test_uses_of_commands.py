@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.cli.show import NOTHING
 from aragog.clock import ManualClock
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
 from aragog.settings import load_settings
@@ -25,6 +24,8 @@ PAGES = {
     "http://unasked.example/": ({}, ("search",)),
 }
 TARGET = "http://target.example/"
+NOTHING = 4
+"""The exit status when there is nothing to show."""
 
 
 @pytest.fixture(autouse=True)
