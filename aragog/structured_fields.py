@@ -52,13 +52,26 @@ def parse_dictionary(text: str) -> dict[str, Member]:
     Raises:
         ValueError: it is none; says where.
     """
+    members: dict[str, Member] = {}
+    for key, member in dictionary_members(text):
+        members.pop(key, None)
+        members[key] = member
+    return members
+
+
+def dictionary_members(text: str) -> list[tuple[str, Member]]:
+    """
+    All members of a dictionary in order, also those whose key is repeated.
+
+    Raises:
+        ValueError: it is none; says where.
+    """
     reader = _DictionaryReader(text[:MOST_CHARS])
     reader.skip(_SPACE)
-    members: dict[str, Member] = {}
+    members: list[tuple[str, Member]] = []
     while not reader.ended():
         key = reader.take(_KEY.match, "a key")
-        members.pop(key, None)
-        members[key] = reader.member() if reader.next_is("=") else reader.flag()
+        members.append((key, reader.member() if reader.next_is("=") else reader.flag()))
         reader.skip(_TABS)
         if reader.ended():
             break

@@ -30,7 +30,7 @@ from aragog.api.values import (
 )
 from aragog.options import Option, given
 from aragog.stages.enqueue import REQUEST_ID, TRACEPARENT, EnqueueArguments
-from aragog.urlstore.records import Record, is_allowed
+from aragog.urlstore.records import Record, is_allowed, refused_use
 
 MOST_AGE_S = 10**10
 _BATCH = Option(
@@ -131,6 +131,7 @@ class FetchNowRequest:
     content: Annotated[bool, Option("Also the page's content, up to 15,000,000 bytes of it.")] = (
         False
     )
+    purpose: Purpose = None
     request_id: Annotated[str, REQUEST_ID] = ""
     traceparent: Annotated[str, TRACEPARENT] = ""
 
@@ -150,8 +151,12 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
     Any number of callers cause one fetch; it continues when they have given up.
     """
     page = yield from _fetched(caller, request)
+    if refused := _refused(page, request.purpose):
+        return refused
     store = caller.store
     stored = store.content(page.url) if request.content and page.record else None
+    if stored is not None and not is_allowed(stored.facts, request.purpose):
+        stored = None
     content = None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES)
     return replace(page, report=store.pages.fetch_report(page.url), content=content)
 
@@ -193,9 +198,11 @@ def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     fetch report is part of the record, if `include` names it.
     """
     page = yield from _fetched(caller, request)
+    if refused := _refused(page, request.purpose):
+        return refused
     record = page.record
-    if record is None or not is_allowed(record.facts, request.purpose):
-        return replace(page, record=None, state=FetchState.ABSENT.value)
+    if record is None:
+        return replace(page, state=FetchState.ABSENT.value)
     more = extras(caller.store, page.url, request.include)
     return replace(page, record=replace(record, **more, extras=tuple(request.include)))
 
@@ -229,6 +236,18 @@ def explain(caller: Caller, request: ExplainRequest) -> Explanation:
     complete.
     """
     return need(caller.parts.explain, "this server does not explain URLs")(request.url)
+
+
+def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
+    """The answer about a page that is not for a purpose, as if none was stored; None: it is."""
+    if purpose is None or page.record is None:
+        return None
+    said = refused_use(page.record.facts, purpose)
+    if said is None:
+        return None
+    reason = page.reason or f"not for {purpose}: {said}"
+    absent = FetchState.ABSENT.value
+    return replace(page, record=None, state=absent, stale_fields=(), reason=reason)
 
 
 def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:

@@ -17,6 +17,7 @@ from aragog.api.operation import Caller
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, SizeExceeded, TakenDown
 from aragog.options import Option
+from aragog.pages.preferences import PURPOSES
 from aragog.urls.keys import url_key
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
@@ -54,6 +55,11 @@ Graph = Annotated[
     str | None,
     Option("A graph in `store.graphs`; none: the graph under the store.", most_bytes=20),
 ]
+NodePurpose = Annotated[
+    str | None,
+    Option("Of nodes of pages, only those whose sites do not refuse this use of them (`search`, "
+           "`ai-input` or `ai-train`); no effect with `graph`.", choices=PURPOSES, http="for"),
+]  # fmt: skip
 NamedGraph = Annotated[str, Option("A graph in `store.graphs`.", most_bytes=20)]
 
 

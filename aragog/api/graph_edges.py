@@ -30,9 +30,11 @@ from aragog.api.tokens import WRITE
 from aragog.api.values import MOST_ITEMS, Cursor, Limit
 from aragog.errors import BadInput
 from aragog.options import Option
+from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import usable_nodes
 from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.edges import Edges
+from aragog.zen.edges import LINK, Edges
 from aragog.zen.graph import Zen
 from aragog.zen.pair_edges import NewEdge, PairEdge
 
@@ -186,6 +188,11 @@ class EdgesRequest:
     least_score: ScoreBound = None
     most_score: ScoreBound = None
     graph: Graph = None
+    purpose: Annotated[
+        str | None,
+        Option("Of type 0, only links on pages whose sites do not refuse this use of them "
+               "(`search`, `ai-input` or `ai-train`).", choices=PURPOSES, http="for"),
+    ] = None  # fmt: skip
 
 
 @operation(EdgesRequest, http=HttpRoute("GET", "/v1/edges"), thrift="Zen.edges")
@@ -208,9 +215,20 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
         _check_type(request.type)
         page = read_graph(caller, request.graph, read)
     else:
-        page = caller.read(lambda store: read(store.zen))
+        page = caller.read(lambda store: _usable(read(store.zen), store.zen, key, request))
     shown = tuple(map(GraphEdge.of, page.items))
     return EdgePage(shown, page.cursor.hex() if page.cursor else None)
+
+
+def _usable(page: Edges, zen: Zen, key: bytes, request: EdgesRequest) -> Edges:
+    """The edges; of links only those on pages that the caller may have."""
+    if request.purpose is None or request.type != LINK:
+        return page
+    is_out = request.direction == "out"
+    sources = [key if is_out else edge.other for edge in page.items]
+    usable = usable_nodes(zen, list(dict.fromkeys(sources)), request.purpose)
+    kept = [edge for edge, source in zip(page.items, sources, strict=True) if source in usable]
+    return Edges(kept, page.cursor)
 
 
 @dataclass(frozen=True, slots=True)

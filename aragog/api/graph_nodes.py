@@ -14,6 +14,7 @@ from aragog.api.graph import (
     GraphNode,
     NamedGraph,
     Node,
+    NodePurpose,
     Properties,
     cursor_of,
     graph_of,
@@ -27,6 +28,7 @@ from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Fields, Limit
 from aragog.errors import BadInput
 from aragog.options import Option
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import usable_nodes
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.graph import Zen
 
@@ -57,6 +59,7 @@ class GetNodeRequest:
     properties: Fields = None
     _: KW_ONLY
     graph: Graph = None
+    purpose: NodePurpose = None
 
 
 @operation(GetNodeRequest, http=HttpRoute("GET", "/v1/nodes", missing="there is no such node"),
@@ -73,7 +76,8 @@ def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
         return None if own is None else GraphNode(key.hex(), own)
 
     def read(store: UrlStore) -> GraphNode | None:
-        values = store.zen.get_node(key, request.properties)
+        usable = key in usable_nodes(store.zen, [key], request.purpose)
+        values = store.zen.get_node(key, request.properties) if usable else None
         node = None if values is None else GraphNode(key.hex(), values)
         return present(store, request.node, node) if "://" in request.node else node
 
@@ -201,6 +205,7 @@ class LookupRequest:
     cursor: Cursor = None
     _: KW_ONLY
     graph: Graph = None
+    purpose: NodePurpose = None
 
 
 @operation(LookupRequest, http=HttpRoute("POST", "/v1/nodes:lookup"), thrift="Zen.lookup")
@@ -222,9 +227,13 @@ def lookup(caller: Caller, request: LookupRequest) -> NodePage:
     else:
         if request.name not in caller.store.zen.schema.searchable:
             raise BadInput(f"name: {request.name!r} is not indexed; add it to store.indexed")
-        found, cursor = caller.read(
-            lambda store: store.zen.lookup(request.name, request.value, request.limit, after)
-        )
+
+        def read(store: UrlStore) -> tuple[list[bytes], bytes | None]:
+            keys, cursor = store.zen.lookup(request.name, request.value, request.limit, after)
+            usable = usable_nodes(store.zen, keys, request.purpose)
+            return [key for key in keys if key in usable], cursor
+
+        found, cursor = caller.read(read)
     return NodePage(tuple(key.hex() for key in found), cursor.hex() if cursor else None)
 
 
@@ -243,6 +252,7 @@ class LookupUniqueRequest:
     properties: Fields = None
     _: KW_ONLY
     graph: Graph = None
+    purpose: NodePurpose = None
 
 
 @operation(
@@ -267,7 +277,12 @@ def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | N
     if request.name not in caller.store.zen.schema.unique:
         raise BadInput(f"name: {request.name!r} is not unique; add it to store.unique")
 
-    return caller.read(lambda store: _unique_node(request, store.zen))
+    def read(store: UrlStore) -> GraphNode | None:
+        node = _unique_node(request, store.zen)
+        key = b"" if node is None else bytes.fromhex(node.node)
+        return node if key in usable_nodes(store.zen, [key], request.purpose) else None
+
+    return caller.read(read)
 
 
 def _unique_node(request: LookupUniqueRequest, graph: Zen | ApplicationGraph) -> GraphNode | None:

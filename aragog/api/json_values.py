@@ -187,9 +187,14 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     members = {
         field.http: _parsed(field, texts[field.http])
         for field in option_fields(kind)
-        if texts.get(field.http) or (field.http in texts and field.origin is Sequence)
+        if texts.get(field.http) or (field.http in texts and _says_by_nothing(field))
     }
     return request_of(kind, members)
+
+
+def _says_by_nothing(field: OptionField) -> bool:
+    """An empty list names nothing; an empty choice is none of the choices, and is refused."""
+    return field.origin is Sequence or bool(field.option.choices)
 
 
 def _own_texts(kind: type, values: Mapping[str, str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from aragog.api.values import (
     Fields,
     Limit,
     LinkPage,
+    LinkPurpose,
     PageLink,
     PageRecord,
     PastValue,
@@ -28,11 +29,13 @@ from aragog.api.values import (
 )
 from aragog.errors import TakenDown
 from aragog.options import Option
+from aragog.pages.preferences import PURPOSES
 from aragog.urls.normalize import normalize
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.tombstones import site_name
+from aragog.urlstore.uses import is_usable, usable_changes, usable_urls
 
 MOST_CONTENT_BYTES = 15_000_000
 LONGEST_FEED_WAIT_MS = 30_000
@@ -177,6 +180,8 @@ class LinksRequest:
     url: Url
     limit: Limit = 100
     cursor: Cursor = None
+    _: KW_ONLY
+    purpose: LinkPurpose = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +189,9 @@ class InlinksRequest(LinksRequest):
     """A part of a list of links, and perhaps the length of the whole list."""
 
     _: KW_ONLY
-    count: Annotated[bool, Option("Also how many there are in all.", http_default=True)] = False
+    count: Annotated[
+        bool, Option("Also how many there are in all, on any page.", http_default=True)
+    ] = False
 
 
 @operation(
@@ -194,13 +201,13 @@ class InlinksRequest(LinksRequest):
 )
 def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
     """Links of the page, in document order."""
-    return _links(
-        caller.read(
-            lambda store: store.links.outlinks(
-                request.url, limit=request.limit, cursor=request.cursor or None
-            )
-        )
-    )
+
+    def read(store: UrlStore) -> ListPage[LinkRecord]:
+        if not is_usable(store, request.url, request.purpose):
+            return ListPage([])
+        return store.links.outlinks(request.url, limit=request.limit, cursor=request.cursor or None)
+
+    return _links(caller.read(read))
 
 
 @operation(
@@ -209,14 +216,21 @@ def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
     thrift="UrlStore.inlinks",
 )
 def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
-    """Links to the page and to its aliases; new ones appear after the next compaction."""
-    page = _links(
-        caller.read(
-            lambda store: store.links.inlinks(
-                request.url, limit=request.limit, cursor=request.cursor or None
-            )
-        )
-    )
+    """
+    Links to the page and to its aliases; new ones appear after the next compaction.
+
+    A link is data of the page that has it. With a purpose, a part may have fewer links than its
+    limit, or none, although there is more after its cursor.
+    """
+
+    def read(store: UrlStore) -> ListPage[LinkRecord]:
+        found = store.links.inlinks(request.url, limit=request.limit, cursor=request.cursor or None)
+        if request.purpose is None:
+            return found
+        usable = usable_urls(store, (link.url for link in found.items), request.purpose)
+        return replace(found, items=[link for link in found.items if link.url in usable])
+
+    page = _links(caller.read(read))
     if not request.count:
         return page
     return replace(page, count=caller.read(lambda store: store.links.count_inlinks(request.url)))
@@ -252,6 +266,8 @@ class HistoryRequest:
 
     url: Url
     field: Annotated[str, Option("The name of the field.", most_bytes=MOST_NAME_BYTES)]
+    _: KW_ONLY
+    purpose: Purpose = None
 
 
 @operation(
@@ -261,7 +277,12 @@ class HistoryRequest:
 )
 def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
     """Earlier values of a field in `store.history`, newest first."""
-    past = caller.read(lambda store: store.pages.history(request.url, request.field))
+
+    def read(store: UrlStore) -> Sequence[tuple[bytes, int]]:
+        usable = is_usable(store, request.url, request.purpose)
+        return store.pages.history(request.url, request.field) if usable else ()
+
+    past = caller.read(read)
     return [PastValue(value, at_ms, request.field) for value, at_ms in past]
 
 
@@ -340,6 +361,12 @@ class ChangesRequest:
             capped=True,
         ),
     ] = 0  # fmt: skip
+    purpose: Annotated[
+        str | None,
+        Option("Fields only of pages whose sites do not refuse this use of them (`search`, "
+               "`ai-input` or `ai-train`); changes of others have no fields.",
+               choices=PURPOSES, http="for"),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,4 +404,5 @@ def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -
     if cursor == NOW:
         cursor = store.feed.end()
     host = site_name(request.host) if request.host else None
-    return store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)
+    page = store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)
+    return replace(page, items=list(usable_changes(store, page.items, request.purpose)))

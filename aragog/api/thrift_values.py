@@ -170,6 +170,8 @@ def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
         return record_of(value, formats)
     if dataclasses.is_dataclass(origin):
         return _object(typing.cast("type", origin), value, formats)
+    if not isinstance(origin, type):  # one of some texts
+        return value
     if issubclass(origin, Enum):
         return origin(value)
     if origin in (list, tuple):

@@ -280,11 +280,20 @@ struct FieldSizePage {
   2: optional string cursor
 }
 
+struct OutlinksOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Only links on pages whose sites do not refuse this use of them: search, ai-input, ai-train. Default: any. */
+  2: optional string purpose
+}
+
 struct InlinksOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** Also return how many there are in all. Default: false. */
+  /** Also return how many there are in all, on any page. Default: false. */
   2: optional bool count
+  /** As in `OutlinksOptions`: of the pages that have the links. */
+  3: optional string purpose
 }
 
 struct ContentOptions {
@@ -312,6 +321,13 @@ struct Content {
   4: map<string, string> meta
 }
 
+struct HistoryOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** As in `ReadOptions`. */
+  2: optional string purpose
+}
+
 struct PastValue {
   1: binary value
   /** Since when the field had this value. */
@@ -329,6 +345,8 @@ struct ChangesOptions {
   4: optional string host
   /** How long to wait for a change; 30,000 at most. Default: 0. */
   5: optional i32 wait_ms
+  /** As in `ReadOptions`; changes of other pages have no fields. */
+  6: optional string purpose
 }
 
 /** The old and the new value of a field, as stored; absent: there was none, or it is too long. */
@@ -343,7 +361,7 @@ struct Change {
   1: string url
   /** When it was fetched. */
   2: i64 at_ms
-  /** new, changed, content, withheld, redirected, gone or given_up. */
+  /** new, changed, content, withheld, redirected, gone, given_up, withdrawn or reserved. */
   3: string kind
   4: map<string, ValueChange> fields
   /** Who watched the page then. */
@@ -444,7 +462,7 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /** Links of the page in document order; `limit` 1 to 1,000, more counts as 1,000; `cursor` empty: from the start. */
-  LinkPage outlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
+  LinkPage outlinks(1: string url, 2: i32 limit, 3: string cursor, 4: OutlinksOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -486,7 +504,7 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /** Earlier values of a field in `store.history`, newest first. */
-  list<PastValue> history(1: string url, 2: string field, 3: CallOptions options) throws (
+  list<PastValue> history(1: string url, 2: string field, 3: HistoryOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -634,6 +652,8 @@ struct FetchOptions {
   6: optional map<string, i64> field_max_age_ms
   /** As in `EnqueueOptions`. */
   7: optional string traceparent
+  /** As in `ReadOptions`; neither record nor content nor report of another page. */
+  8: optional string purpose
 }
 
 struct FreshOptions {
@@ -874,6 +894,15 @@ struct GraphOptions {
   2: optional string graph
 }
 
+struct ReadGraphOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** A graph in `store.graphs`. Absent: the graph under the store. */
+  2: optional string graph
+  /** As in `ReadOptions`, of nodes of pages; no effect with `graph`. */
+  3: optional string purpose
+}
+
 struct ScannedNodes {
   1: list<GraphNode> nodes
   /** Continues the list. Absent: it is complete. */
@@ -947,6 +976,8 @@ struct EdgesOptions {
   4: optional i64 most_score
   /** A graph in `store.graphs`. Absent: the graph under the store. */
   5: optional string graph
+  /** As in `OutlinksOptions`; no effect on other types than 0. */
+  6: optional string purpose
 }
 
 /**
@@ -958,7 +989,7 @@ struct EdgesOptions {
  */
 service Zen extends Session {
   /** The properties of a node, up to 1,000 names; none given: all. NotFound: there is no node. */
-  GraphNode getNode(1: string node, 2: list<string> properties, 3: GraphOptions options) throws (
+  GraphNode getNode(1: string node, 2: list<string> properties, 3: ReadGraphOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -991,13 +1022,13 @@ service Zen extends Session {
     8: TakenDown taken_down),
 
   /** The nodes that have a value of a property in `store.indexed`; `limit` and `cursor` as in `outlinks`. */
-  NodePage lookup(1: string name, 2: binary value, 3: i32 limit, 4: string cursor, 5: GraphOptions options) throws (
+  NodePage lookup(1: string name, 2: binary value, 3: i32 limit, 4: string cursor, 5: ReadGraphOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
   /** The node that has a value of a property in `store.unique`; NotFound: none has it. `properties` as in `getNode`. */
-  GraphNode lookupUnique(1: string name, 2: binary value, 3: list<string> properties, 4: GraphOptions options) throws (
+  GraphNode lookupUnique(1: string name, 2: binary value, 3: list<string> properties, 4: ReadGraphOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),

@@ -37,6 +37,12 @@ Purpose = Annotated[
     ),
 ]  # fmt: skip
 
+LinkPurpose = Annotated[
+    str | None,
+    Option("Only links on pages whose sites do not refuse this use of them (`search`, `ai-input` "
+           "or `ai-train`).", choices=PURPOSES, http="for"),
+]  # fmt: skip
+
 Limit = Annotated[
     int, Option("How many at most; up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
 ]

@@ -28,6 +28,12 @@ PURPOSE = click.option(
     type=click.Choice(PURPOSES),
     help="Only pages whose sites do not refuse this use of them.",
 )
+CHANGES_PURPOSE = click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(PURPOSES),
+    help="Fields only of pages whose sites do not refuse this use of them.",
+)
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)
 

@@ -17,7 +17,14 @@ from rich.table import Table
 from aragog.api import reading
 from aragog.api.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import Host, Owner, Utf8Text, WebAddress, as_json_lines
+from aragog.cli.arguments import (
+    CHANGES_PURPOSE,
+    Host,
+    Owner,
+    Utf8Text,
+    WebAddress,
+    as_json_lines,
+)
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
@@ -63,18 +70,26 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 @click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
 @click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
+@CHANGES_PURPOSE
 @click.option("--cursor", help="Start after this change; `now`: only later ones.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def changes(
-    owner: str | None, host: str | None, cursor: str | None, *, follow: bool, as_json: bool
+    owner: str | None,
+    host: str | None,
+    purpose: str | None,
+    cursor: str | None,
+    *,
+    follow: bool,
+    as_json: bool,
 ) -> None:
     """List what changed on pages that were fetched again."""
     with store() as opened:
         at = opened.feed.end() if cursor == "now" else cursor
         while True:
             page = answer_of(
-                opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=owner, host=host
-            )
+                opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=owner, host=host,
+                purpose=purpose,
+            )  # fmt: skip
             for change in page.changes:
                 _print_change(change, json_of(opened, change), as_json=as_json)
             if page.cursor == at:
@@ -111,18 +126,22 @@ def webhooks() -> None:
 @click.argument("url", type=WebAddress())
 @click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only changes of this host.")
+@CHANGES_PURPOSE
 @click.option(
     "--secret",
     type=Utf8Text(),
     help="Secret of the signatures; default: a new one, which is printed.",
 )
-def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
+def add_webhook(
+    url: str, owner: str | None, host: str | None, purpose: str | None, secret: str | None
+) -> None:
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
     with closing(url_store(command_settings())) as opened:
         webhook = opened.feed.webhooks.add(
-            url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
-        )
+            url, key, owner=owner, host=host, purpose=purpose, cursor=opened.feed.end(),
+            now_ms=_now_ms(),
+        )  # fmt: skip
     echo(webhook.name if secret else f"{webhook.name}  secret: {key}")
     if reason := _undeliverable(url):
         hint = "nothing is posted there until webhooks.allowed_hosts has its host"
@@ -144,13 +163,11 @@ def list_webhooks(*, as_json: bool) -> None:
         for webhook, _ in opened.feed.webhooks.all():
             if as_json:
                 webhook_json = {"name": webhook.name, "url": webhook.url}
-                echo_json({**webhook_json, "owner": webhook.owner, "host": webhook.host})
+                which_json = {"owner": webhook.owner, "host": webhook.host}
+                echo_json({**webhook_json, **which_json, "for": webhook.purpose})
                 continue
-            which = " ".join(
-                f"{name}={value}"
-                for name, value in (("owner", webhook.owner), ("host", webhook.host))
-                if value
-            )
+            named = {"owner": webhook.owner, "host": webhook.host, "for": webhook.purpose}
+            which = " ".join(f"{name}={value}" for name, value in named.items() if value)
             echo(f"{webhook.name}  {webhook.url}  {which}".rstrip())
 
 

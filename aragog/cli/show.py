@@ -23,8 +23,9 @@ from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import FetchRecord
+from aragog.pages.preferences import PURPOSES
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
-from aragog.urlstore.records import is_allowed, use_of
+from aragog.urlstore.records import refused_use
 from aragog.urlstore.store import UrlStore
 
 
@@ -41,8 +42,7 @@ def store() -> Iterator[UrlStore]:
 def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
     """End with the reason if the site of a stored page refuses a use of it."""
     record = opened.get(url, []) if purpose else None
-    if purpose and record and not is_allowed(record.facts, purpose):
-        reason = use_of(record.facts, purpose)[1]
+    if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
         sys.exit(ABSENT)
 
@@ -53,15 +53,20 @@ def _unknown(url: str, reason: str | None = None) -> None:
 
 
 def _fetched_first(
-    url: str, fields: tuple[str, ...] | None, max_age_s: float | None, wait_s: float
+    url: str,
+    fields: tuple[str, ...] | None,
+    purpose: str | None,
+    max_age_s: float | None,
+    wait_s: float,
 ) -> FetchedPage:
     """The record of a URL that workers fetch first if it is unknown or too old."""
     from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
 
     with open_client(command_settings()) as client:
         return client.get_fresh(
-            url, fields, max_age_s=max_age_s, max_wait_ms=round(wait_s * 1000), include=EXTRAS
-        )
+            url, fields, max_age_s=max_age_s, max_wait_ms=round(wait_s * 1000), include=EXTRAS,
+            purpose=purpose,
+        )  # fmt: skip
 
 
 def _check_wait(wait_s: float) -> None:
@@ -98,12 +103,14 @@ def show(
     if wait_s is not None:
         _check_wait(wait_s)
     with store() as opened:
-        _check_use(opened, url, purpose)
         if max_age_s is None and wait_s is None:
-            found = answer_of(opened, reading.get, url, fields, facts=True, include=EXTRAS)
+            _check_use(opened, url, purpose)
+            found = answer_of(
+                opened, reading.get, url, fields, facts=True, include=EXTRAS, purpose=purpose
+            )
             record, reason = json_of(opened, found), None
         else:
-            page = _fetched_first(url, fields, max_age_s, wait_s or 0)
+            page = _fetched_first(url, fields, purpose, max_age_s, wait_s or 0)
             found, record, reason = page.record, fresh_json(page, opened.formats), page.reason
         if found is None:
             _unknown(url, reason)
@@ -166,17 +173,23 @@ def _shown(name: str, value: Any) -> str:
     "--in/--out", "inwards", default=False, help="Links to the page, or from it (default)."
 )
 @click.option("--limit", type=COUNT, default=100, show_default=True, help="Maximum number.")
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(PURPOSES),
+    help="Only links on pages whose sites do not refuse this use of them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
+def links(url: str, limit: int, purpose: str | None, *, inwards: bool, as_json: bool) -> None:
     """List the links from URL, or to it."""
     with store() as opened:
         cursor, left = None, limit
         while left > 0:
             part = min(left, MOST_ITEMS)
             if inwards:
-                page = answer_of(opened, reading.inlinks, url, part, cursor)
+                page = answer_of(opened, reading.inlinks, url, part, cursor, purpose=purpose)
             else:
-                page = answer_of(opened, reading.outlinks, url, part, cursor)
+                page = answer_of(opened, reading.outlinks, url, part, cursor, purpose=purpose)
             for link in page.links:
                 if as_json:
                     echo_json(json_of(opened, link))
@@ -203,7 +216,7 @@ def content(url: str, form: str, purpose: str | None) -> None:
     """Print the page's content as it was fetched, or its main text."""
     with store() as opened:
         _check_use(opened, url, purpose)
-        page_content = answer_of(opened, reading.content_part, url, form=form)
+        page_content = answer_of(opened, reading.content_part, url, form=form, purpose=purpose)
         record = opened.get(url, []) if page_content is None else None
     if page_content is None:
         if record is None:

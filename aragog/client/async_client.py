@@ -96,9 +96,12 @@ class AsyncClient:
     takedowns = _awaits(administration.takedowns)
     token_view = _awaits(administration.token_view)
 
-    async def content(self, url: str, *, form: str = ORIGINAL) -> bytes | None:
+    async def content(
+        self, url: str, *, form: str = ORIGINAL, purpose: str | None = None
+    ) -> bytes | None:
         """The page's content as it was fetched, or its main text; see `Client.content`."""
-        return await self._in_thread(partial(self.client.content, url, form=form))
+        call = partial(self.client.content, url, form=form, purpose=purpose)
+        return await self._in_thread(call)
 
     async def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Make a call of the table, by its options."""

@@ -148,15 +148,20 @@ class Client(AbstractContextManager["Client"]):
     takedowns = _calls(administration.takedowns)
     token_view = _calls(administration.token_view)
 
-    def content(self, url: str, *, form: str = ORIGINAL) -> bytes | None:
+    def content(
+        self, url: str, *, form: str = ORIGINAL, purpose: str | None = None
+    ) -> bytes | None:
         """
         The page's content as it was fetched; None if there is none.
 
-        With the form `text` or `markdown` it is the page's main text in UTF-8.
+        With the form `text` or `markdown` it is the page's main text in UTF-8. With a purpose
+        (`search`, `ai-input` or `ai-train`) None also where the site refuses this use of the page.
         """
         body = b""
         while True:
-            part: ContentPart | None = self.content_part(url, offset_bytes=len(body), form=form)
+            part: ContentPart | None = self.content_part(
+                url, offset_bytes=len(body), form=form, purpose=purpose
+            )
             if part is None:
                 return None
             body += part.body

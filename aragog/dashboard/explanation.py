@@ -17,7 +17,7 @@ from aragog.dashboard.waiting import queued_by_domain
 from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
-from aragog.pages.preferences import PURPOSES, packed, verdict
+from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.pipeline.routing import Queue
 from aragog.politeness.slots import DomainReport
 from aragog.urls import explain, normalize
@@ -114,6 +114,8 @@ def _preferences(url: str, components: Components) -> Iterator[Line]:
     for purpose in PURPOSES:
         allowed, line = verdict(texts, purpose)
         text = {True: "allowed", False: "not allowed", None: "nothing is said"}[allowed]
+        if allowed is not False and (unknown := refusal(texts, purpose)):
+            text = f"not given out, because {unknown}"
         own = " (this crawl is for it)" if purpose in components.preferences.purposes else ""
         yield Line(f"for {purpose}", text + own, line)
     for line in "\n".join(text for text in texts if isinstance(text, str) and text).splitlines():

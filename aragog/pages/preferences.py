@@ -16,11 +16,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from aragog.pages.robots_meta import PageRobots
-from aragog.structured_fields import FieldToken, parse_dictionary
+from aragog.structured_fields import FieldToken, dictionary_members
 from aragog.urls.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
+MODELS = (AI_INPUT, AI_TRAIN)
+"""The uses by models, which tdmrep.json is about."""
 AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
 DRAFTS = (AIPREF, SIGNALS)
 """Syntaxes that are drafts; each is read if `preferences.drafts` names it."""
@@ -48,18 +50,31 @@ class UseStatement(NamedTuple):
         return f"{self.purpose}={self.value} ({self.where})"
 
 
+TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
+"""Notes among the statements of a site that its file was asked for; what it says stands beside."""
+ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
+"""Notes that nobody asked for the robots.txt of a page."""
+
+
 def content_usage(text: str, where: str) -> list[UseStatement]:
-    """The statements of a Content-Usage value; none where it is no dictionary."""
+    """
+    The statements of a Content-Usage value; none where it is no dictionary.
+
+    Of a label that is repeated the last member counts (RFC 9651), and each n before it: one n is
+    enough.
+    """
     try:
-        members = parse_dictionary(text)
+        members = dictionary_members(text)
     except ValueError:
         return []
-    statements = []
-    for label, purpose in _LABELS.items():
-        value = members[label].value if label in members else None
-        if isinstance(value, FieldToken) and value in ("y", "n"):
-            statements.append(UseStatement(purpose, str(value), where))
-    return statements
+    last = dict(members)
+    return [
+        UseStatement(_LABELS[label], str(member.value), where)
+        for label, member in members
+        if label in _LABELS
+        and isinstance(member.value, FieldToken)
+        and (member.value == "n" or (member.value == "y" and member is last[label]))
+    ]
 
 
 def content_signal(text: str, where: str) -> list[UseStatement]:
@@ -80,12 +95,16 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
     for name, value in headers:
         lists.setdefault(name.lower(), []).append(value)
     statements: list[UseStatement] = []
-    if AIPREF in drafts and (usage := ", ".join(lists.get("content-usage", ()))):
-        statements += content_usage(usage, _where("header Content-Usage", usage))
+    if AIPREF in drafts:
+        # Each line by itself: one that is broken says nothing, and must not silence the others.
+        for value in lists.get("content-usage", ()):
+            statements += content_usage(value, _where("header Content-Usage", value))
     if SIGNALS in drafts:
         for value in lists.get("content-signal", ()):
             statements += content_signal(value, _where("header Content-Signal", value))
-    reservations = [value.strip() for value in lists.get("tdm-reservation", ())]
+    # A proxy may join lines with commas (RFC 9110, section 5.3).
+    joined = ",".join(lists.get("tdm-reservation", ()))
+    reservations = [value.strip() for value in joined.split(",")]
     policies = [value.strip() for value in lists.get("tdm-policy", ())]
     statements += _tdm(reservations, policies, "header")
     return statements + _licenses_of_links(lists.get("link", ()))
@@ -172,9 +191,13 @@ def refused_purpose(
 
 
 def packed(statements: Iterable[UseStatement]) -> str:
-    """The statements as text, one a line; of the same purpose and value the first, n before y."""
+    """
+    The statements as text, one a line; of the same purpose and value the first, n before y.
+
+    Those that decide nothing are left out beyond `MOST_STATEMENTS`.
+    """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
-    lines = sorted(kept.values(), key=lambda s: (s.value != "n", s.purpose))
+    lines = sorted(kept.values(), key=_weight)
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
 
 
@@ -211,12 +234,49 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
         texts: facts with `packed` statements; anything that is no text counts as none.
         purpose: one of `PURPOSES`.
     """
-    lines = [line for text in texts if isinstance(text, str) for line in text.split("\n")]
+    lines = _lines(texts)
     for allowed, value in ((False, "n"), (True, "y")):
         for line in lines:
             if line.startswith(f"{purpose}={value} "):
                 return allowed, line
     return None, ""
+
+
+def refusal(texts: Iterable[object], purpose: str) -> str | None:
+    """
+    Why packed statements do not allow a purpose: the line that says n, or what was not read.
+
+    None: they allow it, or say nothing about it, and everything that could was read.
+
+    Args:
+        texts: as for `verdict`.
+        purpose: one of `PURPOSES`.
+    """
+    texts = list(texts)
+    allowed, line = verdict(texts, purpose)
+    if allowed is False:
+        return line
+    if _notes(texts, ROBOTS_UNREAD):
+        return "it is unknown: the robots.txt of its site was not read"
+    if purpose in MODELS and not _notes(texts, TDM_FILE_READ):
+        return f"it is unknown: the {TDM_FILE_READ.where} of its site was not read"
+    return None
+
+
+def _notes(texts: Iterable[object], note: UseStatement) -> bool:
+    start = f"{note.purpose}={note.value} "
+    return any(line.startswith(start) for line in _lines(texts))
+
+
+def _lines(texts: Iterable[object]) -> list[str]:
+    return [line for text in texts if isinstance(text, str) for line in text.split("\n")]
+
+
+def _weight(statement: UseStatement) -> tuple[bool, bool, str]:
+    return statement.value != "n", statement.purpose not in _DECISIVE, statement.purpose
+
+
+_DECISIVE = (*PURPOSES, TDM_FILE_READ.purpose, ROBOTS_UNREAD.purpose)
 
 
 def _where(source: str, value: str) -> str:

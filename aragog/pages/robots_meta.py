@@ -129,7 +129,9 @@ def unavailable_at_ms(text: str | None) -> int | None:
 
 
 _DATE_CHARS = len("2026-01-31")
-_WEEKDAY = re.compile(r"(unavailable_after\s*:\s*)[a-z]{3,9}\s*,", re.IGNORECASE)
+_WEEKDAY = re.compile(
+    r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
+)
 """The weekday of a date, whose comma would end the directive."""
 _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 """The dates of RFC 850: `25-Jun-10`."""
@@ -154,7 +156,7 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     for piece in value.split(","):
         word, colon, rest = piece.partition(":")
         name = word.strip().lower()
-        if colon and name not in _WITH_VALUE and _is_token(name) and not _in_a_date(parts):
+        if colon and name not in _WITH_VALUE and _is_token(name):
             agent_name, directive = name, rest
         else:
             directive = piece
@@ -167,11 +169,8 @@ def _is_token(name: str) -> bool:
     return name == "*" or (name[:1].isalpha() and name.replace("-", "").replace("_", "").isalnum())
 
 
-def _in_a_date(parts: list[tuple[str, str]]) -> bool:
-    return bool(parts) and parts[-1][1].strip().lower().startswith("unavailable_after")
-
-
 def _read(directives: str, source: str) -> PageRobots:
+    """All directives of a text; of one that is given twice the strictest."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")
@@ -180,23 +179,24 @@ def _read(directives: str, source: str) -> PageRobots:
             if flag in _FLAGS:
                 robots = replace(robots, **{flag: True})  # type: ignore[arg-type]
         if name in _WITH_VALUE:
-            robots = _with_value(robots, name, value)
+            robots = stricter(robots, _with_value(name, value))
     return robots
 
 
-def _with_value(robots: PageRobots, name: str, value: str) -> PageRobots:
+def _with_value(name: str, value: str) -> PageRobots:
+    """One directive that has a value; nothing where it cannot be read."""
     if name == "unavailable_after":
-        return replace(robots, unavailable_after=value or None)
+        return PageRobots(unavailable_after=value or None)
     if name == "max-image-preview":
         is_valid = value.lower() in _PREVIEWS
-        return replace(robots, max_image_preview=value.lower()) if is_valid else robots
+        return PageRobots(max_image_preview=value.lower()) if is_valid else _NOTHING
     number = value.removeprefix("-")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
-        return robots
+        return _NOTHING
     limit = int(value)
     if name == "max-snippet":
-        return replace(robots, max_snippet=limit)
-    return replace(robots, max_video_preview=limit)
+        return PageRobots(max_snippet=limit)
+    return PageRobots(max_video_preview=limit)
 
 
 _PREVIEWS = ("none", "standard", "large")

@@ -16,6 +16,7 @@ from typing import Any
 from aragog.pages.preferences import (
     AIPREF,
     SIGNALS,
+    TDM_FILE_READ,
     UseStatement,
     content_signal,
     content_usage,
@@ -216,6 +217,8 @@ class RobotsRules:
         """
         Return what the file says about the uses of `url`, with the line of each statement.
 
+        With a note (`TDM_FILE_READ`) if the site's tdmrep.json was read, and what that says.
+
         The longest path of each syntax that matches decides, as for Allow and Disallow; lines with
         equal paths apply together.
 
@@ -229,6 +232,8 @@ class RobotsRules:
             UseStatement("license", value[:200], f"robots.txt line {number}, License")
             for value, number in lines.licenses
         ]
+        if self.tdm is not None:
+            said.append(TDM_FILE_READ)
         if self._tdm_rules is not None:
             said += self._tdm_rules.statements(path_of(url))
         if self._whole is not None or not (lines.usage or lines.signals):

@@ -172,10 +172,17 @@ class PreferencesSettings:
     obey_unavailable_after: bool = True
     """Delete what is stored of a page when its `unavailable_after` has passed."""
 
+    read_tdm_file: bool = False
+    """
+    Read /.well-known/tdmrep.json in a crawl for other uses, too, so that readers can ask for pages
+    for `ai-input` and `ai-train`: one more request for each origin and day. A crawl for one of
+    these always reads it. It refuses nothing by itself.
+    """
+
     @property
     def asks_tdm_file(self) -> bool:
         """Whether sites are asked for tdmrep.json: it is about the use of pages by models."""
-        return not {"ai-input", "ai-train"}.isdisjoint(self.purposes)
+        return self.read_tdm_file or not {"ai-input", "ai-train"}.isdisjoint(self.purposes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from aragog.errors import BadInput
+from aragog.pages import preferences
 from aragog.pages.extractors import load_all
 from aragog.pipeline.fetch_results import PackedBody, kept_headers, pack
 from aragog.pipeline.messages import FetchResult, UrlJob
@@ -127,7 +128,13 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | st
         return f"{fetch.url}: {error}"
     if reason := reserved(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
-    return _Read(result, analysis, packed)
+    return _Read(_unasked(result), analysis, packed)
+
+
+def _unasked(result: FetchResult) -> FetchResult:
+    """The result with a note that nobody has read the robots.txt of the page."""
+    note = preferences.packed([preferences.ROBOTS_UNREAD])
+    return replace(result, fetch=replace(result.fetch, robots_preferences=note))
 
 
 def _writes(read: Collection[_Read], store: UrlStore, settings: Settings) -> Iterator[PageWrite]:

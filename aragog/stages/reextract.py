@@ -159,10 +159,10 @@ def reextract_batch(
     Extract the fields of each page again, and count the outcomes.
 
     The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content),
-    `reserved` (its site refuses it for one of `purposes`; the next fetch deletes it) and
-    `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has already killed
-    two processes. Pages that are given up keep their fields. `agent` is the name by which pages
-    address this crawler, `rules` are those of `extract` in the settings.
+    `reserved` (its site refuses it for one of `purposes`, or that is unknown; the next fetch
+    decides) and `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has
+    already killed two processes. Pages that are given up keep their fields. `agent` is the name by
+    which pages address this crawler, `rules` are those of `extract` in the settings.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.

@@ -29,6 +29,7 @@ from aragog.settings import Settings
 from aragog.stages.webhook_post import post
 from aragog.tracing.context import HEADER
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import usable_urls
 from aragog.urlstore.webhook_registry import Webhook
 
 __all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
@@ -132,6 +133,7 @@ class WebhookStage:
         changes = self._deliverable(delivery)
         if webhook is None or not changes:
             return []
+        changes = self._usable(changes, webhook.purpose)
         delivery = replace(delivery, changes=changes)
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
@@ -169,3 +171,14 @@ class WebhookStage:
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)
+
+    def _usable(
+        self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
+    ) -> tuple[Mapping[str, Any], ...]:
+        """The changes without the fields of pages that the receiver may not have by now."""
+        if purpose is None:
+            return changes
+        usable = usable_urls(self.store, (str(each.get("url")) for each in changes), purpose)
+        return tuple(
+            each if each.get("url") in usable else {**each, "fields": {}} for each in changes
+        )

@@ -237,7 +237,8 @@ def _records(
             continue
         if fetched is not None and not _was_fetched(record, fetched):
             continue
-        if is_allowed(record.facts, purpose):
+        # An alias has no data of its page, and no facts.
+        if record.canonical_url is not None or is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
                 record = replace(record, fields={**record.fields, **texts_of(record.url)})

@@ -105,7 +105,11 @@ class PartOptions:
     """Only pages whose sites do not refuse this use."""
 
 
-def prepare_folder(folder: Path, count: int, kind: str) -> None:
+PURPOSE_FILE = "_for"
+"""Names the use for which the parts beside it were written; readers of parts skip such names."""
+
+
+def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = None) -> None:
     """
     Make the folder of an export in `count` parts ready, once in each process that writes parts.
 
@@ -113,11 +117,12 @@ def prepare_folder(folder: Path, count: int, kind: str) -> None:
 
     Raises:
         BadInput: the folder has parts of another number or format, so that its readers would get
-            URLs twice.
+            URLs twice; or for another purpose, so that they would get what it does not allow.
         ConfigError: the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _check_purpose(folder, purpose)
         for path in folder.iterdir():
             if (match := _PART.fullmatch(path.name)) is None:
                 continue
@@ -132,6 +137,23 @@ def prepare_folder(folder: Path, count: int, kind: str) -> None:
                 )
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _check_purpose(folder: Path, purpose: str | None) -> None:
+    """Note the purpose of an export in its folder; raises BadInput if the folder has another."""
+    file = folder / PURPOSE_FILE
+    has_parts = any(
+        match and not match.group(1)
+        for match in (_PART.fullmatch(p.name) for p in folder.iterdir())
+    )
+    known = file.read_text() if file.exists() else ""
+    if (known or has_parts) and known != (purpose or ""):
+        one, other = (f"for {name}" if name else "for any use" for name in (known, purpose))
+        raise BadInput(f"{folder}: has parts {one}, not {other}; use another folder")
+    if purpose and not known:
+        started = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"
+        started.write_text(purpose)
+        started.replace(file)
 
 
 def _lives(pid: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
-from aragog.pages.preferences import verdict
+from aragog.pages.preferences import refusal, verdict
 from aragog.pages.text_sketch import are_near_same
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from aragog.zen.link_records import CompactionReport, LinkRecord, OutLink
@@ -29,6 +29,7 @@ __all__ = [
     "Written",
     "is_allowed",
     "is_expired",
+    "refused_use",
     "use_of",
 ]
 
@@ -44,13 +45,23 @@ def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """Whether a page is allowed for a purpose, and by which line; None: nothing is said."""
+    """What is said about a purpose, and by which line; None: nothing is said."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
+def refused_use(facts: Mapping[str, object], purpose: str) -> str | None:
+    """Why a page may not be given out for a purpose; None: nothing speaks against it."""
+    return refusal((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
+
+
 def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
-    """Whether a page may be given out for a purpose; None: for any."""
-    return purpose is None or use_of(facts, purpose)[0] is not False
+    """
+    Whether a page may be given out for a purpose; None: for any.
+
+    False also where it is unknown: for the uses by models, of a page that was stored without
+    reading the tdmrep.json of its site.
+    """
+    return purpose is None or refused_use(facts, purpose) is None
 
 
 @dataclass(frozen=True, slots=True)

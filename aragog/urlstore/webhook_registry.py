@@ -37,14 +37,18 @@ class Webhook:
     """Deliver only changes of pages that this owner watches; None: those of all pages."""
     host: str | None = None
     """Deliver only changes of this host; None: those of all hosts."""
+    purpose: str | None = None
+    """Deliver fields only of pages whose sites do not refuse this use; None: those of all pages."""
 
     def __repr__(self) -> str:
-        return f"Webhook({self.name}, {self.url}, owner={self.owner}, host={self.host})"
+        which = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
+        return f"Webhook({self.name}, {self.url}, {which})"
 
 
-def webhook_name(url: str, owner: str | None, host: str | None) -> str:
+def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
     """The name of a webhook: twelve hex digits."""
-    return hashlib.sha256(orjson.dumps([url, owner, host])).hexdigest()[:12]
+    parts = [url, owner, host, *([purpose] if purpose else [])]
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:12]
 
 
 class WebhookRegistry:
@@ -62,9 +66,11 @@ class WebhookRegistry:
         host: str | None,
         cursor: str,
         now_ms: int,
+        purpose: str | None = None,
     ) -> Webhook:
         """Deliver changes after the cursor to this address; if it exists, it keeps its cursor."""
-        webhook = Webhook(webhook_name(url, owner, host), url, secret, owner, host)
+        name = webhook_name(url, owner, host, purpose)
+        webhook = Webhook(name, url, secret, owner, host, purpose)
         row = _PREFIX + webhook.name.encode()
         self._registry.check_and_put(row, _CURSOR, None, cursor.encode())
         self._registry.put(row, {_WEBHOOK: orjson.dumps(asdict(webhook))}, at_ms=now_ms)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
@@ -12,16 +14,18 @@ from aragog.api.problems import Problem
 from aragog.errors import BadInput
 from aragog.urlstore.field_formats import parse
 
+T = TypeVar("T")
+
 MOST_PARAMETERS = 64
 MOST_DIGITS = 9
 
 
 class Query:
     """
-    The query parameters of a request; of several with one name, the last counts.
+    The query parameters of a request.
 
     Raises:
-        BadInput: there are too many, or they are not valid UTF-8.
+        BadInput: there are too many, one is given twice, or they are not valid UTF-8.
     """
 
     def __init__(self, request: Request) -> None:
@@ -32,7 +36,7 @@ class Query:
             )
         except ValueError as error:
             raise BadInput(f"the query cannot be read: {error}") from error
-        self._values: dict[str, str] = dict(pairs)
+        self._values: dict[str, str] = distinct(pairs)
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -87,6 +91,32 @@ def refuse_cross_site(request: Request) -> None:
         raise Problem(403, "requests from pages of other sites are refused")
 
 
+def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
+    """
+    The values by name.
+
+    Raises:
+        BadInput: a name is given twice. Which of the values counts is a guess, and `for` says what
+            may be given out.
+    """
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise BadInput(f"{repeated[:100]}: is given more than once")
+    return values
+
+
+def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
+    """Refuse a body that names a member twice, of which parsers silently take the last."""
+    if b"\\" not in body and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
+        return
+    try:
+        distinct(json.loads(body, object_pairs_hook=list))
+    except RecursionError as error:
+        raise BadInput("the body is not JSON: it is nested too deeply") from error
+
+
 async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any]:
     """
     The JSON object in a request's body.
@@ -100,7 +130,7 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
 
     Raises:
         Problem: 415, the Content-Type is not JSON.
-        BadInput: the body is not a JSON object.
+        BadInput: the body is not a JSON object, or has a member twice.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "application/merge-patch+json"):
@@ -112,4 +142,5 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
         raise BadInput(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadInput("the body must be a JSON object")
+    _refuse_repeated(body, value)
     return value

@@ -129,7 +129,9 @@ class EncodedReads:
     def get_shares(arguments: Mapping[str, Any]) -> bool:
         """Calls of `get` that differ only in their URL are one read, if they name fields."""
         options = arguments.get("options")
-        has_more = options is not None and bool(options.facts or options.extras or options.purpose)
+        has_more = options is not None and (
+            bool(options.facts or options.extras) or options.purpose is not None
+        )
         return bool(arguments.get("fields")) and not has_more
 
     def get_together(self, calls: Sequence[Any]) -> list[Any]:

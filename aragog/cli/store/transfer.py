@@ -257,7 +257,7 @@ def export_parts(
     fetched = None if day is None else _span_of(day, kind)
     folder = folder if day is None else folder / f"dt={day:%Y-%m-%d}"
     settings = command_settings()
-    prepare_folder(folder, parts, kind)
+    prepare_folder(folder, parts, kind, purpose)
     chosen = [Part(number, parts) for number in numbers or range(parts)]
     with (
         closing(url_store(settings)) as store,

@@ -6,6 +6,7 @@ import pytest
 
 from aragog.stages.enqueue import EnqueueOptions
 from aragog.transfer.import_export import export_urls
+from aragog.urlstore.records import is_allowed
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
@@ -145,8 +146,9 @@ def test_no_page_is_kept_against_a_statement_and_none_is_refused_without_one(sta
             assert ("robots.txt line " if name in ROBOTS else "tdmrep.json rule 1 ") in reason
 
 
-def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, tmp_path):
-    stand = stand_for()
+@pytest.mark.parametrize("reads_file", [False, True])
+def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, reads_file):
+    stand = stand_for(read_tdm_file=reads_file)
 
     stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
 
@@ -154,19 +156,29 @@ def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, t
     for purpose in ALL:
         exported = Exported()
         export_urls(stand.urls.zen, exported, purpose=purpose)
-        allowed = {
-            url_of(name)
-            for name, refused in POLICIES.items()
-            if purpose not in refused or name in FILES  # they are not read without a purpose
-        }
+        allowed = {url_of(name) for name, refused in POLICIES.items() if purpose not in refused}
+        if purpose in MODELS and not reads_file:
+            allowed = set()  # tdmrep.json might reserve any of them
         assert {record.url for record in exported.records} == allowed
     report = stand.urls.pages.fetch_report(url_of("usage-n"))
-    assert report.robots_preferences == "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
-    assert (
-        stand.urls.get(url_of("silent"))
-        .facts.keys()
-        .isdisjoint({"robots_preferences", "page_preferences"})
-    )
+    said = "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
+    note = "tdmrep=read (/.well-known/tdmrep.json)"
+    assert report.robots_preferences == (f"{said}\n{note}" if reads_file else said)
+    facts = stand.urls.get(url_of("silent")).facts
+    assert facts.get("robots_preferences") == (note if reads_file else None)
+    assert "page_preferences" not in facts
+
+
+def test_what_a_crawl_without_purposes_stored_is_for_no_use_by_models(stand_for):
+    stand = stand_for()
+    url = url_of("f-site")
+
+    stand.crawl([url], EnqueueOptions())
+
+    facts = stand.urls.get(url).facts
+    assert is_allowed(facts, SEARCH)
+    assert not is_allowed(facts, INPUT)
+    assert not is_allowed(facts, TRAIN)
 
 
 class Exported:

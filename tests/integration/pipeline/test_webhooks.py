@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from aragog.fetcher.ssrf import SsrfFilter
+from aragog.pages.preferences import TDM_FILE_READ
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.webhook_signatures import Verdict, Verifier
 from aragog.settings import FetchSettings, Settings, WebhookSettings
@@ -21,6 +22,7 @@ from aragog.stages.webhook_post import post
 from aragog.stages.webhooks import Delivery, WebhookStage
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
+from aragog.urlstore.webhook_registry import webhook_name
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
@@ -128,6 +130,26 @@ def test_a_change_is_posted_and_signed(stand, receiver):
         )
     ]
     assert verdicts == [Verdict.NEW, *4 * [Verdict.REFUSED]]
+
+
+def test_a_webhook_for_a_purpose_gets_no_fields_of_pages_that_are_not_for_it(stand, receiver):
+    webhook(stand, receiver.url, purpose="ai-train")
+    every = webhook(stand, receiver.url)
+    change(stand, A, B)
+    read = {"outcome": "Fetched", "robots_preferences": str(TDM_FILE_READ)}
+    stand.store.write_pages([page(A, NOW_MS + 10, facts=read)])
+    stand.store.write_pages([page(B, NOW_MS + 10, facts={"outcome": "Fetched"})])
+    run(stand)
+
+    fields = {}
+    for _, body in receiver.got:
+        for each in orjson.loads(body)["changes"]:
+            fields.setdefault(each["url"], []).append(set(each["fields"]))
+    price = {"product.price"}
+    assert len(receiver.got) == 2
+    assert fields[A] == [price, price]
+    assert sorted(fields[B]) == [set(), price]
+    assert every.name == webhook_name(receiver.url, None, None)
 
 
 def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
+from aragog.pages.preferences import PURPOSES
 from aragog.settings import load_settings
 from aragog.stages.archive_import import import_archive
 from aragog.transfer.json_lines import BadRecord
@@ -51,6 +52,16 @@ def test_pages_of_a_warc_file_are_stored_as_if_fetched_then(tmp_path):
         assert store.content("http://shop.example/lamp").body == LAMP
         outlinks = [link.url for link in store.links.outlinks("http://shop.example/lamp").items]
     assert outlinks == ["http://shop.example/chair"]
+
+
+def test_what_an_archived_page_may_be_used_for_is_unknown(tmp_path):
+    file = tmp_path / "crawl.warc.gz"
+    file.write_bytes(warc(response("http://shop.example/lamp", body=LAMP)))
+    run("import", file)
+
+    for purpose in PURPOSES:
+        assert "0 records" in run("export", tmp_path / f"{purpose}.jsonl", "--for", purpose)
+    assert "1 records" in run("export", tmp_path / "all.jsonl")
 
 
 def test_an_import_of_the_same_or_an_older_page_changes_nothing(tmp_path):

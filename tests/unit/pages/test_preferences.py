@@ -18,7 +18,10 @@ def said(statements):
     [
         ("train-ai=n", [(T, "n")]),
         ("train-ai=y, search=n", [(T, "y"), (S, "n")]),
-        ('train-ai=y, train-ai, search=n, search="n"', []),
+        # The draft takes the last member alone; here an n counts wherever it stands.
+        ('train-ai=y, train-ai, search=n, search="n"', [(S, "n")]),
+        ("train-ai=n, train-ai=y", [(T, "n"), (T, "y")]),
+        ("train-ai=y, train-ai=n", [(T, "n")]),
         ("train-ai;allow=n, train-ai=y", [(T, "y")]),
         ('train-ai;has;parameters="?";', []),
         ('train-ai;has;parameters="?"', []),
@@ -57,6 +60,8 @@ def test_content_signals_are_read_in_any_case_and_spacing(text, expected):
         ([("TDM-Reservation", "1")], [(IN, "n"), (T, "n")]),
         ([("tdm-reservation", "0")], [(IN, "y"), (T, "y")]),
         ([("tdm-reservation", "2")], []),
+        ([("tdm-reservation", "0, 1")], [(IN, "y"), (T, "y"), (IN, "n"), (T, "n")]),
+        ([("Content-Usage", "train-ai=n"), ("Content-Usage", "=broken")], [(T, "n")]),
         ([("tdm-policy", "https://a.test/p.json")], [("tdm-policy", "https://a.test/p.json")]),
         ([("Link", '<https://a.test/l.xml>; rel="license"; type="application/rsl+xml"')],
          [("license", "https://a.test/l.xml")]),

@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from aragog.pages.preferences import TDM_FILE_READ
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.tdm_file import (
     MAX_TDM_RULES,
@@ -30,7 +31,9 @@ def statements(rules, path):
     """What a site says by these rules, as the cache keeps them."""
     read = RobotsRules().with_tdm(read_tdm_file(json.dumps(rules).encode()))
     kept = RobotsRules.unpack(read.packed())
-    return kept.statements("testbot", f"https://a.example{path}", ())
+    said = kept.statements("testbot", f"https://a.example{path}", ())
+    assert TDM_FILE_READ in said
+    return [one for one in said if one != TDM_FILE_READ]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,9 @@ def test_a_path_that_costs_too_much_to_match_is_reserved_if_any_rule_says_so():
 
 
 def test_rules_that_were_never_asked_for_are_told_from_none():
-    assert RobotsRules.unpack(RobotsRules().packed()).tdm is None
+    unasked = RobotsRules.unpack(RobotsRules().packed())
+    assert unasked.tdm is None
+    assert unasked.statements("testbot", "https://a.example/", ()) == []
     assert RobotsRules.unpack(RobotsRules(tdm=()).packed()).tdm == ()
     rules = RobotsRules(tdm=(TdmRule("/", "1", "", 1),))
     assert pickle.loads(pickle.dumps(rules)).tdm == rules.tdm

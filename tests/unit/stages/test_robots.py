@@ -59,10 +59,15 @@ TDM = ORIGIN + "/.well-known/tdmrep.json"
 
 
 @pytest.mark.parametrize(
-    ("purposes", "asked"), [((), False), (("search",), False), (("search", "ai-train"), True)]
-)
-def test_tdmrep_json_is_asked_for_where_models_use_the_pages(stage, ports, purposes, asked):
-    settings = replace(ports.settings, preferences=PreferencesSettings(purposes=purposes))
+    ("purposes", "reads", "asked"),
+    [((), False, False), (("search",), False, False), (("search", "ai-train"), False, True),
+     ((), True, True), (("search",), True, True)],
+)  # fmt: skip
+def test_tdmrep_json_is_asked_for_where_models_may_use_the_pages(
+    stage, ports, purposes, reads, asked
+):
+    preferences = PreferencesSettings(purposes=purposes, read_tdm_file=reads)
+    settings = replace(ports.settings, preferences=preferences)
 
     replace(stage, settings=settings).run(RobotsBatch((ORIGIN,), (JOB,)))
 

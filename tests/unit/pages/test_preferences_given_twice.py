@@ -1,0 +1,114 @@
+"""Statements about the uses of a page that stand twice: the strictest counts, not the last."""
+
+from itertools import permutations
+
+import pytest
+
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.pages.preferences import AI_TRAIN, DRAFTS, SEARCH, content_usage, of_headers, of_metas
+from aragog.pages.preferences import refused_purpose as refused
+from aragog.pages.robots_meta import PageRobots, from_headers, from_meta, unavailable_at_ms
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.politeness.robots_rules import RobotsRules
+from aragog.politeness.tdm_file import TdmRules, read_tdm_file
+from aragog.stages.page_analysis import read_page
+
+EARLY, LATE = "2027-01-31", "Sat, 31 Jul 2032 10:00:00 GMT"
+STRICT_AND_LAX = [
+    ("unavailable_after", EARLY, LATE),
+    ("unavailable_after", EARLY, "soon"),
+    ("unavailable_after", EARLY, ""),
+    ("max-snippet", "0", "-1"),
+    ("max-snippet", "0", "200"),
+    ("max-snippet", "0", "many"),
+    ("max-video-preview", "5", "-1"),
+    ("max-image-preview", "none", "large"),
+    ("max-image-preview", "none", "huge"),
+]
+
+
+def directive(robots: PageRobots, name: str) -> str:
+    return str(getattr(robots, name.replace("-", "_")))
+
+
+def by_header(*values):
+    return from_headers([("X-Robots-Tag", value) for value in values], agent="aragog")
+
+
+def by_meta(*values):
+    return from_meta([("robots", value) for value in values], agent="aragog")
+
+
+@pytest.mark.parametrize("read", [by_header, by_meta])
+@pytest.mark.parametrize(("name", "strict", "lax"), STRICT_AND_LAX)
+def test_of_a_directive_that_stands_twice_the_strictest_counts(read, name, strict, lax):
+    for first, second in permutations((f"{name}: {strict}", f"{name}: {lax}")):
+        assert directive(read(f"{first}, {second}"), name) == strict
+        assert directive(read(first, second), name) == strict
+
+
+@pytest.mark.parametrize("places", list(permutations(("header", "meta"))))
+@pytest.mark.parametrize(("name", "strict", "lax"), STRICT_AND_LAX[:1])
+def test_of_header_and_element_the_strictest_counts(places, name, strict, lax):
+    values = dict(zip(places, (f"{name}: {lax}, {name}: {strict}", f"{name}: {lax}"), strict=True))
+    page = f'<meta name=robots content="{values["meta"]}">'.encode()
+    fetch = FetchRecord(
+        url="https://a.test/", outcome=OutcomeKind.FETCHED, final_url="https://a.test/", status=200,
+        content_type="text/html", headers=(("X-Robots-Tag", values["header"]),),
+    )  # fmt: skip
+    result = FetchResult(job=UrlJob(url="https://a.test/"), fetch=fetch)
+
+    read = read_page(result, page, agent="aragog", max_links=10, drafts=DRAFTS)
+
+    assert read.unavailable_after_ms == unavailable_at_ms(strict)
+
+
+def test_a_directive_for_this_crawler_after_a_date_counts():
+    robots = by_header(f"unavailable_after: {LATE}, aragog: unavailable_after: {EARLY}, noai")
+
+    assert (robots.unavailable_after, robots.noai) == (EARLY, True)
+
+
+def test_a_directive_for_another_crawler_after_a_date_does_not_count():
+    assert not by_header(f"unavailable_after: {LATE}, otherbot: noindex").noindex
+
+
+@pytest.mark.parametrize("answers", list(permutations("ny")))
+def test_of_a_use_that_is_answered_twice_n_counts(answers):
+    usage = ", ".join(f"train-ai={answer}" for answer in answers)
+    lines = [("Content-Usage", f"train-ai={answer}") for answer in answers]
+    signals = [("Content-Signal", f"ai-train={'no' if a == 'n' else 'yes'}") for a in answers]
+    reservations = [("tdm-reservation", "1" if answer == "n" else "0") for answer in answers]
+    joined = [("TDM-Reservation", ", ".join(value for _, value in reservations))]
+    robots = RobotsRules.parse(f"User-agent: *\nContent-Usage: {usage}\n".encode())
+
+    assert refused(content_usage(usage, "here"), [AI_TRAIN])
+    assert robots.refused_use("aragog", [AI_TRAIN], DRAFTS, "https://a.test/")
+    for headers in (lines, signals, reservations, joined):
+        assert refused(of_headers(headers, DRAFTS), [AI_TRAIN])
+    assert refused(of_metas(reservations), [AI_TRAIN])
+
+
+def test_a_broken_line_silences_no_other():
+    headers = [("Content-Usage", "search=n"), ("Content-Usage", "=")]
+
+    assert refused(of_headers(headers, DRAFTS), [SEARCH])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]',
+        b'[{"location": "/", "tdm-reservation": 0, "tdm-reservation": 1}]',
+        b'[{"location": "/", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]',
+        b'[{"location": "/", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]',
+    ],
+)
+def test_of_a_path_that_stands_twice_in_tdmrep_json_the_reservation_counts(body):
+    assert refused(TdmRules(read_tdm_file(body)).statements("/a"), [AI_TRAIN])
+
+
+def test_of_different_paths_in_tdmrep_json_the_first_that_matches_decides():
+    body = b'[{"location": "/a", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
+
+    assert not refused(TdmRules(read_tdm_file(body)).statements("/a"), [AI_TRAIN])

@@ -1,0 +1,31 @@
+"""What a page may be used for is unknown until everything was read that could refuse it."""
+
+from aragog.pages import preferences as p
+from aragog.pages.preferences import UseStatement
+
+S, T = p.SEARCH, p.AI_TRAIN
+
+
+def test_for_a_use_by_models_a_page_is_allowed_only_if_tdmrep_json_was_read():
+    yes = p.packed([UseStatement(T, "y", "header"), UseStatement(S, "y", "header")])
+    read = p.packed([p.TDM_FILE_READ])
+
+    assert p.refusal((None, yes), S) is None
+    for purpose in p.MODELS:
+        assert "/.well-known/tdmrep.json of its site was not read" in p.refusal(
+            (None, yes), purpose
+        )
+        assert p.refusal((read, yes), purpose) is None
+        assert p.refusal((read, f"{purpose}=n (meta)"), purpose) == f"{purpose}=n (meta)"
+
+
+def test_what_no_use_is_known_of_is_for_none():
+    unread = p.packed([p.ROBOTS_UNREAD])
+
+    assert all(p.refusal((unread, f"{purpose}=y (meta)"), purpose) for purpose in p.PURPOSES)
+
+
+def test_a_note_is_kept_among_any_number_of_statements():
+    licenses = [UseStatement("license", str(number), "here") for number in range(100)]
+
+    assert p.refusal((p.packed([*licenses, p.TDM_FILE_READ]), None), T) is None
