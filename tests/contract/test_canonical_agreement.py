@@ -316,3 +316,17 @@ def test_an_older_fetch_of_a_url_does_not_mix_into_the_page_that_it_is_an_alias_
     )
 
     assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"
+
+
+@pytest.mark.parametrize("same", ["x", "y"])
+def test_a_page_that_joined_keeps_a_page_when_its_canonical_url_names_another(a_stand, same):
+    write(
+        a_stand,
+        fetched(P1, canonical_url=P2, same="x"),
+        fetched(P2, NOW_MS + 5, same="x"),
+        fetched(P2, NOW_MS + 20, canonical_url=P3, same=same),
+    )
+
+    for url in (P1, P2, P3):
+        assert shown(a_stand.store, url) == f"the page of {P2}"
+        assert a_stand.store.resolve(url) == P3

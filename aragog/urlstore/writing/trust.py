@@ -37,12 +37,15 @@ class Trust:
         """
         Undo the aliases that trusted one of `urls` before it was fetched.
 
-        `gone`: it has no page; those whose trust an earlier fetch confirmed stay.
+        `gone`: it has no page; those whose trust an earlier fetch confirmed stay. If it leads to
+        another page now, those that provided none stay, too, and are read by that page: what they
+        had was deleted when they agreed with the page that `url` had.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in marks.items():
             if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
-                self.part(url, now_ms, f"{url} was fetched, and does not have this page")
+                why = f"{url} was fetched, and does not have this page"
+                self.part(url, now_ms, why, without_page=gone)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
@@ -57,12 +60,13 @@ class Trust:
         why = f"{canonical} is not believed until it is fetched: {url} names it too and differs"
         self.part(canonical, now_ms, why)
 
-    def part(self, canonical: str, now_ms: int, why: str) -> None:
+    def part(self, canonical: str, now_ms: int, why: str, *, without_page: bool = True) -> None:
         """
         Undo the provisional aliases of a URL, because of `why`.
 
         Its record moves back to the URL that sent it, and the aliases that agreed with that record
-        then stand for the same URL, so that they keep a page. Safe to repeat.
+        then stand for the same URL, so that they keep a page. If none of them sent it, there is no
+        page to move back; unless they may be left `without_page`, they stay. Safe to repeat.
         """
         row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE])
         trusting = [url for url in self._aliases.listed(canonical) if self._trusts(url, canonical)]
@@ -70,7 +74,8 @@ class Trust:
         for alias in trusting:
             if first not in (None, alias):
                 self._follow(alias, canonical, str(first), now_ms, why)
-        for alias in trusting if first is None else [first]:
+        undone = trusting if without_page else list(filter(self._leaves, trusting))
+        for alias in undone if first is None else [first]:
             self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
         if trusting:
             self._unschedule(canonical, now_ms)
@@ -92,6 +97,10 @@ class Trust:
     def _trusts(self, alias: str, canonical: str) -> bool:
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
         return is_trusting(self._properties.get(node_id(alias), columns), alias, canonical)
+
+    def _leaves(self, alias: str) -> bool:
+        """Whether a killed process had begun to undo an alias."""
+        return bool(text(self._properties.get(node_id(alias), [nodes.LEAVING]), nodes.LEAVING))
 
     def _reasons(self, alias: str, why: str) -> list[str]:
         stored = self._properties.get(node_id(alias), [nodes.REASONS])
