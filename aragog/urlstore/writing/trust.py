@@ -12,21 +12,28 @@ from collections.abc import Sequence
 
 import orjson
 
+from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.nodes import Nodes, alias_of, text
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.agreement import is_trusting
-from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
+from aragog.urlstore.writing.alias_merger import ALIAS, SOON_MS, AliasMerger, alias_puts
+from aragog.urlstore.writing.next_due import is_wanted
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
+
+_OF_AN_ALIAS = (nodes.CANONICAL, nodes.OWN, nodes.WATCHED, nodes.DUE)
 
 
 class Trust:
     """Ends provisional aliases; `AliasMerger` moves the data."""
 
-    def __init__(self, zen: Zen, aliases: AliasMerger) -> None:
+    def __init__(
+        self, zen: Zen, aliases: AliasMerger, refresh: RefreshSettings | None = None
+    ) -> None:
         self._zen = zen
+        self._refresh = refresh or RefreshSettings()
         self._aliases = aliases
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
@@ -46,6 +53,28 @@ class Trust:
             if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
                 why = f"{url} was fetched, and does not have this page"
                 self.part(url, now_ms, why, without_page=gone)
+
+    def look_again(self, urls: Sequence[str], now_ms: int) -> None:
+        """
+        Make pages that agreed with the page of one of `urls` due, because it has another or none.
+
+        They store nothing of their own and have no schedule: without this, they would be read as a
+        page that they may differ from. Only their fetch shows whether they agree. Those that nobody
+        wants and those that redirect are left as they are.
+        """
+        marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
+        for url, row in marks.items():
+            for alias in self._aliases.listed(url) if nodes.ALIASED in row else ():
+                own = self._properties.get(node_id(alias), _OF_AN_ALIAS)
+                joined = alias_of(own, alias) == url and nodes.was_fetched(own)
+                watched = own if text(own, nodes.WATCHED) else row
+                if joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
+                    self._due.schedule(alias, now_ms + SOON_MS, now_ms)
+
+    def looked(self, aliases: Sequence[str], now_ms: int) -> None:
+        """End the schedule of aliases whose fetch brought no page: they stay what they are."""
+        for alias in aliases:
+            self._due.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """

@@ -143,7 +143,7 @@ class PageWriter:
         self._outlinks = outlinks
         self._aliases = aliases
         self._tombstones = tombstones
-        self._trust = Trust(zen, aliases)
+        self._trust = Trust(zen, aliases, refresh)
         self._planner = WritePlanner(zen, self._trust, settings.history, tombstones.refuses)
         self._refresh = refresh or RefreshSettings()
         self._clock = clock or SystemClock()
@@ -177,6 +177,7 @@ class PageWriter:
         self._remove_outdated(current, rows, now_ms)
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
+        self._look_again(plans, now_ms)
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan) -> None:
@@ -268,6 +269,13 @@ class PageWriter:
             some = [plan for plan in newest if plan.page.gone is gone]
             if trusted := [url for plan in some for url in page_plan.refuted(plan)]:
                 self._trust.disappoint(trusted, now_ms, gone=gone)
+
+    def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
+        """Let pages that agreed with one that is another or gone by now be fetched."""
+        if replaced := [plan.canonical for plan in plans if page_plan.has_another_page(plan)]:
+            self._trust.look_again(replaced, now_ms)
+        if looked := [plan.page.url for plan in plans if page_plan.is_failed_alias(plan)]:
+            self._trust.looked(looked, now_ms)
 
     def _settle_aliases(
         self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
