@@ -21,12 +21,7 @@ from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
-from aragog.urlstore.writing.agreement import (
-    Judgment,
-    Standing,
-    agrees,
-    is_failed_fetch,
-)
+from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.zen.properties import Cell, Row
 
@@ -118,24 +113,6 @@ def refuted(plan: PageWritePlan) -> list[str]:
     # A page that stands for itself behind a temporary redirect says nothing about the URL it was
     # redirected to.
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
-
-
-def has_another_page(plan: PageWritePlan) -> bool:
-    """True if the record's page differs from the one before, or is gone: aliases may differ too."""
-    page = plan.page
-    if plan.stale or plan.refused or plan.copy:
-        return False
-    if page.gone:
-        return plan.canonical == page.url
-    return not is_failed_fetch(page) and agrees(page, plan.row) is False
-
-
-def is_failed_alias(plan: PageWritePlan) -> bool:
-    """True for a fetch of an alias without a page, if it was the alias that was due."""
-    is_alias = plan.canonical != plan.page.url
-    return (
-        is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
-    )
 
 
 def identity_of(page: PageWrite) -> set[str]:

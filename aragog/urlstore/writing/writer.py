@@ -34,7 +34,7 @@ from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.next_due import Next
-from aragog.urlstore.writing.page_changes import changes_of
+from aragog.urlstore.writing.page_changes import changes_of, has_another_page, is_failed_alias
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
@@ -272,9 +272,9 @@ class PageWriter:
 
     def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
         """Let pages that agreed with one that is another or gone by now be fetched."""
-        if replaced := [plan.canonical for plan in plans if page_plan.has_another_page(plan)]:
+        if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
             self._trust.look_again(replaced, now_ms)
-        if looked := [plan.page.url for plan in plans if page_plan.is_failed_alias(plan)]:
+        if looked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
             self._trust.looked(looked, now_ms)
 
     def _settle_aliases(
