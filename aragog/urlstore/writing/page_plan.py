@@ -56,6 +56,8 @@ class PageWritePlan:
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
     """Which of the missing fields are stored with a value of the pipeline; they are deleted."""
+    late_facts: bytes | None = None
+    """The facts, where those of a failed attempt that began after this fetch are stored."""
     body: ContentPut | None = None
     """Written before anything points to it."""
     due_at_ms: int | None = None
@@ -70,6 +72,12 @@ class PageWritePlan:
     def at_ms(self) -> int:
         """The timestamp of the cells: that of the fetch, but after what moved away from here."""
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
+
+    @property
+    def facts_at_ms(self) -> int:
+        """The timestamp of the stored facts; -1: there are none."""
+        cell = self.row.get(nodes.FACTS)
+        return -1 if cell is None else cell.at_ms
 
     @property
     def copy(self) -> bool:
@@ -270,6 +278,8 @@ def fill_page(plan: PageWritePlan) -> None:
     facts = _facts(plan, failed=failed)
     cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
     cells[nodes.FACTS] = orjson.dumps(facts)
+    if not failed and not plan.stale and plan.facts_at_ms > plan.at_ms:
+        plan.late_facts = orjson.dumps(_with_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
             # The URL itself was fetched, so it stands for itself, whatever was assumed before.
@@ -294,6 +304,12 @@ def _fill_identity(plan: PageWritePlan) -> None:
     own = plan.canonical in (plan.page.url, plan.page.final_url)
     if own and (plan.judgment.why or nodes.REASONS in plan.row):
         plan.cells[nodes.REASONS] = orjson.dumps(plan.reasons)
+
+
+def _with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
+    """The facts of a page with those of a later attempt, as if they had come in their order."""
+    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms")}
+    return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
 
 def _facts(plan: PageWritePlan, *, failed: bool) -> dict[str, object]:

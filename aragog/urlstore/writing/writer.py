@@ -306,6 +306,10 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
     ]
     if plan.cells:
         rows.append(put_properties(node_id(plan.canonical), plan.cells, plan.at_ms))
+    if plan.late_facts is not None:
+        # At the time of the fetch they would lose against those of the attempt after it.
+        facts = {nodes.FACTS: plan.late_facts}
+        rows.append(put_properties(node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
         column = nodes.FETCH if page.content is None else nodes.FETCHED
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
