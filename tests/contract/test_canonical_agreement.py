@@ -316,3 +316,54 @@ def test_an_older_fetch_of_a_url_does_not_mix_into_the_page_that_it_is_an_alias_
     )
 
     assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"
+
+
+@pytest.mark.parametrize("same", ["x", "y"])
+def test_a_page_that_joined_keeps_a_page_when_its_canonical_url_names_another(a_stand, same):
+    write(
+        a_stand,
+        fetched(P1, canonical_url=P2, same="x"),
+        fetched(P2, NOW_MS + 5, same="x"),
+        fetched(P2, NOW_MS + 20, canonical_url=P3, same=same),
+    )
+
+    for url in (P1, P2, P3):
+        assert shown(a_stand.store, url) == f"the page of {P2}"
+        assert a_stand.store.resolve(url) == P3
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_pages_that_joined_are_fetched_when_their_canonical_url_has_another_page(a_stand, gone):
+    """Without a schedule of their own they would be read as a page that they differ from."""
+    later = (
+        page(LIST, NOW_MS + 20, facts={"status": 404, "outcome": "Gone"}, gone=True)
+        if gone
+        else fetched(LIST, NOW_MS + 20, same="y")
+    )
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
+        fetched(P1, NOW_MS + 6, canonical_url=LIST, same="x"),
+        later,
+    )
+    due = a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)
+    assert {one.url for one in due} >= {SECOND, P1}
+
+    failed = page(P1, NOW_MS + 39, facts={"status": 500, "outcome": "Unreachable"})
+    write(a_stand, fetched(SECOND, NOW_MS + 40, canonical_url=LIST, same="x"), failed)
+
+    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
+    due = a_stand.store.schedule.claim_due(NOW_MS + 10**10, 9, 60)
+    assert P1 not in {one.url for one in due}
+
+
+def test_a_page_that_still_agrees_lets_no_alias_be_fetched(a_stand):
+    write(
+        a_stand,
+        fetched(LIST, same="x"),
+        fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
+        fetched(LIST, NOW_MS + 20, same="x", text="the page of " + LIST),
+    )
+
+    assert SECOND not in {d.url for d in a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}

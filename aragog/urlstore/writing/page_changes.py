@@ -1,5 +1,5 @@
 """
-What one fetch adds to the change feed. Pure.
+What one fetch adds to the change feed, and whether aliases must be fetched after it. Pure.
 
 A change is found against what the store had before: fields, the body, the outcome of the fetch
 before, and where the URL led. Repeating a write finds none, unless it was cut off in the middle.
@@ -14,7 +14,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
 from aragog.urlstore.nodes import alias_of, facts_of
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
-from aragog.urlstore.writing.agreement import is_failed_fetch
+from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
 from aragog.zen.properties import Row
@@ -115,3 +115,21 @@ def _hashes(plan: PageWritePlan) -> Values | None:
 def _values(plan: PageWritePlan, name: str) -> Values:
     stored = plan.row.get(nodes.field_column(name))
     return shown(stored and stored.value), shown(plan.page.fields.get(name))
+
+
+def has_another_page(plan: PageWritePlan) -> bool:
+    """True if the record's page differs from the one before, or is gone: aliases may differ too."""
+    page = plan.page
+    if plan.stale or plan.refused or plan.copy:
+        return False
+    if page.gone:
+        return plan.canonical == page.url
+    return not is_failed_fetch(page) and agrees(page, plan.row) is False
+
+
+def is_failed_alias(plan: PageWritePlan) -> bool:
+    """True for a fetch of an alias without a page, if it was the alias that was due."""
+    is_alias = plan.canonical != plan.page.url
+    return (
+        is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
+    )

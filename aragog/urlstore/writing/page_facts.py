@@ -41,6 +41,12 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
     return facts
 
 
+def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
+    """The facts of a page with those of a later attempt, as if they had come in their order."""
+    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms")}
+    return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
+
+
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
     """
     What a fetch without a page adds to the statements about the page that is stored.

@@ -23,7 +23,7 @@ from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
-from aragog.urlstore.writing.page_facts import facts_after
+from aragog.urlstore.writing.page_facts import facts_after, with_attempt
 from aragog.zen.properties import Cell, Row
 
 
@@ -52,6 +52,8 @@ class PageWritePlan:
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
     """Which of the missing fields are stored with a value of the pipeline; they are deleted."""
+    late_facts: bytes | None = None
+    """The facts, where those of a failed attempt that began after this fetch are stored."""
     body: ContentPut | None = None
     """Written before anything points to it."""
     due_at_ms: int | None = None
@@ -66,6 +68,12 @@ class PageWritePlan:
     def at_ms(self) -> int:
         """The timestamp of the cells: that of the fetch, but after what moved away from here."""
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
+
+    @property
+    def facts_at_ms(self) -> int:
+        """The timestamp of the stored facts; -1: there are none."""
+        cell = self.row.get(nodes.FACTS)
+        return -1 if cell is None else cell.at_ms
 
     @property
     def copy(self) -> bool:
@@ -266,6 +274,8 @@ def fill_page(plan: PageWritePlan) -> None:
     facts = facts_after(page, plan.row, complete=plan.complete)
     cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
     cells[nodes.FACTS] = orjson.dumps(facts)
+    if not failed and not plan.stale and plan.facts_at_ms > plan.at_ms:
+        plan.late_facts = orjson.dumps(with_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
             # The URL itself was fetched, so it stands for itself, whatever was assumed before.

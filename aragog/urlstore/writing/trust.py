@@ -12,21 +12,28 @@ from collections.abc import Sequence
 
 import orjson
 
+from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.nodes import Nodes, alias_of, text
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.agreement import is_trusting
-from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
+from aragog.urlstore.writing.alias_merger import ALIAS, SOON_MS, AliasMerger, alias_puts
+from aragog.urlstore.writing.next_due import is_wanted
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
+
+_OF_AN_ALIAS = (nodes.CANONICAL, nodes.OWN, nodes.WATCHED, nodes.DUE)
 
 
 class Trust:
     """Ends provisional aliases; `AliasMerger` moves the data."""
 
-    def __init__(self, zen: Zen, aliases: AliasMerger) -> None:
+    def __init__(
+        self, zen: Zen, aliases: AliasMerger, refresh: RefreshSettings | None = None
+    ) -> None:
         self._zen = zen
+        self._refresh = refresh or RefreshSettings()
         self._aliases = aliases
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
@@ -37,12 +44,37 @@ class Trust:
         """
         Undo the aliases that trusted one of `urls` before it was fetched.
 
-        `gone`: it has no page; those whose trust an earlier fetch confirmed stay.
+        `gone`: it has no page; those whose trust an earlier fetch confirmed stay. If it leads to
+        another page now, those that provided none stay, too, and are read by that page: what they
+        had was deleted when they agreed with the page that `url` had.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in marks.items():
             if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
-                self.part(url, now_ms, f"{url} was fetched, and does not have this page")
+                why = f"{url} was fetched, and does not have this page"
+                self.part(url, now_ms, why, without_page=gone)
+
+    def look_again(self, urls: Sequence[str], now_ms: int) -> None:
+        """
+        Make pages that agreed with the page of one of `urls` due, because it has another or none.
+
+        They store nothing of their own and have no schedule: without this, they would be read as a
+        page that they may differ from. Only their fetch shows whether they agree. Those that nobody
+        wants and those that redirect are left as they are.
+        """
+        marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
+        for url, row in marks.items():
+            for alias in self._aliases.listed(url) if nodes.ALIASED in row else ():
+                own = self._properties.get(node_id(alias), _OF_AN_ALIAS)
+                joined = alias_of(own, alias) == url and nodes.was_fetched(own)
+                watched = own if text(own, nodes.WATCHED) else row
+                if joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
+                    self._due.schedule(alias, now_ms + SOON_MS, now_ms)
+
+    def looked(self, aliases: Sequence[str], now_ms: int) -> None:
+        """End the schedule of aliases whose fetch brought no page: they stay what they are."""
+        for alias in aliases:
+            self._due.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
@@ -57,12 +89,13 @@ class Trust:
         why = f"{canonical} is not believed until it is fetched: {url} names it too and differs"
         self.part(canonical, now_ms, why)
 
-    def part(self, canonical: str, now_ms: int, why: str) -> None:
+    def part(self, canonical: str, now_ms: int, why: str, *, without_page: bool = True) -> None:
         """
         Undo the provisional aliases of a URL, because of `why`.
 
         Its record moves back to the URL that sent it, and the aliases that agreed with that record
-        then stand for the same URL, so that they keep a page. Safe to repeat.
+        then stand for the same URL, so that they keep a page. If none of them sent it, there is no
+        page to move back; unless they may be left `without_page`, they stay. Safe to repeat.
         """
         row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE])
         trusting = [url for url in self._aliases.listed(canonical) if self._trusts(url, canonical)]
@@ -70,7 +103,8 @@ class Trust:
         for alias in trusting:
             if first not in (None, alias):
                 self._follow(alias, canonical, str(first), now_ms, why)
-        for alias in trusting if first is None else [first]:
+        undone = trusting if without_page else list(filter(self._leaves, trusting))
+        for alias in undone if first is None else [first]:
             self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
         if trusting:
             self._unschedule(canonical, now_ms)
@@ -92,6 +126,10 @@ class Trust:
     def _trusts(self, alias: str, canonical: str) -> bool:
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
         return is_trusting(self._properties.get(node_id(alias), columns), alias, canonical)
+
+    def _leaves(self, alias: str) -> bool:
+        """Whether a killed process had begun to undo an alias."""
+        return bool(text(self._properties.get(node_id(alias), [nodes.LEAVING]), nodes.LEAVING))
 
     def _reasons(self, alias: str, why: str) -> list[str]:
         stored = self._properties.get(node_id(alias), [nodes.REASONS])

@@ -35,7 +35,7 @@ from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.next_due import Next
-from aragog.urlstore.writing.page_changes import changes_of
+from aragog.urlstore.writing.page_changes import changes_of, has_another_page, is_failed_alias
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
@@ -153,7 +153,7 @@ class PageWriter:
         self._outlinks = outlinks
         self._aliases = aliases
         self._tombstones = tombstones
-        self._trust = Trust(zen, aliases)
+        self._trust = Trust(zen, aliases, refresh)
         self._planner = WritePlanner(zen, self._trust, settings.history, tombstones.refuses)
         self._refresh = refresh or RefreshSettings()
         self._clock = clock or SystemClock()
@@ -187,6 +187,7 @@ class PageWriter:
         self._remove_outdated(current, rows, now_ms)
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
+        self._look_again(plans, now_ms)
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan) -> None:
@@ -285,6 +286,13 @@ class PageWriter:
             if trusted := [url for plan in some for url in page_plan.refuted(plan)]:
                 self._trust.disappoint(trusted, now_ms, gone=gone)
 
+    def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
+        """Let pages that agreed with one that is another or gone by now be fetched."""
+        if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
+            self._trust.look_again(replaced, now_ms)
+        if looked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
+            self._trust.looked(looked, now_ms)
+
     def _settle_aliases(
         self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
@@ -314,6 +322,10 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
     ]
     if plan.cells:
         rows.append(put_properties(node_id(plan.canonical), plan.cells, plan.at_ms))
+    if plan.late_facts is not None:
+        # At the time of the fetch they would lose against those of the attempt after it.
+        facts = {nodes.FACTS: plan.late_facts}
+        rows.append(put_properties(node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
         column = nodes.FETCH if page.content is None else nodes.FETCHED
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
