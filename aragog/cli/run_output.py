@@ -114,11 +114,14 @@ class RunOutput:
     def _rows(self, store: UrlStore, others: Sequence[str]) -> Iterator[dict[str, Any]]:
         for record in _records(store, self._urls):
             yield self._row(store, record)
-        self._kept = 0
+        kept: set[str] = set()
         for record in _records(store, others):
             if record.content_key is not None and record.canonical_url not in self._urls:
-                self._kept += 1
-                yield self._row(store, record)
+                # Two URLs of the earlier file may be one page by now.
+                if record.canonical_url not in kept:
+                    kept.add(record.canonical_url)
+                    yield self._row(store, record)
+        self._kept = len(kept)
 
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
         own = {"url": record.canonical_url, "fetched_at_ms": record.facts.get("fetched_at_ms")}
