@@ -6,6 +6,8 @@ Safe to run twice and concurrently: see each function.
 
 from __future__ import annotations
 
+from aragog.pinlater import gates
+from aragog.pipeline.routing import Queue
 from aragog.settings.in_use import process_settings
 from aragog.tasks.policy import periodic
 from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, SWEEP
@@ -16,11 +18,16 @@ OTHER_KINDS = 5
 
 
 def compactions(threads: int) -> int:
-    """How many compactions a process with so many threads runs at once: what other work leaves."""
+    """How many compactions run at once with so many threads for the queue: what others leave."""
     return max(1, threads - OTHER_KINDS)
 
 
-@periodic(COMPACT_LINKS, lambda: compactions(process_settings().workers.upkeep))
+def _threads() -> int:
+    """The threads that this worker has for the queue, which may be fewer than the setting."""
+    return gates.limit_of(Queue.UPKEEP) or process_settings().workers.upkeep
+
+
+@periodic(COMPACT_LINKS, lambda: compactions(_threads()))
 def compact_links() -> None:
     """Compact the link journal into posting lists."""
     pipeline().maintenance.compact_links()

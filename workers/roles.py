@@ -4,7 +4,8 @@ The roles of workers: the queues, pool and size of each.
 `fetch` and `webhooks` wait for the network, so they use threads. A process of `fetch` also fetches
 robots.txt, so that a host gets one connection for both; `share_threads` keeps each from taking the
 threads of the other. `canonicalize` needs the CPU, so it uses processes. `store` waits for disk and
-gateways and needs little CPU, so it uses threads. `upkeep` runs what beat starts. `render` is only
+gateways and needs little CPU, so it uses threads. `upkeep` runs what beat starts, and
+writes watches, which have a queue and a thread of their own. `render` is only
 needed where `rendering.hosts` names hosts; its threads wait for browsers, whose processes need the
 CPU. A role is only a set of command-line options: any Celery worker that is started by hand with
 the same queues does the same work.
@@ -63,7 +64,7 @@ YIELDING = 10
 
 ROLES = {
     "fetch": Role(("fetch", "robots"), "threads", DEFAULT.fetch, YIELDING),
-    "upkeep": Role(("upkeep",), "threads", DEFAULT.upkeep, YIELDING),
+    "upkeep": Role(("upkeep", "watches"), "threads", DEFAULT.upkeep, YIELDING),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
     "render": Role(("render",), "threads", DEFAULT.render, YIELDING),
     "store": Role(("store",), "threads", DEFAULT.store),
@@ -77,6 +78,8 @@ KEPT_SHARE = 8
 ROBOTS_SHARE = 4
 # So many batches of pages a process always takes at once, whatever CPU it needs.
 LEAST_FETCHES = 8
+# Of upkeep's threads; a message of watches has 500 URLs at most, and its order does not matter.
+WATCHES_THREADS = 1
 
 
 # A thread has a connection to each SQLite file that it reads: two descriptors (file and log).
@@ -138,21 +141,30 @@ def joined(roles: Sequence[str], settings: Settings) -> Role:
 
 def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[str]) -> None:
     """
-    Bound the jobs of webhooks and of upkeep in a process that serves both.
+    Bound the jobs of webhooks, of watches and of upkeep in a process that serves several of them.
 
-    A slow receiver of webhooks then delays no compaction, and compactions no delivery.
+    A slow receiver of webhooks then delays no compaction, and a million watches no refresh.
 
     Args:
-        concurrency: of the worker; both get a part of it, in proportion to their settings.
+        concurrency: of the worker; webhooks and upkeep get a part of it, in proportion to their
+            settings, and watches one thread of upkeep's part.
         workers: the settings.
         queues: those that the worker serves.
     """
-    if not {Queue.UPKEEP, Queue.WEBHOOKS} <= set(queues) or concurrency < len(JOINED):
+    if Queue.UPKEEP not in queues or concurrency < len(JOINED):
         return
-    share = concurrency * workers.webhooks // (workers.upkeep + workers.webhooks)
-    webhooks = min(max(1, share), concurrency - 1)
-    gates.limit(Queue.WEBHOOKS, webhooks)
-    gates.limit(Queue.UPKEEP, concurrency - webhooks)
+    upkeep = concurrency
+    if Queue.WEBHOOKS in queues:
+        share = concurrency * workers.webhooks // (workers.upkeep + workers.webhooks)
+        webhooks = min(max(1, share), concurrency - 1)
+        gates.limit(Queue.WEBHOOKS, webhooks)
+        upkeep -= webhooks
+    if Queue.ROBOTS in queues and Queue.FETCH not in queues:
+        upkeep -= min(workers.robots, upkeep - 1)
+    if Queue.WATCHES in queues:
+        gates.limit(Queue.WATCHES, WATCHES_THREADS)
+        upkeep -= min(WATCHES_THREADS, upkeep - 1)
+    gates.limit(Queue.UPKEEP, upkeep)
 
 
 def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:

@@ -114,11 +114,12 @@ class RunOutput:
     def _rows(self, store: UrlStore, others: Sequence[str]) -> Iterator[dict[str, Any]]:
         for record in _records(store, self._urls):
             yield self._row(store, record)
-        self._kept = 0
+        kept = set(self._urls)  # two URLs of the earlier file may be one page by now
         for record in _records(store, others):
-            if record.content_key is not None and record.canonical_url not in self._urls:
-                self._kept += 1
+            if record.content_key is not None and record.canonical_url not in kept:
+                kept.add(record.canonical_url)
                 yield self._row(store, record)
+        self._kept = len(kept) - len(self._urls)
 
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
         own = {"url": record.canonical_url, "fetched_at_ms": record.facts.get("fetched_at_ms")}

@@ -11,7 +11,11 @@ from collections.abc import Iterable
 
 from aragog.dashboard.components import Components
 from aragog.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
+from aragog.politeness.lines import is_of_rules
 from aragog.urls.domain import origin
+
+MOST_LINES = 1000
+"""The longest lines that are looked at for origins whose robots.txt does not answer."""
 
 
 def waits(components: Components) -> dict[str, int]:
@@ -24,7 +28,8 @@ def waits(components: Components) -> dict[str, int]:
     if components.admin is None:
         return {}
     lines, counts = components.limiter().lines, defaultdict[str, float](float)
-    counts[SLOT] = lines.total() if lines else 0
+    counts[ROBOTS] = lines.waiting_for_rules() if lines else 0
+    counts[SLOT] = lines.total() - counts[ROBOTS] if lines else 0
     for waiting in _explained(sample(components.admin), components):
         counts[waiting.cause] += waiting.weight
     return {cause: round(counts[cause]) for cause in (SLOT, RETRY, ROBOTS, TURN)}
@@ -32,7 +37,9 @@ def waits(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    About how many URLs of each domain wait in the queues, the most first; empty without pinlater.
+    About how many URLs of each domain wait for robots.txt or in the queues, the most first.
+
+    Those that wait for a slot are not among them. Empty without pinlater.
 
     Raises:
         BrokerUnavailable: the broker does not answer.
@@ -43,6 +50,9 @@ def queued_by_domain(components: Components) -> dict[str, int]:
     for waiting in sample(components.admin):
         if waiting.url:
             counts[limiter.key_for(waiting.url)] += waiting.weight
+    for key, count in (limiter.lines.longest(MOST_LINES) if limiter.lines else {}).items():
+        if is_of_rules(key):
+            counts[limiter.key_for(f"{key}/")] += count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return {key: round(count) for key, count in ordered}
 

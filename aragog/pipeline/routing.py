@@ -34,6 +34,7 @@ class Queue(StrEnum):
     CANONICALIZE = "canonicalize"
     STORE = "store"
     UPKEEP = "upkeep"
+    WATCHES = "watches"
     WEBHOOKS = "webhooks"
 
 
@@ -50,7 +51,7 @@ class Destination(Enum):
     RENDER = "aragog.render", Queue.RENDER
     CANONICALIZE = "aragog.canonicalize", Queue.CANONICALIZE
     STORE = "aragog.store", Queue.STORE
-    WATCHES = "aragog.watches", Queue.UPKEEP
+    WATCHES = "aragog.watches", Queue.WATCHES
     WEBHOOK = "aragog.webhooks.deliver", Queue.WEBHOOKS
     REEXTRACT = "aragog.reextract", Queue.CANONICALIZE
 

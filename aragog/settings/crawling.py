@@ -282,7 +282,7 @@ class WorkerSettings:
     upkeep: int = 8
     """
     Threads: one for each kind of work that beat starts (refresh, robots.txt, webhooks, the crawl
-    log, freeing), and the others for compactions of links.
+    log, freeing), one for watches, and the others for compactions of links.
     """
     canonicalize: int | None = None
     """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""

@@ -83,6 +83,18 @@ class AppendOnlyFiles:
         names = [name for name, (kind, _) in self._named().items() if kind != "h"]
         return [self.folder / name for name in names if not (self.folder / name).exists()]
 
+    def unreadable_lines(self) -> int:
+        """How many lines of the manifest name no file; the server refuses to start with one."""
+        if not self._manifest.exists():
+            return 0
+        lines = self._manifest.read_text("utf-8", errors="replace").split("\n")
+        whole = [line for line in lines[:-1] if _LINE.match(line) or line.startswith("#")]
+        return len(lines) - len(whole) - (not lines[-1])
+
+    def total_bytes(self) -> int:
+        """How much `damage` would read at most."""
+        return sum(path.stat().st_size for path, *_ in self._files())
+
     def damage(self) -> Damage | None:
         """
         The first damage inside a file of commands; reads all of them, about 100 MB a second.
@@ -108,9 +120,10 @@ class AppendOnlyFiles:
             "jobs would be lost"
             for path in self.unnamed()
         ]
-        return lost + [
-            f"{path} is missing, and {self._manifest} names it" for path in self.missing()
-        ]
+        lost += [f"{path} is missing, and {self._manifest} names it" for path in self.missing()]
+        if lines := self.unreadable_lines():
+            lost.append(f"{self._manifest}: {lines} lines are cut or damaged")
+        return lost
 
     def repair(self) -> list[str]:
         """
@@ -121,8 +134,8 @@ class AppendOnlyFiles:
         Raises:
             OSError: the disk is full, or cannot be written.
         """
-        done = []
-        if self.unnamed() or self.missing():
+        done = [f"{path} is missing: its jobs are lost" for path in self.missing()]
+        if self.problems():
             done.append(self._write_manifest())
         damage = self.damage()
         if damage is not None:

@@ -27,6 +27,11 @@ SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 PONG_WITHIN_S = 5.0
 REPAIR = "`aragog repair-redis` makes its files readable, and keeps a copy of what it changes"
 
+SET_ASIDE = (
+    "if its log says that it cannot read its files: `aragog repair-redis --set-aside` keeps them "
+    "aside, and it starts empty"
+)
+
 
 class ServerProgram(NamedTuple):
     """A server program on this machine."""
@@ -178,7 +183,7 @@ class RedisServer(PrivateServer):
             raise ConfigError(f"data_dir: {damage}", REPAIR)
         log = self.folder / "redis.log"
         tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
-        raise ConfigError(f"redis-server in {self.folder} did not start:", *tail)
+        raise ConfigError(f"redis-server in {self.folder} did not start:", *tail, SET_ASIDE)
 
     def _answers(self) -> bool:
         """Ask for PONG, which it answers once it has read its files; redis-py would take 25 MB."""

@@ -15,7 +15,7 @@ from deploy.hosts.cluster import ARAGOG, PYTHON, Cluster, redis_url
 from tests.fleet import balancer
 from tests.fleet.layout import API_PORT, APIS, DATA, FRONT, REDIS, WEB_PORT, Layout
 
-QUEUES = {"fetch": "fetch,robots,upkeep,webhooks", "canonicalize": "canonicalize,store"}
+QUEUES = {"fetch": "fetch,robots,upkeep,watches,webhooks", "canonicalize": "canonicalize,store"}
 """The workers of a machine, by role: two for all queues, because each costs a second of CPU to start."""
 READY_WITHIN_S = 300.0
 EVERY_S = 0.05

@@ -30,6 +30,7 @@ from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Supervisor
 from tests.support.cases import cases
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
@@ -343,6 +344,57 @@ def test_a_system_that_does_not_run_is_found(tmp_path):
         assert wrong[name].startswith(f"nothing listens on 127.0.0.1:{port} of this machine")
     before = CliRunner().invoke(main, ["doctor", "--json", "--no-workers"], env=environ)
     assert before.exit_code == 0
+
+
+@pytest.fixture
+def redis_files(tmp_path):
+    """The private Redis' files of a data folder whose system is down, with jobs after a rewrite."""
+    folder = tmp_path / "var" / "redis"
+    with (
+        RedisServer(folder, persistent=True, socket=tmp_path / "s") as server,
+        redis.Redis.from_url(server.url) as client,
+    ):
+        client.mset({f"old:{number}": "x" * 40 for number in range(100)})
+        client.bgrewriteaof()
+        files = folder / "appendonlydir"
+        wait_until((files / "appendonly.aof.2.base.rdb").exists)
+        wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
+        client.mset({f"new:{number}": "x" * 40 for number in range(100)})
+    return files
+
+
+def down(tmp_path):
+    variables = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": os.devnull}
+    result = CliRunner().invoke(main, ["doctor", "--no-workers", "--json"], env=variables)
+    findings = orjson.loads(result.stdout)
+    return [found for found in findings if found["part"] == "redis, files"]
+
+
+def cut_manifest(files):
+    manifest = files / "appendonly.aof.manifest"
+    manifest.write_text(manifest.read_text().splitlines(keepends=True)[0])
+
+
+def spoil_middle(files):
+    file = files / "appendonly.aof.2.incr.aof"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 60] = bytes(60)
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("spoil", [cut_manifest, spoil_middle])
+def test_files_of_redis_that_a_start_would_refuse_are_found_while_it_is_down(
+    redis_files, tmp_path, spoil
+):
+    """doctor said ok, and the next start lost 479 waiting URLs, or ended."""
+    assert [found["ok"] for found in down(tmp_path)] == [True]
+    spoil(redis_files)
+
+    (found,) = down(tmp_path)
+
+    assert not found["ok"]
+    assert str(redis_files) in found["text"]
+    assert "`aragog repair-redis`" in found["text"]
 
 
 def test_settings_other_than_those_of_the_running_system_are_found(examine, tmp_path):

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,7 +154,7 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
 
     reported = machine.aragog("run", str(tmp_path / "urls"))
 
-    assert reported.returncode == 2, reported.stderr
+    assert reported.returncode == 4, reported.stderr
     assert "20 accepted, 0 already waiting, 1 invalid" in reported.stdout
     assert f"{tmp_path}/urls:21: " in reported.stdout
     assert "0 waiting" in reported.stdout
@@ -268,3 +269,30 @@ def test_no_worker_ended_in_a_traceback(machine):
 
         assert "aragog.errors.Config" not in text
         assert "raised unexpected" not in text
+
+
+def test_up_in_the_background_fails_if_a_server_that_it_names_does_not_answer(tmp_path):
+    """What was seen: exit status 0, with an address that nothing listened on."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")} | {
+        "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
+        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+    }
+    machine = Machine(tmp_path / "var", environ, load_settings(environ=environ))
+    with ThreadPoolExecutor(1) as pool:
+        up = pool.submit(machine.aragog, "up", "-d")
+        children = machine.folder / "run" / "children"
+        wait_until(lambda: children.exists() and machine.named("cli serve"), every_s=0.005)
+        (server,) = machine.named("cli serve")
+        os.kill(server, signal.SIGSTOP)  # before it listens
+        try:
+            reported = up.result()
+        finally:
+            os.kill(server, signal.SIGCONT)
+            machine.aragog("down")
+
+    assert reported.returncode == 1
+    port = machine.settings.serving.http_port
+    assert f"serving.http_port: nothing listens on 127.0.0.1:{port} yet" in reported.stderr

@@ -31,12 +31,15 @@ from aragog.redis_kit.address import server_name
 from aragog.redis_kit.connect import connect
 from aragog.secret import reveal, without_password
 from aragog.settings import Settings
-from aragog.standalone.redis_server import find_redis_server
+from aragog.standalone.append_only_files import AppendOnlyFiles
+from aragog.standalone.redis_server import REPAIR, find_redis_server
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0
 # The share of a server's maxmemory from which the doctor reports a problem.
 NEARLY_FULL = 0.85
+# Reading the private Redis' files takes a second for 100 MB.
+MOST_READ_BYTES = 300_000_000
 # A difference this large breaks nothing, but makes comparisons of logs and due times misleading.
 CLOCK_DIFFERENCE_S = 2.0
 # Older ones get no more security fixes from their projects, as of November 2026.
@@ -48,11 +51,27 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
     if system.is_down:
         text = f"not running; `aragog up` starts {find_redis_server()}"
         yield Finding("redis", ok=not system.should_run, text=text)
+        if system.settings.private_redis:
+            yield from _files(AppendOnlyFiles(system.settings.data_dir.absolute() / "redis"))
         return
     for url, roles in redis_servers(system.resolved).items():
         part = "redis" if len(roles) > 1 else roles[0]
         durable = not {"redis.url", "broker.url", "broker.shards"}.isdisjoint(roles)
         yield from _server(url, f"{part} {server_name(url)}", durable=durable)
+
+
+def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
+    """What a start of the private Redis would refuse or lose; it does not run."""
+    problems = files.problems()
+    total_bytes = files.total_bytes()
+    if total_bytes <= MOST_READ_BYTES and (damage := files.damage()):
+        problems.append(str(damage))
+    for problem in problems:
+        yield Finding("redis, files", ok=False, text=f"{problem}; {REPAIR}")
+    if not problems and total_bytes:
+        part = "" if total_bytes <= MOST_READ_BYTES else "; they were not read, for their size"
+        text = f"{total_bytes:,} bytes in {files.folder}{part}"
+        yield Finding("redis, files", ok=True, text=text)
 
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:

@@ -91,6 +91,9 @@ def repair(*, no_wait: bool) -> None:
                 shown, report=lambda step: note(step, err=True), wait=not no_wait
             )
     for file in report.salvaged:
+        if file.old == file.new:
+            echo(f"{file.new}: the note of what it replaced was damaged; all lost pages are due")
+            continue
         echo(
             f"{file.old} was damaged: {file.saved:,} cells and nodes saved to {file.new}, "
             f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"

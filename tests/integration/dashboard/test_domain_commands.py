@@ -15,9 +15,11 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
+from aragog.dashboard.waiting import waits
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
+from aragog.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.slots import RateExceeded, SlotRequest
 from aragog.settings import load_settings
@@ -164,3 +166,16 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(settings, command):
 
     assert ran.exit_code != 0
     assert json.loads(run("history", "--json")) == []
+
+
+def test_urls_that_wait_for_a_robots_txt_are_listed_and_counted_as_such(settings):
+    """60,000 were on no page and in no list, and were then counted as waiting for a slot."""
+    waiting = [LineEntry("http://silent.example:8080", 5, b"{}")] * 100
+    lines_of(settings).park([*waiting, LineEntry("paced.example", 5, b"{}")])
+
+    domains = rows()
+
+    assert domains["silent.example"]["waiting"] == 100
+    assert domains["paced.example"]["waiting"] == 1
+    causes = waits(components(settings))
+    assert (causes[ROBOTS], causes[SLOT]) == (100, 1)

@@ -166,3 +166,16 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_fetched(tmp
         RunOutput(tmp_path / "x.csv", None, Settings())
     with pytest.raises(ConfigError, match="its folder does not exist"):
         RunOutput(Path("/nowhere/x.jsonl"), None, Settings())
+
+
+def test_two_urls_of_an_earlier_file_that_are_one_page_by_now_have_one_record(store, tmp_path):
+    store.write_pages([page(url, content=body(url)) for url in (A, B)])
+    file = written(store, tmp_path / "x.jsonl", ("url",))
+    spelling = b'{"url":"http://A.example/#top"}\n'
+    file.write_bytes(file.read_bytes() + spelling)
+
+    text = RunOutput(file, ("url",), Settings()).write(store)
+
+    assert text == f"2 records in {file}, 2 of them of pages that only the earlier file had"
+    urls = [orjson.loads(line)["url"] for line in file.read_bytes().splitlines()]
+    assert sorted(urls) == [A, B]

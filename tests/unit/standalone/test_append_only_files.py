@@ -76,6 +76,43 @@ def test_a_missing_manifest_is_refused_and_made_anew(folder):
     assert keys_of(folder) == 2 * KEYS + 1
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text + "\0" * 40 + "\n",
+        lambda text: text + "\0" * 40,
+        lambda text: text.rstrip("\n"),
+        lambda text: "\0" * len(text),
+        lambda text: text.replace("type i", "type ?"),
+    ],
+    ids=["bytes behind it", "no end of a line", "last line not ended", "zeros", "a letter"],
+)
+@pytest.mark.parametrize("is_empty", [False, True], ids=["with jobs", "new file"])
+def test_a_manifest_of_which_a_line_is_damaged_has_a_way_out(folder, spoil, is_empty):
+    """Redis refused it with raw lines of its log, and the repair found no problem."""
+    whole = manifest(folder).read_text()
+    if is_empty:
+        incremental(folder).write_bytes(b"")
+    manifest(folder).write_text(spoil(whole))
+
+    with pytest.raises(ConfigError, match="repair-redis"):
+        keys_of(folder)
+    assert AppendOnlyFiles(folder).problems()
+
+    assert AppendOnlyFiles(folder).repair()
+    assert manifest(folder).read_text() == whole
+    assert keys_of(folder) == (KEYS if is_empty else 2 * KEYS + 1)
+
+
+def test_a_repair_says_which_file_is_missing(folder):
+    incremental(folder).unlink()
+
+    done = AppendOnlyFiles(folder).repair()
+
+    assert any(str(incremental(folder)) in text and "lost" in text for text in done)
+    assert keys_of(folder) == KEYS
+
+
 def test_damage_in_the_middle_is_named_and_a_repair_keeps_all_before_it(folder):
     """What was seen: raw lines of a log, and the name of a program that the wheel lacks."""
     data = bytearray(incremental(folder).read_bytes())
@@ -126,7 +163,7 @@ def test_leftovers_of_rewrites_are_no_problem(folder):
 def test_files_that_no_repair_reads_are_set_aside_and_kept(folder):
     base = folder / "appendonlydir" / "appendonly.aof.2.base.rdb"
     base.write_bytes(base.read_bytes()[:40] + b"\0" * 400)
-    with pytest.raises(ConfigError, match="did not start"):
+    with pytest.raises(ConfigError, match=r"(?s)did not start.*repair-redis --set-aside"):
         keys_of(folder)
 
     kept = AppendOnlyFiles(folder).set_aside()

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from aragog.pinlater import gates
 from aragog.tasks import maintenance, refresh, robots, webhooks
 from aragog.tasks.maintenance import compactions
 from aragog.tasks.policy import TaskPlaces, periodic
@@ -76,16 +77,28 @@ def test_a_task_after_one_that_hung_does_its_work(hung):
     ids=lambda task: task.name,
 )  # fmt: skip
 def test_each_task_that_beat_sends_has_places_of_its_own(task):
-    closure = dict(
-        zip(task.run.__func__.__code__.co_freevars, task.run.__func__.__closure__, strict=True)
-    )
-
-    assert isinstance(closure["places"].cell_contents, TaskPlaces)
+    assert isinstance(closure_of(task)["places"].cell_contents, TaskPlaces)
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(8, 3), (12, 7), (4, 1), (1, 1)])
+def closure_of(task):
+    body = task.run.__func__
+    return dict(zip(body.__code__.co_freevars, body.__closure__, strict=True))
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(7, 2), (12, 7), (4, 1), (1, 1)])
 def test_compactions_leave_a_thread_for_each_other_kind(threads, expected):
     assert compactions(threads) == expected
+
+
+def test_compactions_count_the_threads_that_the_worker_has(monkeypatch):
+    """`--concurrency 4`, or few open files: three compactions and four others shared 4 threads."""
+    closure = closure_of(maintenance.compact_links)
+    monkeypatch.setitem(gates._limits, "upkeep", 3)
+
+    places = closure["places"].cell_contents
+
+    assert [places.take(), places.take()] == [True, False]
+    places.give_back()
 
 
 def test_places_are_given_back():

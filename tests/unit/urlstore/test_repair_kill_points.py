@@ -142,3 +142,23 @@ def test_a_repair_that_waits_for_no_content_leaves_it_to_one_that_makes_its_page
     lost, due = neither_stored_nor_due(tmp_path, NOW_MS + 4 * HOUR_MS)
     assert not lost
     assert due
+
+
+@pytest.mark.parametrize("text", [b"", b"\0" * 200, b"{}", b"[1]", b'{"first_bytes": 1}'])
+def test_a_repair_whose_note_was_damaged_is_done_by_the_next_one(tmp_path, text):
+    """Every later repair ended with the same traceback."""
+    damaged(tmp_path)
+    store = opened(tmp_path, NOW_MS + HOUR_MS)
+    for position, _ in list(store.zen.hosts.walk()):
+        store.zen.hosts.delete_at(position, at_ms=NOW_MS + HOUR_MS)
+    store.close()
+    repaired(tmp_path, NOW_MS + HOUR_MS, wait=False)
+    (note,) = (tmp_path / "store").glob("*.salvaged")
+    note.write_bytes(text)
+
+    repaired(tmp_path, NOW_MS + 2 * HOUR_MS)
+
+    assert not note.exists()
+    lost, due = neither_stored_nor_due(tmp_path, NOW_MS + 3 * HOUR_MS)
+    assert not lost
+    assert due

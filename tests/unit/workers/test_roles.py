@@ -4,17 +4,20 @@ from itertools import product
 
 import pytest
 
+from aragog.beat_schedule import beat_schedule
 from aragog.errors import ConfigError
 from aragog.pinlater import gates
+from aragog.pipeline.routing import Destination, Queue
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
+from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
 from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
 
 
 @pytest.fixture
 def unbounded():
     yield
-    for queue in ("fetch", "robots", "upkeep", "webhooks"):
+    for queue in ("fetch", "robots", "upkeep", "watches", "webhooks"):
         gates.limit(queue, None)
         gates.keep_room(queue, None)
 
@@ -26,10 +29,10 @@ def settings_of(broker):
 @pytest.mark.parametrize(
     ("broker", "fetch", "upkeep"),
     [
-        ("", {"fetch", "robots"}, {"upkeep"}),
-        ("pinlater://h:1", {"fetch", "robots"}, {"upkeep"}),
-        ("redis://h:1", {"fetch"}, {"upkeep", "robots"}),
-        ("amqp://h", {"fetch"}, {"upkeep", "robots"}),
+        ("", {"fetch", "robots"}, {"upkeep", "watches"}),
+        ("pinlater://h:1", {"fetch", "robots"}, {"upkeep", "watches"}),
+        ("redis://h:1", {"fetch"}, {"upkeep", "watches", "robots"}),
+        ("amqp://h", {"fetch"}, {"upkeep", "watches", "robots"}),
     ],
 )
 def test_fetch_workers_fetch_robots_txt_where_their_jobs_can_be_bounded(broker, fetch, upkeep):
@@ -83,7 +86,7 @@ def test_a_process_with_several_roles_has_their_queues_and_threads():
 
     both = joined(["upkeep", "webhooks"], settings)
 
-    assert both.queues == ("upkeep", "webhooks")
+    assert both.queues == ("upkeep", "watches", "webhooks")
     assert both.concurrency == settings.workers.upkeep + settings.workers.webhooks
     assert both.niceness == ROLES["upkeep"].niceness
 
@@ -131,12 +134,36 @@ def test_upkeep_and_webhooks_have_the_threads_of_their_settings(
     assert (gates.limit_of("upkeep"), gates.limit_of("webhooks")) == expected
 
 
-def test_a_worker_of_one_of_both_is_not_bounded(unbounded):
-    for queues in ({"upkeep"}, {"webhooks", "store"}):
-        share_upkeep(8, WorkerSettings(), queues)
+def test_a_worker_of_one_of_them_is_not_bounded(unbounded):
+    share_upkeep(8, WorkerSettings(), {"webhooks", "store"})
 
-        assert gates.limit_of("upkeep") is None
-        assert gates.limit_of("webhooks") is None
+    assert gates.limit_of("upkeep") is None
+    assert gates.limit_of("webhooks") is None
+
+
+@pytest.mark.parametrize(
+    ("threads", "queues", "upkeep"),
+    [
+        (8, {"upkeep", "watches"}, 7),
+        (12, {"upkeep", "watches", "webhooks"}, 7),
+        (16, {"upkeep", "watches", "robots"}, 7),
+        (2, {"upkeep", "watches"}, 1),
+    ],
+)
+def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
+    """A million watches took all threads of upkeep, and stood before every refresh."""
+    share_upkeep(threads, WorkerSettings(), queues)
+
+    assert (gates.limit_of("upkeep"), gates.limit_of("watches")) == (upkeep, 1)
+    assert gates.limit_of("upkeep") + 1 <= threads
+
+
+def test_no_message_of_a_producer_goes_to_the_queue_of_what_beat_sends():
+    """They would wait in one line, and beat's messages expire after 30 s."""
+    assert Queue.UPKEEP not in {destination.queue for destination in Destination}
+    assert {task for task, queue in QUEUE_OF.items() if queue is Queue.UPKEEP} == {
+        entry["task"] for entry in beat_schedule.values()
+    } | {CRAWL_LOG}
 
 
 @pytest.mark.parametrize(

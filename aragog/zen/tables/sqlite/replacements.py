@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from aragog.zen.tables import Salvaged
 
@@ -60,7 +61,17 @@ def _path(done: Salvaged) -> Path:
 
 
 def _read(path: Path) -> Salvaged:
-    values = json.loads(path.read_text("utf-8"))
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        return _salvaged(values, path)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        # The disk damaged the note, too. Pages that are not lost have their nodes, so taking every
+        # key for lost makes no other page due.
+        new = path.with_suffix(".db")
+        return Salvaged(str(new), str(new), 0, 0, 0, frozenset(range(256)))
+
+
+def _salvaged(values: dict[str, Any], path: Path) -> Salvaged:
     known = {name: values[name] for name in Salvaged._fields}
     # The folder may have been moved since.
     places = {name: str(path.parent / Path(known[name]).name) for name in ("old", "new")}
