@@ -28,6 +28,27 @@ _PER_MEASURE = re.compile(
 )
 """A price per measure: `(12,50 €/kg)`, `$0.40 per oz`."""
 _MAX_NODES = 200
+_FORMER_CLASS = re.compile(
+    r"(?<![a-z])(?:old|was|former|crossed|strike|line-through|compare|regular|before|original|list-?price|rrp|"
+    r"msrp|uvp)(?![a-rt-z])",
+    re.IGNORECASE,
+)
+_CLIMB = 3
+
+
+def is_former(element: LexborNode) -> bool:
+    """Return True for a price that is struck out, or called a former one by a class around it."""
+    at: LexborNode | None = element
+    for _ in range(_CLIMB):
+        if at is None or (at is not element and "itemscope" in at.attributes):
+            return False
+        if at.tag in _STRUCK or _FORMER_CLASS.search((at.attributes.get("class") or "")[:200]):
+            return True
+        at = at.parent
+    return False
+
+
+_STRUCK = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
