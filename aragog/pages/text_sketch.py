@@ -46,11 +46,8 @@ def sketch_of(text: str) -> str:
     for one, other in pairs:
         # The highest bits depend on all of both words, the lowest on the lowest alone.
         mixed = one + other & _MASK
-        if mixed < least[mixed >> 26]:
-            least[mixed >> 26] = mixed
-    kept = bytes(
-        _EMPTY if mixed == _NONE else (mixed & 0x3FFFFFF) % 255 + 1 for mixed in least
-    )
+        least[mixed >> 26] = min(least[mixed >> 26], mixed)
+    kept = bytes(_EMPTY if mixed == _NONE else (mixed & 0x3FFFFFF) % 255 + 1 for mixed in least)
     return b64encode(kept).decode()
 
 
