@@ -177,7 +177,7 @@ def _read_head(
     if head.cut:
         problems.append(f"more than {MAX_HEAD_ELEMENTS} elements about the page: the rest unread")
     first = _first_contents(head.metas)
-    resolver = LinkResolver(url, head.base)
+    resolver = LinkResolver(url, head.base, name)
     html = head.tree.root.attributes if head.tree.root is not None else {}
     return Document(
         url=url,

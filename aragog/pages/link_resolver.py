@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from urllib.parse import quote_from_bytes
 
 from aragog.errors import InvalidUrl
+from aragog.pages.encodings import labels
 from aragog.urls.normalize import MAX_URL_CHARS, normalize, with_query
 
 MAX_HREF_CHARS = MAX_URL_CHARS
@@ -38,11 +40,14 @@ class LinkResolver:
     Resolves the references of one page.
 
     `base` is the `href` of its base element. It is used only if it resolves against the page's own
-    URL to an http(s) URL.
+    URL to an http(s) URL. `encoding` is that of the page: in it, and not in UTF-8, browsers write
+    the letters of a query, and only then does the site understand them (URL Standard, "query
+    state"). Paths are always in UTF-8.
     """
 
-    def __init__(self, url: str, base: str | None = None) -> None:
+    def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
         self.base_url = url
+        self._encoding = encoding
         self._known: dict[str, str | None] = {}
         self._fronts: dict[str, str] = {}
         if base is not None:
@@ -92,6 +97,8 @@ class LinkResolver:
         stripped = href.strip(_WHITESPACE)
         if len(stripped) > MAX_HREF_CHARS or stripped[:16].lower().startswith(_NOT_FETCHED):
             return None
+        if "?" in stripped and not stripped.isascii():
+            stripped = in_encoding(stripped, self._encoding)
         try:
             return normalize(stripped, self.base_url)
         except InvalidUrl:
@@ -105,6 +112,17 @@ def _absolute(front: str) -> str | None:
         return normalize(front)
     except InvalidUrl:
         return None
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def in_encoding(href: str, encoding: str) -> str:
+    """Return a reference whose query has the bytes of an encoding in place of non-ASCII letters."""
+    address, number, fragment = href.partition("#")
+    path, question, query = address.partition("?")
+    written = _NOT_ASCII.sub(lambda m: quote_from_bytes(labels.encode(m[0], encoding), ""), query)
+    return f"{path}{question}{written}{number}{fragment}"
 
 
 def without_fragment(href: str) -> str:

@@ -28,6 +28,29 @@ _PER_MEASURE = re.compile(
 )
 """A price per measure: `(12,50 €/kg)`, `$0.40 per oz`."""
 _MAX_NODES = 200
+_FORMER_CLASS = re.compile(
+    r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
+    r"|(?:rrp|msrp|uvp)(?![a-z])|strike|line-through|crossed|list-?price)"
+)
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CLIMB = 3
+_MAX_CLASS_CHARS = 200
+
+
+def is_former(element: LexborNode) -> bool:
+    """Return True for a price that is struck out, or called a former one by a class around it."""
+    at: LexborNode | None = element
+    for _ in range(_CLIMB):
+        if at is None or (at is not element and "itemscope" in at.attributes):
+            return False
+        named = _CAPITAL.sub("-", (at.attributes.get("class") or "")[:_MAX_CLASS_CHARS]).lower()
+        if at.tag in _STRUCK or _FORMER_CLASS.search(named):
+            return True
+        at = at.parent
+    return False
+
+
+_STRUCK = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from itertools import pairwise
 from zlib import crc32
 
 LEAST_ALIKE = 0.9
@@ -27,24 +26,37 @@ _BINS = 64
 _EMPTY = 0
 _NONE = 1 << 32
 _FIRST, _MIXED = 0x85EBCA6B, 0x9E3779B1  # odd: multiplying by them modulo 2**32 loses nothing
+_MASK = 0xFFFFFFFF
 # Scripts without spaces between words count by letter.
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
+_COMMON_MARKS = "’‘“”–—…•·«»©\u00a0"
+_BLANKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 
 
 def sketch_of(text: str) -> str:
     """The sketch of a text; empty if it has fewer than `LEAST_WORDS` words."""
-    words = _WORD.findall(text[:MOST_CHARS].lower())[:MOST_WORDS]
+    words = _words(text[:MOST_CHARS].lower())[:MOST_WORDS]
     if len(words) < LEAST_WORDS:
         return ""
     codes = {word: crc32(word.encode("utf-8", "replace")) for word in set(words)}
-    pairs = pairwise(map(codes.__getitem__, words))
+    first = {word: code * _FIRST * _MIXED & _MASK for word, code in codes.items()}
+    second = {word: code * _MIXED & _MASK for word, code in codes.items()}
     least = [_NONE] * _BINS
-    for mixed in {(one * _FIRST + other) * _MIXED & 0xFFFFFFFF for one, other in pairs}:
+    pairs = zip(map(first.__getitem__, words), map(second.__getitem__, words[1:]), strict=False)
+    for one, other in pairs:
         # The highest bits depend on all of both words, the lowest on the lowest alone.
-        place, value = mixed >> 26, mixed & 0x3FFFFFF
-        least[place] = min(least[place], value)
-    kept = bytes(_EMPTY if value == _NONE else value % 255 + 1 for value in least)
+        mixed = one + other & _MASK
+        least[mixed >> 26] = min(least[mixed >> 26], mixed)
+    kept = bytes(_EMPTY if mixed == _NONE else (mixed & 0x3FFFFFF) % 255 + 1 for mixed in least)
     return b64encode(kept).decode()
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text; of ASCII without a regular expression, in a third of the time."""
+    if not text.isascii():
+        for mark in _COMMON_MARKS:  # which end words, and are all that most English texts have
+            text = text.replace(mark, " ")
+    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
 
 
 def alikeness(one: str, other: str) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 _RAW = (
     r"<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)\b.*?</(?P=raw)\s*>"
@@ -72,8 +73,29 @@ def _outside_raw(markup: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(markup[at:])])
 
 
+_QUERY = re.compile(r"""=\s*(?:"[^"<>?]*\?[^"<>]*"|'[^'<>?]*\?[^'<>]*')""")
+_REFERENCE = re.compile(r"&#?\w+;")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def _with_escaped_queries(markup: str) -> str:
+    """Escape the letters of queries: browsers write them in the encoding of the page."""
+    return _QUERY.sub(lambda match: _escaped_query(match[0]), markup)
+
+
+def _escaped_query(value: str) -> str:
+    path, question, query = value.partition("?")
+    if not (path + query).isascii() and " " in query:
+        return value  # a text with a question mark
+    query = _REFERENCE.sub(
+        lambda m: m[0] if (letter := html.unescape(m[0])).isascii() else letter, query
+    )
+    return path + question + _NOT_ASCII.sub(lambda m: quote(m[0], errors="replace"), query)
+
+
 def _charset(name: str) -> Callable[[str, str], Variant]:
     def transform(markup: str, url: str) -> Variant:
+        markup = _with_escaped_queries(markup)
         markup = re.sub(r"(?i)(<meta[^>]*charset\s*=\s*[\"']?)[\w-]+", rf"\1{name}", markup)
         encoded = markup.encode(name, "surrogatepass" if "16" in name else "xmlcharrefreplace")
         return Variant(encoded, url, f"text/html; charset={name}")

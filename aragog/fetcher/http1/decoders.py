@@ -56,6 +56,10 @@ class _Coding(ABC):
         return None if self._complete() else f"{self.name} stream ended early"
 
     @abstractmethod
+    def feed(self, data: bytes, room: int) -> bytes:
+        """As `Decoder.feed`."""
+
+    @abstractmethod
     def _complete(self) -> bool:
         """Whether the stream may end here; true for an empty one."""
 
@@ -294,13 +298,65 @@ def _begins_zstd_frame(start: bytes) -> bool:
     return ZSTD_MAGIC.startswith(start) or skippable
 
 
+class _UnlessPlain:
+    """
+    A decoder of data that begins as its coding does; plain text with a wrong label passes through.
+
+    Browsers show an error for it. Here it would lose the page, and with robots.txt the whole site,
+    although all of the text has arrived. Text with one binary byte is damaged data, and an error.
+    """
+
+    def __init__(self, decoder: _Coding, begins: Callable[[bytes], bool], size: int) -> None:
+        self._decoder, self._begins, self._size = decoder, begins, size
+        self._first = b""
+        self._is_plain: bool | None = None
+        self.overflowed = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._is_plain is None:
+            data = self._first + data
+            may_begin = not data or self._begins(data[: self._size])
+            if may_begin and len(data) < self._size:
+                self._first = data
+                return b""
+            self._is_plain, self._first = not may_begin, b""
+        if self._is_plain:
+            return self._passed(data, room)
+        out = self._decoder.feed(data, room)
+        self.overflowed = self._decoder.overflowed
+        return out
+
+    def _passed(self, data: bytes, room: int) -> bytes:
+        if len(data.translate(None, _NO_TEXT)) < len(data):
+            raise UnsupportedContent(f"{self._decoder.name}: the data is of another coding")
+        self.overflowed = len(data) > room
+        return data[:room]
+
+    def missing(self) -> str | None:
+        if self._first:
+            return f"{self._decoder.name} stream ended early"
+        return None if self._is_plain else self._decoder.missing()
+
+
+_NO_TEXT = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+"""Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3)."""
+
+
+def _gzip() -> Decoder:
+    return _UnlessPlain(_Gzip(), GZIP_MAGIC.startswith, len(GZIP_MAGIC))
+
+
+def _zstd() -> Decoder:
+    return _UnlessPlain(_Zstd(), _begins_zstd_frame, len(ZSTD_MAGIC))
+
+
 _DECODERS: dict[str, Callable[[], Decoder]] = {
-    "gzip": _Gzip,
-    "x-gzip": _Gzip,
+    "gzip": _gzip,
+    "x-gzip": _gzip,
     "deflate": _Deflate,
     "x-deflate": _Deflate,
     "br": _Brotli,
-    "zstd": _Zstd,
+    "zstd": _zstd,
 }
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"

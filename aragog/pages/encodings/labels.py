@@ -29,6 +29,12 @@ _CODECS = {
 }
 
 
+_ENCODERS = _CODECS | {"big5": "cp950", "gbk": "gbk"}
+"""Encoders of the standard write fewer characters than its decoders read."""
+_WRITTEN_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
+"""Encodings whose output encoding is UTF-8 (section 4.3)."""
+
+
 def _read_table() -> dict[str, str]:
     table = {}
     text = resources.files(__package__).joinpath("labels.txt").read_text("ascii")
@@ -63,6 +69,40 @@ def _keep_byte(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("aragog.keep_c1", _keep_byte)
+
+
+def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace one character that the encoding does not have, as browsers do in URLs and forms."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    code, at = ord(error.object[error.start]), error.start + 1
+    if code == _EURO and error.encoding == "gbk":
+        return b"\x80", at
+    return f"&#{0xFFFD if 0xD800 <= code < 0xE000 else code};", at
+
+
+def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write a C1 control as the byte of the same number, which `decode` reads as it."""
+    if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
+        return error.object[error.start].encode("latin-1"), error.start + 1
+    return _character_reference(error)
+
+
+_EURO = 0x20AC
+codecs.register_error("aragog.character_reference", _character_reference)
+codecs.register_error("aragog.c1_or_reference", _c1_or_reference)
+
+
+def encode(text: str, name: str) -> bytes:
+    """
+    Return a text in an encoding by its standard name, as browsers encode queries in it (URL
+    Standard, "percent-encode after encoding"): `&#9731;` for a character that it does not have.
+    """
+    if name in _WRITTEN_AS_UTF8:
+        return text.encode("utf-8", "replace")
+    is_windows = name.startswith("windows-")
+    errors = "aragog.c1_or_reference" if is_windows else "aragog.character_reference"
+    return text.encode(_ENCODERS.get(name, name), errors)
 
 
 def decode(body: bytes, name: str) -> str:

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.plain_text import MAX_TEXT_CHARS, lines_of, shown_text
-from aragog.pages.price_texts import price_text
+from aragog.pages.price_texts import is_former, price_text
 from aragog.pages.structured_data import jsonld
 from aragog.pages.structured_data.graph import Graph, Node, local_name
 from aragog.pages.structured_data.json_texts import is_json
 
 MICRODATA = "microdata"
 RDFA = "rdfa"
+FORMER_PRICE = "formerprice"
+"""The name under which a `price` is kept that the page strikes out, which no vocabulary has."""
 
 MAX_MARKS = 20_000
 MAX_REFERENCES = 200
@@ -252,7 +254,10 @@ class _MarkupWalk:
             if mark.node is not None:
                 node.add(name, mark.node)
                 continue
-            for value in self._values(mark, name):
+            values = self._values(mark, name)
+            if name == "price" and is_former(mark.element):
+                name = FORMER_PRICE  # noqa: PLW2901 - the same value under its real name
+            for value in values:
                 if isinstance(value, str) and name not in jsonld.PROSE and is_json(value):
                     jsonld.add_json(node, name, value)
                 else:

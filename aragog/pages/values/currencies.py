@@ -30,6 +30,7 @@ SYMBOLS = {
     "₺": "TRY", "tl": "TRY", "₪": "ILS", 'ש"ח': "ILS", "ש״ח": "ILS", "₫": "VND", "đ": "VND",
     "vnđ": "VND", "₴": "UAH", "грн": "UAH", "грн.": "UAH", "zł": "PLN", "kč": "CZK", "ft": "HUF",
     "r$": "BRL", "us$": "USD", "u$s": "USD", "us $": "USD", "usd$": "USD", "usd $": "USD",
+    "u.s. $": "USD", "u.s.$": "USD",
     "a$": "AUD", "au$": "AUD", "aud$": "AUD", "c$": "CAD", "ca$": "CAD", "cad$": "CAD",
     "cdn$": "CAD", "nz$": "NZD", "hk$": "HKD", "nt$": "TWD", "s$": "SGD", "mx$": "MXN",
     "rd$": "DOP", "cn¥": "CNY", "jp¥": "JPY", "人民币": "CNY", "人民幣": "CNY", "日元": "JPY",

@@ -84,6 +84,7 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 _WORDS_BEFORE = 20
+_MINUS_BEFORE = re.compile(rf"-[$€£ ]*|(?:(?i:{MARKS})|{_CODE})\s?-\s?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,8 @@ def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
 
 
 def _is_negative(text: str, at: int) -> bool:
-    """Return True if a text begins with a minus sign, and then the amount at `at`."""
-    return text[:1] == "-" and not text[1:at].strip("$€£ ")
+    """Return True for the first amount, at `at`, behind a minus sign, with a currency or not."""
+    return _MINUS_BEFORE.fullmatch(text[:at]) is not None
 
 
 def _bare_amounts(text: str) -> Iterator[_Amount]:

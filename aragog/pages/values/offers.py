@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from aragog.pages.structured_data.graph import Node
+from aragog.pages.structured_data.microdata_rdfa import FORMER_PRICE
 from aragog.pages.values import money, numbers, scalars
 from aragog.pages.values.availability import Availability, availability, rank, word_of
 
@@ -64,7 +65,10 @@ def price_of_offer(offer: Node, country: str | None) -> Price | None:
         elif amount is None and kind not in _NOT_ASKED and _is_of_one_piece(specification):
             amount = _amount(specification, _PRICES, code)
             high = high or _amount(specification, _HIGH_PRICES, code)
-    amount = amount if amount is not None else high
+    former = _amount(offer, (FORMER_PRICE,), code)
+    amount = next((each for each in (amount, high, former) if each is not None), None)
+    if former is not None and amount is not None and former > amount:
+        listed = listed or former
     if amount is None or code is None or amount < 0:
         return None
     return Price(amount, code, high, listed, offer)
@@ -140,12 +144,34 @@ def _around(offer: Node) -> Iterator[Node]:
 
 
 def _amount(node: Node, names: tuple[str, ...], currency: str | None) -> Decimal | None:
-    """Return the amount of the first of `names` that has one."""
+    """Return the amount of the first of `names` that has one, and no two that differ."""
     for name in names:
-        value = node.first(name)
-        if isinstance(value, Node):
-            value = value.first("price", "value", "minvalue")
-        amount = money.amount_of(value, currency or NO_CURRENCY)
+        amounts = (_amount_of(value, currency) for value in node.all(name))
+        amount = _agreed([each for each in amounts if each is not None])
         if amount is not None:
             return amount
     return None
+
+
+def _amount_of(value: Any, currency: str | None) -> Decimal | None:
+    """Return the amount of one value; None for one in another currency."""
+    named: Any = value if isinstance(value, str) else None
+    if isinstance(value, Node):
+        named, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
+    code = money.currency_of(named)
+    if code and currency and code != currency:
+        return None
+    return money.amount_of(value, currency or NO_CURRENCY)
+
+
+def _agreed(amounts: list[Decimal]) -> Decimal | None:
+    """
+    Return the amount that all values state, or None if they differ.
+
+    Templates print 0 for what is not set, and an amount once with and once without its cents.
+    """
+    stated = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
+    if len(stated) > 1:
+        whole = {amount.to_integral_value(ROUND_DOWN) for amount in stated}
+        stated = [amount for amount in stated if len(whole) > 1 or amount not in whole]
+    return stated[0] if len(stated) == 1 else None

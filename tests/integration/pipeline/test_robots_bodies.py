@@ -44,6 +44,9 @@ USED = {
     "binary": coded(RULES, "binary"),
     "a type": coded(RULES, "text/html"),
     "compress, which it is not": coded(RULES, "compress"),
+    "plain text as gzip": coded(RULES, "gzip"),
+    "plain text as zstd": coded(RULES, "zstd"),
+    "gzip, labelled twice": coded(gzip.compress(RULES), "gzip, gzip"),
     "junk after gzip": coded(gzip.compress(RULES) + b"junk", "gzip"),
     "junk after br": coded(brotli.compress(RULES) + b"junk", "br"),
     "chunked with a length": CHUNKED,
@@ -65,7 +68,8 @@ def test_the_rules_are_used(name):
 
 
 CLOSED = {
-    "plain text as gzip": coded(RULES, "gzip"),
+    "binary data as gzip": coded(RULES + bytes(9), "gzip"),
+    "plain text as br": coded(RULES, "br"),
     "cut": answer(headers={"Content-Length": "1000"}, length=False) + RULES,
     "a stream that is cut": coded(gzip.compress(RULES * 99)[:-30], "gzip"),
     "compressed": coded(b"\x1f\x9d\x90\x01\x02\x03" + bytes(range(9)), "compress"),

@@ -60,7 +60,48 @@ def test_a_stream_that_ends_early_is_kept_and_marked(coding, code):
     assert "ended early" in body.truncated_why
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "zstd"])
+@pytest.mark.parametrize("text", [b"User-agent: *", "\ufeffh\u00e9".encode(), b"x", b"Px", b""])
+@pytest.mark.parametrize("size", [1, 3, 99])
+def test_plain_text_with_a_wrong_label_passes_whatever_the_packets(coding, text, size):
+    [decoder] = decoders_for([coding], [])
+
+    out = b"".join(decoder.feed(piece, 99) for piece in pieces_of(text, size))
+
+    assert (out, decoder.missing()) == (text, None)
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_plain_text_with_a_wrong_label_has_the_bounds_of_a_body(size):
+    [decoder] = decoders_for(["gzip"], [])
+    out = b""
+    for piece in pieces_of(b"text" * 9, size):
+        out += decoder.feed(piece, 10 - len(out))
+        if decoder.overflowed:
+            break
+
+    assert (out, decoder.overflowed) == (b"text" * 2 + b"te", True)
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_a_page_compressed_once_and_labelled_twice_is_read(size):
+    outer, inner = decoders_for(["gzip", "gzip"], [])
+    pieces = pieces_of(gzip.compress(TEXT), size)
+
+    assert b"".join(inner.feed(outer.feed(piece, 9**9), 9**9) for piece in pieces) == TEXT
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize("data", [b"text \x01", b"\x01text", b"te\0xt", b"ab" * 99 + b"\x1f"])
+@pytest.mark.parametrize("size", [1, 99])
+def test_binary_data_of_another_coding_is_no_text(coding, data, size):
+    [decoder] = decoders_for([coding], [])
+
+    with pytest.raises(UnsupportedContent):
+        b"".join(decoder.feed(piece, 999) for piece in pieces_of(data, size))
+
+
+@pytest.mark.parametrize("coding", ["deflate", "br"])
 def test_data_in_another_coding_than_claimed_gives_no_page(coding):
     with pytest.raises(UnsupportedContent):
         decode(b"<!doctype html><p>plain text, not compressed at all" * 10, coding)

@@ -245,3 +245,9 @@ def test_any_bytes_have_a_known_encoding(body, header):
 )
 def test_the_prescan_ends_on_any_markup(pieces):
     assert prescan.from_bytes(b"".join(pieces)) in {None, "gbk"}
+
+
+@pytest.mark.parametrize("name", sorted(set(labels._NAMES.values()) - {"replacement"}))
+def test_every_encoding_writes_any_character(name):
+    assert labels.encode("a", name) == b"a"
+    assert labels.encode("é\u2603\ud800\U0001f600\x81", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,3 +125,58 @@ def test_any_reference_is_a_normalized_link_or_none(href):
     for link in links(f"<a href='{href}'>x</a>"):
         assert link.url.startswith(("http://", "https://"))
         assert "#" not in link.url
+
+
+LEGACY = {
+    "windows-1251": ("/s?q=привет", "/s?q=%EF%F0%E8%E2%E5%F2"),
+    "iso-8859-1": ("/é?q=é#é", "/%C3%A9?q=%E9"),
+    "windows-1252": ("/s?q=€", "/s?q=%80"),
+    "koi8-r": ("?q=п", "/dir/page?q=%D0"),
+    "gbk": ("/s?q=中€", "/s?q=%D6%D0%80"),
+    "big5": ("/s?q=碁", "/s?q=%F9%D6"),
+    "shift_jis": ("/s?q=日本", "/s?q=%93%FA%96%7B"),
+    "euc-jp": ("/s?q=日本", "/s?q=%C6%FC%CB%DC"),
+    "euc-kr": ("/s?q=한", "/s?q=%C7%D1"),
+    "utf-8": ("/s?q=é", "/s?q=%C3%A9"),
+}
+
+
+@pytest.mark.parametrize("charset", LEGACY)
+def test_a_query_is_in_the_encoding_of_the_page_and_a_path_in_utf_8(charset):
+    href, target = LEGACY[charset]
+    codec = {"gbk": "cp936", "windows-1252": "cp1252", "big5": "cp950"}.get(charset, charset)
+    written = href.replace("€", "&euro;").encode(codec)
+    page = parse(
+        b"<a href='" + written + b"'>", url=URL, content_type=f"text/html; charset={charset}"
+    )
+
+    assert [link.url for link in extract(page)] == [f"https://shop.test{target}"]
+
+
+def test_queries_of_utf_16_and_escaped_ones_are_as_in_utf_8():
+    for charset, codec in (("utf-16le", "utf-16-le"), ("utf-16be", "utf-16-be")):
+        page = parse(
+            "<a href='/s?q=é'>".encode(codec), url=URL, content_type=f"text/html; charset={charset}"
+        )
+        assert [link.url for link in extract(page)] == ["https://shop.test/s?q=%C3%A9"]
+    page = parse(b"<a href='/s?q=%C3%A9'>", url=URL, content_type="text/html; charset=iso-8859-1")
+    assert [link.url for link in extract(page)] == ["https://shop.test/s?q=%C3%A9"]
+
+
+def test_letters_that_the_encoding_of_the_page_lacks_are_references_as_in_browsers():
+    page = parse(
+        b"<a href='/s?q=&#9731;&#xE9;'>", url=URL, content_type="text/html; charset=iso-8859-1"
+    )
+
+    assert [link.url for link in extract(page)] == ["https://shop.test/s?q=%26%239731%3B%E9"]
+
+
+def test_a_base_and_a_canonical_have_the_encoding_of_the_page_too():
+    page = parse(
+        "<base href='/b?x=é'><link rel=canonical href='?y=é'><a href=''>".encode("latin-1"),
+        url=URL,
+        content_type="text/html; charset=iso-8859-1",
+    )
+
+    assert [link.url for link in extract(page)] == ["https://shop.test/b?x=%E9"]
+    assert page.resolve(page.link_elements[0].href) == "https://shop.test/b?y=%E9"

@@ -157,3 +157,9 @@ def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
 def test_a_price_with_its_currency_in_one_meta_element_is_read(metas):
     product = extract(metas.encode(), "https://a.test/mug", "text/html; charset=utf-8").product
     assert (product.price, product.currency) == (Decimal("12.50"), "EUR")
+
+
+def test_a_minus_sign_behind_a_currency_belongs_to_the_amount():
+    assert [amount_of(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
+    assert [amount_of(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
+    assert currency_of("U.S. $") == "USD"

@@ -153,3 +153,48 @@ def test_a_meta_element_whose_amount_is_in_another_currency_gives_no_price():
     )
 
     assert extract(body, "https://a.test/mug").product.price is None
+
+
+@pytest.mark.parametrize(
+    ("item", "name"), [("itemscope itemtype", "itemprop"), ("typeof", "property")]
+)
+@pytest.mark.parametrize(
+    ("shown", "price", "listed"),
+    [
+        ("<b {n}=price>20</b><b {n}=price>15</b>", None, None),
+        ("<b {n}=price>15</b><meta {n}=price content=15.00>", "15", None),
+        ("<b {n}=price>15</b><meta {n}=price content=15.99>", "15.99", None),
+        ("<b {n}=price>0</b><b {n}=price>15</b>", "15", None),
+        ("<meta {n}=price content=''><b {n}=price>15</b>", "15", None),
+        ("<del><b {n}=price>20</b></del><b {n}=price>15</b>", "15", "20"),
+        ("<s {n}=price>20</s><b {n}=price>15</b>", "15", "20"),
+        ("<b class=old-price {n}=price>20</b><b class=special-price {n}=price>15</b>", "15", "20"),
+        ("<i class=wasPrice><b {n}=price>20</b></i><b {n}=price>15</b>", "15", "20"),
+        ("<i class=regular-price><b {n}=price>15</b></i>", "15", None),
+        ("<b class=oldprice {n}=price>20</b><b {n}=price>15</b>", "15", "20"),
+        ("<i class=bold><b class=wash {n}=price>15</b></i>", "15", None),
+        ("<b {n}=price>$15</b><b {n}=price>14 EUR</b>", "15", None),
+        ("<b class=excl {n}=price>12.50</b><b class=incl {n}=price>15</b>", None, None),
+    ],
+)
+def test_of_several_prices_of_one_offer_none_or_the_one_that_is_asked_counts(
+    item, name, shown, price, listed
+):
+    key = f"{item}=" if " " in item else "typeof="
+    body = (
+        f"<div {key}'http://schema.org/Product'><h1 {name}=name>Mug</h1>"
+        f"<div {name}=offers {key}'http://schema.org/Offer'><meta {name}=priceCurrency content=USD>"
+        f"{shown.format(n=name)}</div></div>"
+    )
+
+    product = extract(f"<title>Mug</title>{body}".encode(), "https://a.test/mug").product
+
+    assert product.price == (Decimal(price) if price else None)
+    assert product.list_price == (Decimal(listed) if listed else None)
+
+
+def test_two_prices_of_one_offer_of_json_ld_are_none():
+    assert offered({"price": ["20.00", "12.50"], "priceCurrency": "EUR"}).price is None
+    assert offered({"price": ["12.50", 12.5], "priceCurrency": "EUR"}).price == Decimal("12.5")
+    several = [{"value": 14, "currency": "USD"}, {"value": 12, "currency": "EUR"}]
+    assert offered({"price": several, "priceCurrency": "EUR"}).price == 12

@@ -5,9 +5,18 @@ import time
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aragog.pages import compared_text, document
-from aragog.pages.text_sketch import LEAST_WORDS, alikeness, are_near_same, sketch_of
+from aragog.pages.text_sketch import (
+    _WORD,
+    LEAST_WORDS,
+    _words,
+    alikeness,
+    are_near_same,
+    sketch_of,
+)
 
 WORDS = [f"word{n}" for n in range(2_000)]
 
@@ -90,3 +99,8 @@ def test_the_tree_of_the_page_stays_as_it_is():
     compared_text.sketch(one)
 
     assert one.tree.css_first("nav").text() == "menu"
+
+
+@given(st.text() | st.text(alphabet="ab_-'1 \x1c\x85\u2019\u00e9\u4e2d\u0e01\u00b7\u00a0"))
+def test_the_fast_ways_find_the_words_that_the_expression_finds(text):
+    assert _words(text) == _WORD.findall(text)
