@@ -64,6 +64,14 @@ def shown_text(element: LexborNode) -> str:
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
+def parted_text(element: LexborNode) -> str:
+    """Return the text of an element on one line, as `shown_text`, with a space between elements."""
+    if element.css_first(_UNSHOWN) is None:
+        return " ".join(element.text(separator=" ").split())
+    markup = _HIDDEN.sub("", element.inner_html or "")
+    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
+
+
 def lines_of(element: LexborNode) -> list[str]:
     """Return the text of an element, with one line for each block in it."""
     whole = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
