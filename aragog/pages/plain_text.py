@@ -66,7 +66,7 @@ def shown_text(element: LexborNode) -> str:
 
 
 def block_text(element: LexborNode) -> str:
-    """Return the text of an element on one line, as `shown_text`, with a space between its blocks."""
+    """Return the text of an element on one line, as `shown_text`, with gaps between blocks."""
     if element.css_first(_PARTED) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))

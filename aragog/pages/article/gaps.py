@@ -1,8 +1,8 @@
 """
 Put the spaces back that trafilatura loses where it takes two blocks for one text.
 
-`<div>Total</div><div>Leeks</div>` in an entry of a list becomes `TotalLeeks`, which is no word of the
-page. A word that the page does not have is divided where the page has its parts next to each other.
+`<div>Total</div><div>Leeks</div>` in an entry of a list becomes `TotalLeeks`, which is no word of
+the page. A word that the page lacks is divided where the page has its parts next to each other.
 """
 
 from __future__ import annotations

@@ -105,7 +105,9 @@ def test_the_day_of_a_comment_and_the_next_day_of_another_time_zone_are_no_secon
 
 
 def test_an_author_that_stands_in_a_meta_element_alone_is_in_the_page():
-    page = b"<title>A</title><meta name=author content='Ann Lee'><p>Leeks are planted in spring.</p>"
+    page = (
+        b"<title>A</title><meta name=author content='Ann Lee'><p>Leeks are planted in spring.</p>"
+    )
 
     assert stands_in_page(page, URL) == []
 
