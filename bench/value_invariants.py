@@ -23,7 +23,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages import document
 from aragog.pages.extraction import extract
@@ -58,7 +58,8 @@ class _Page:
         text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text).replace("\\", "")
         self.text = text
         self.joined = re.sub(r"<[^<>]{0,2000}>|\s", "", text)
-        self.letters = _letters(self.joined)
+        # A value may stand in an attribute, or in text that elements divide.
+        self.letters = f"{_letters(self.joined)} {_letters(text)}"
         numbers = re.findall(r"\d[\d.,'\u2019\s\u00a0]*", text) + re.findall(
             r"[\d.,'\u2019]+", self.joined
         )
@@ -126,7 +127,13 @@ def _has_day(when: date, page: _Page) -> bool:
 
 
 def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
-    """What JSON-LD and meta elements both state agrees with the value, or is reported as a conflict."""
+    """
+    What two of JSON-LD, meta elements, microdata and the text shown in the element of a property state
+    agrees with the value, or is reported as a conflict.
+
+    A source counts that states exactly one value. Other shown text does not: it may be a former price or
+    the day of another article.
+    """
     pin = pin or extract(body, url)
     tree = LexborHTMLParser(body)
     reported = {conflict.field for conflict in pin.conflicts}
@@ -146,16 +153,59 @@ def _said(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list
     """Yield a field, its value, and one reading of it by each source that has exactly one."""
     price = getattr(pin.details, "price", None)
     if pin.type == "product" and isinstance(price, Decimal):
-        sources = [_only(_json_ld(tree, "price")), _only(_metas(tree, "product:price:amount"))]
+        marked, shown = _microdata(tree, "price", _OFFERS)
+        sources = [
+            _only(_json_ld(tree, "price")),
+            _only(_metas(tree, "product:price:amount")),
+            _only(marked),
+            _only(shown),
+        ]
         amounts = (money.amount_of(raw, "XXX") for raw in sources if raw is not None)
         yield "product.price", price, [amount for amount in amounts if amount is not None]
     if isinstance(pin.published_at, date):
+        marked, shown = _microdata(tree, "datePublished", _ARTICLES)
         sources = [
             _only(_json_ld(tree, "datePublished")),
             _only(_metas(tree, "article:published_time")),
+            _only(marked),
+            _only(shown),
         ]
+        chosen = _day(pin.published_at)
         days = [_day(dates.moment(raw)) for raw in sources if raw is not None]
-        yield "page.published_at", _day(pin.published_at), [day for day in days if day]
+        yield "page.published_at", chosen, [_as_shown(day, chosen) for day in days if day]
+
+
+def _as_shown(day: date, chosen: date | None) -> date:
+    """Return the chosen day for one next to it, which it is in another time zone."""
+    return chosen if chosen and abs((day - chosen).days) <= 1 else day
+
+
+_OFFERS = ("offer", "aggregateoffer", "product")
+_ARTICLES = ("article", "newsarticle", "blogposting", "recipe", "webpage", "techarticle")
+
+
+def _microdata(
+    tree: LexborHTMLParser, name: str, types: tuple[str, ...]
+) -> tuple[list[str], list[str]]:
+    """Return what a property of items of these types is marked with, and what its elements show."""
+    marked: list[str] = []
+    shown: list[str] = []
+    for node in tree.css(f'[itemprop~="{name}"]'):
+        if _item_type(node) in types:
+            text = " ".join(node.text(separator=" ").split())
+            stated = node.attributes.get("content") or node.attributes.get("datetime")
+            marked += [stated or text] if stated or text else []
+            shown += [text] if stated and text else []
+    return marked, shown
+
+
+def _item_type(node: LexborNode) -> str:
+    """Return the last part of the type of the item that an element belongs to, in small letters."""
+    at = node.parent
+    while at is not None and "itemscope" not in at.attributes:
+        at = at.parent
+    named = (at.attributes.get("itemtype") or "") if at is not None else ""
+    return named.strip().rstrip("/").rpartition("/")[2].lower()
 
 
 def _day(when: Any) -> date | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from aragog.pages.plain_text import block_text
+
 _SIGNS = frozenset("¶§#🔗⚓∞⛓⌗")
 _INVISIBLE = "\u200b\u200d\u2060\ufe0e\ufe0f\ufeff"
 _CLASSES = re.compile(
@@ -59,7 +61,7 @@ def heading_text(node: Any) -> str:
 
     A heading that is nothing but a sign keeps it.
     """
-    text = " ".join(node.text().split())
+    text = block_text(node)
     for link in node.css("a[href]"):
         attributes = link.attributes
         own = link.text()

@@ -31,6 +31,7 @@ _HIDDEN = re.compile(
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _UNSHOWN = "script,style,template,noscript"
+_PARTED = f"{_UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
 """Adjacent elements are separate words: style sheets often create the gap between them."""
@@ -62,6 +63,22 @@ def shown_text(element: LexborNode) -> str:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
+
+
+def block_text(element: LexborNode) -> str:
+    """Return the text of an element on one line, as `shown_text`, with gaps between blocks."""
+    if element.css_first(_PARTED) is None:
+        return " ".join(element.text().split())
+    markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
+    return " ".join(html.unescape(_TAG.sub("", markup)).split())
+
+
+def parted_text(element: LexborNode) -> str:
+    """Return the text of an element on one line, as `shown_text`, with a space between elements."""
+    if element.css_first(_UNSHOWN) is None:
+        return " ".join(element.text(separator=" ").split())
+    markup = _HIDDEN.sub("", element.inner_html or "")
+    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
 def lines_of(element: LexborNode) -> list[str]:

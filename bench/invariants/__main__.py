@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from rich.console import Console
 from rich.table import Table
@@ -71,7 +72,7 @@ def pages_below(folder: Path) -> Iterator[tuple[Path, str]]:
         if urls and name not in urls:
             continue
         if path.is_file() and path.stat().st_size <= MAX_BYTES:
-            yield path, urls.get(name) or f"https://docs.example/{name}"
+            yield path, urls.get(name) or f"https://docs.example/{quote(name)}"
 
 
 def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], float]:

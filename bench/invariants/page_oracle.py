@@ -73,6 +73,23 @@ def words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).replace("_", " "))
 
 
+def out_of_order(found: list[str], *sources: str) -> str:
+    """The first word that does not follow the words before it; empty if all do in one source."""
+    first = ""
+    for everything in sources:
+        at, missing = 0, ""
+        for number, word in enumerate(found):
+            start = everything.find(word, at)
+            if start < 0:
+                missing = f"{word!r} after {' '.join(found[max(0, number - 6) : number])!r}"
+                break
+            at = start + len(word)
+        if not missing:
+            return ""
+        first = first or missing
+    return first
+
+
 @dataclass
 class PageOracle:
     """A page as a plain reader sees it."""
@@ -144,8 +161,19 @@ class PageOracle:
         return html.unescape(" ".join(texts))
 
     @cached_property
+    def attribute_text(self) -> str:
+        """The values of microdata that nobody sees."""
+        nodes = self.tree.css("[content]")
+        return html.unescape(" ".join(n.attributes.get("content") or "" for n in nodes))
+
+    @cached_property
     def letters(self) -> str:
         return letters(self.text)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The letters of what is shown, of JSON and of attributes: a value may stand in each."""
+        return (self.letters, letters(self.scripts), letters(self.attribute_text))
 
     @cached_property
     def word_set(self) -> frozenset[str]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
-from bench.invariants import Finding
-from bench.invariants.page_oracle import SIGNS, PageOracle, letters, same_url, words
+from bench.invariants import Finding, recipe_checks
+from bench.invariants.page_oracle import SIGNS, PageOracle, letters, out_of_order, same_url, words
 from bench.invariants.reading import Reading
 
 LINKS = "a link of Markdown is one of the page"
@@ -89,7 +89,8 @@ Check = Callable[[PageOracle, Reading, _Rendered], Iterator[Finding]]
 def findings(page: PageOracle, reading: Reading) -> list[Finding]:
     """All findings of a page."""
     rendered = _Rendered(reading.markdown)
-    return [finding for check in CHECKS for finding in check(page, reading, rendered)]
+    found = [finding for check in CHECKS for finding in check(page, reading, rendered)]
+    return [*found, *recipe_checks.findings(page, reading)]
 
 
 def _links(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
@@ -114,27 +115,10 @@ def _safe(_: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Find
         yield Finding(SAFE, f"<{strange[0]}>" if strange else "")
 
 
-def _out_of_order(found: list[str], page: str, more: str) -> str:
-    """The first word that does not follow the words before it; empty if all do."""
-    first = ""
-    for everything in (page, more):
-        at, missing = 0, ""
-        for number, word in enumerate(found):
-            start = everything.find(word, at)
-            if start < 0:
-                missing = f"{word!r} after {' '.join(found[max(0, number - 6) : number])!r}"
-                break
-            at = start + len(word)
-        if not missing:
-            return ""
-        first = first or missing
-    return first
-
-
 def _text_order(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
     if reading.text.strip():
         yield Finding(
-            TEXT_ORDER, _out_of_order(words(reading.text), page.letters, letters(page.scripts))
+            TEXT_ORDER, out_of_order(words(reading.text), page.letters, letters(page.scripts))
         )
         unknown = sorted({*words(reading.text)} - page.word_set - {*words(page.scripts)})
         yield Finding(TEXT_WORDS, " ".join(unknown[:5]))
@@ -143,7 +127,7 @@ def _text_order(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Fi
 def _markdown_order(page: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Finding]:
     if reading.markdown.strip():
         yield Finding(
-            MARKDOWN_ORDER, _out_of_order(words(rendered.text), page.letters, letters(page.scripts))
+            MARKDOWN_ORDER, out_of_order(words(rendered.text), page.letters, letters(page.scripts))
         )
 
 

@@ -35,6 +35,7 @@ for _kept in (0x9, 0xA, 0xD):
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _CODE = ("code", "kbd", "samp", "tt", "var")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
@@ -194,9 +195,18 @@ def _prepare_code(tree: Any) -> None:
             line_break.tail = "\n" + (line_break.tail or "")
         _only_text(block, "\n" + block.text_content().strip("\n"))
         block.tag = "code"
+    for heading in tree.iter(*_HEADINGS):
+        if len(heading) and not _own_text(heading) and all(each.tag in _CODE for each in heading):
+            _only_text(heading, heading.text_content())  # of code alone, it would be a paragraph
+    for line_break in tree.xpath("//code//br"):
+        line_break.tail = "\n" + (line_break.tail or "")
     for code in list(tree.iter(*_CODE)):
         if len(code) and not (code.text or "").startswith("\n"):
             _flatten(code)
+
+
+def _own_text(element: Any) -> str:
+    return "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
 
 
 def _flatten(code: Any) -> None:

@@ -55,7 +55,8 @@ def structures_of(tree: Any) -> list[Structure]:
         if next(element.iterdescendants("ul", "ol", "table"), None) is not None:
             continue
         structure = _table(element) if element.tag == "table" else _list(element)
-        if 1 < len(structure.parts) <= _MAX_PARTS:
+        least = 2 if structure.kind == "table" else 1
+        if least <= len(structure.parts) <= _MAX_PARTS:
             found.append(structure)
     return found
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aragog.pages.article.gaps import MissingGaps
 from aragog.pages.article.images import ArticleImage
 from aragog.pages.article.preparation import ArticleTree
 
@@ -60,6 +61,7 @@ class _Writer:
     def __init__(self, article: ArticleTree, *, markdown: bool) -> None:
         self._article = article
         self._markdown = markdown
+        self._gaps = MissingGaps(article.text)
         alone = [sign for sign, image in article.images.items() if image.alone]
         self._alone_signs = {ord(sign): f"\0{sign}\0" for sign in alone}
 
@@ -293,7 +295,7 @@ class _Writer:
 
     def _text(self, text: str | None) -> str:
         """Text with single spaces, and escaped in Markdown."""
-        shown = _SPACE.sub(" ", self._plain(text))
+        shown = _SPACE.sub(" ", self._plain(self._gaps.restored(text) if text else text))
         if not self._markdown or not shown.strip():
             return shown
         if "\\" not in shown:

@@ -14,7 +14,7 @@ from typing import Literal
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import normalize_space
-from aragog.pages.plain_text import lines_of
+from aragog.pages.plain_text import lines_of, parted_text
 from aragog.pages.visible_text.vocabulary import (
     IS_AMOUNT_ALONE,
     IS_CONTROL,
@@ -44,7 +44,7 @@ _SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """Return the entries of a list or the rows of a table."""
     if node.tag == "table":
-        rows = (normalize_space(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
+        rows = (parted_text(row) for row in node.css("tr") if row.css("td"))
         return [row for row in rows if row]
     items = node.css("li,dd") or node.css("dt")
     if kind == "steps":
@@ -186,7 +186,7 @@ def _holds_items(item: LexborNode) -> bool:
 
 
 def _row(node: LexborNode) -> str:
-    return _SPACE_BEFORE_MARK.sub(r"\1", normalize_space(node.text(separator=" ")))
+    return _SPACE_BEFORE_MARK.sub(r"\1", parted_text(node))
 
 
 def _without_common_end(entries: list[str]) -> list[str]:

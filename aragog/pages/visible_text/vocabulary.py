@@ -71,7 +71,7 @@ IS_CONTROL = re.compile(
     r"|(?:share|teilen|partager|compartir|condividi|delen|tweet|pin(?:\s?it)?|e-?mail|facebook|twitter|"
     r"whatsapp|pinterest|copy\slink|like|follow|subscribe)(?:\s(?:this|on|via|it|to|us)\b.{0,20})?"
     r"|(?:print|drucken|imprimer|imprimir|stampa|save|jump\sto|skip\sto|rate)(?:\s.{0,24})?"
-    r"|(?:cook(?:ing)?\smode|prevent\syour|keep\s(?:your\s)?screen).{0,50}|scale|video|watch\svideo"
+    r"|(?:cook(?:ing)?\smode|prevent\syour|keep\s(?:your\s)?screen).{0,50}|(?:units?\s?)?scale|units?|video|watch\svideo"
     r"|(?:show|hide|view|see|load|read)\s(?:images?|photos?|more|less|all|full)(?:\s.{0,30})?"
     r"|(?:add|send)\s(?:all\s)?(?:\S+\s)?to\s(?:(?:my|your|the)\s)?(?:shopping|grocery|cart|basket|list)"
     r"\b.{0,20}|ajouter\s.{0,20}\b(?:liste|panier)\b.{0,20}|.{0,20}\b(?:einkaufsliste|boodschappenlijst)\b"

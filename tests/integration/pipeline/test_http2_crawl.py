@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
 from aragog.fetcher.fetcher import fetch
 from aragog.fetcher.http1.tls import tls_context
+from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import FetchSettings
 from aragog.stages.enqueue import EnqueueOptions
+from aragog.stages.page_analysis import read_page
 from bench.crawl import origin
 from tests.support.crawl_stand import AGENT
 from tests.support.missing_parts import NGINX, skip_without
@@ -31,6 +35,19 @@ PAGES = {
 @pytest.fixture
 def nginx(tmp_path):
     """Serves `PAGES` over HTTP/2, and 505 to everything else; yields the address and the log."""
+    with _serving(tmp_path, ONLY_HTTP2.format(log=tmp_path / "asked.log")) as address:
+        yield address, tmp_path / "asked.log"
+
+
+@pytest.fixture
+def both_versions(tmp_path):
+    """Serves `PAGES` over HTTP/2 and HTTP/1.1, compressed; yields the address."""
+    with _serving(tmp_path, "gzip on; gzip_types text/html;") as address:
+        yield address
+
+
+@contextmanager
+def _serving(tmp_path, server):
     if not shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin"):
         skip_without(NGINX)
     tmp_path.chmod(0o755)
@@ -38,13 +55,10 @@ def nginx(tmp_path):
         path = tmp_path / "pages" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    log = tmp_path / "asked.log"
     with origin.certificates(["shop.test"]) as certificates:
         tls_context.cache_clear()  # it trusts SSL_CERT_FILE as it was
-        with origin.serve(
-            tmp_path / "pages", ONLY_HTTP2.format(log=log), certificates, http2=True
-        ) as port:
-            yield f"127.0.0.1:{port}", log
+        with origin.serve(tmp_path / "pages", server, certificates, http2=True) as port:
+            yield f"127.0.0.1:{port}"
     tls_context.cache_clear()
 
 
@@ -75,6 +89,33 @@ def test_without_the_setting_it_is_asked_over_http11_and_refuses(nginx):
     outcome = fetch(f"{SITE}/index.html", settings=settings)
 
     assert (outcome.outcome, outcome.status, outcome.http_version) == ("Unreachable", 505, "1.1")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_the_same_over_http2_and_http11(both_versions, name):
+    readings = {}
+    for version, hosts in (("1.1", ()), ("2", ("shop.test",))):
+        settings = FetchSettings(
+            user_agent=AGENT, host_map={"*.test": both_versions}, http2_hosts=hosts
+        )
+        outcome = fetch(f"{SITE}/{name}", settings=settings)
+        assert (outcome.outcome, outcome.http_version) == ("Fetched", version)
+        readings[version] = (outcome.body, _analysis(outcome, name))
+
+    assert readings["1.1"] == readings["2"]
+    assert readings["2"][0] == PAGES[name].encode()
+
+
+def _analysis(outcome, name):
+    record = FetchRecord(
+        url=f"{SITE}/{name}",
+        outcome=OutcomeKind.FETCHED,
+        status=outcome.status,
+        final_url=outcome.final_url,
+        content_type=outcome.content_type,
+    )
+    result = FetchResult(job=UrlJob(url=f"{SITE}/{name}"), fetch=record)
+    return read_page(result, outcome.body, agent=AGENT, max_links=100)
 
 
 def _urls():

@@ -1,10 +1,11 @@
 """The truths that need no labels: each is violated by a planted fault, and holds for the project's own pages."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
-from bench.invariants import Finding, text_checks
+from bench.invariants import Finding, recipe_checks, text_checks
 from bench.invariants.__main__ import differences, findings_of, pages_below, run, tasks_of
 from bench.invariants.own_pages import write
 from bench.invariants.page_oracle import PageOracle
@@ -108,6 +109,53 @@ def test_a_page_without_a_thing_is_no_page_on_which_its_invariant_holds():
         text_checks.LINKS, text_checks.IMAGES, text_checks.LISTS, text_checks.TABLES, text_checks.CODE,
         text_checks.HEADINGS, text_checks.JOINERS, text_checks.SIGN,
     }  # fmt: skip
+
+
+RECIPE = b"""<title>Leek soup</title><script type="application/ld+json">{"@type": "Recipe", "name": "Leek soup",
+"recipeIngredient": ["2 leeks", "1 l of &quot;hot&quot; stock", "20 g butter"], "recipeInstructions": [
+{"@type": "HowToStep", "text": "Cut the leeks into rings and fry them in the butter.", "name": "Fry"},
+{"@type": "HowToStep", "text": "Add the stock and simmer for a quarter of an hour."}]}</script>"""
+
+
+def violated_of_recipe(reading):
+    found = recipe_checks.findings(PageOracle(RECIPE.decode(), URL), reading)
+    return {each.invariant for each in found if each.detail}
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    return read(RECIPE, URL)
+
+
+def test_the_ingredients_and_steps_of_a_recipe_are_the_pages_own(recipe):
+    found = recipe_checks.findings(PageOracle(RECIPE.decode(), URL), recipe)
+
+    assert [each.invariant for each in found] == [
+        recipe_checks.INGREDIENTS, recipe_checks.STEPS, recipe_checks.WHOLE_INGREDIENT,
+    ]  # fmt: skip
+    assert violated_of_recipe(recipe) == set()
+
+
+@pytest.mark.parametrize(
+    ("invariant", "field", "fault"),
+    [
+        (recipe_checks.INGREDIENTS, "recipe.ingredients", lambda items: items[::-1]),
+        (recipe_checks.INGREDIENTS, "recipe.ingredients", lambda items: [*items, "1 advertisement"]),
+        (recipe_checks.STEPS, "recipe.instructions", lambda items: items[::-1]),
+        (recipe_checks.STEPS, "recipe.instructions", lambda items: [i + " <img src=a>" for i in items]),
+        (recipe_checks.WHOLE_INGREDIENT, "recipe.ingredients", lambda items: ["2 butter", *items]),
+    ],
+)  # fmt: skip
+def test_an_invariant_of_recipes_is_violated_by_a_planted_fault(recipe, invariant, field, fault):
+    items = fault(json.loads(recipe.fields[field]))
+
+    faulty = replace(recipe, fields={**recipe.fields, field: json.dumps(items).encode()})
+
+    assert invariant in violated_of_recipe(faulty)
+
+
+def test_a_page_without_a_recipe_is_none_on_which_its_invariants_hold(page, reading):
+    assert not list(recipe_checks.findings(page, reading))
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)

@@ -54,6 +54,64 @@ def test_a_second_value_that_is_a_conflict_passes():
     assert said_twice_agrees(QUICK.replace(b"content=125", b"content=99"), URL) == []
 
 
+MICRODATA = (
+    b"<title>Pot</title><div itemscope itemtype=https://schema.org/Product><h1 itemprop=name>Pot</h1><p itemprop=offers "
+    b"itemscope itemtype=https://schema.org/Offer><b itemprop=price content=125>125.00</b>"
+    b"<meta itemprop=priceCurrency content=EUR></p></div>"
+)
+POST = (
+    b"<title>A</title><article itemscope itemtype=https://schema.org/BlogPosting><h1 itemprop=headline>A</h1>"
+    b"<time itemprop=datePublished datetime=2024-05-01>May 1, 2024</time></article>"
+)
+
+
+@pytest.mark.parametrize("page", [MICRODATA, POST])
+def test_what_microdata_marks_and_shows_agrees(page):
+    assert said_twice_agrees(page, URL) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "shown", "other", "field"),
+    [
+        (MICRODATA, b">125.00<", b">99.00<", "product.price"),
+        (MICRODATA, b"content=125", b"content=99", "product.price"),
+        (POST, b"May 1, 2024", b"May 9, 2024", "page.published_at"),
+        (POST, b"2024-05-01", b"2024-05-09", "page.published_at"),
+    ],
+)
+def test_microdata_that_is_marked_or_shown_differently_is_found(page, shown, other, field):
+    pin = extract(page, URL)
+
+    found = said_twice_agrees(page.replace(shown, other), URL, pin)
+
+    assert [violation.field for violation in found] == [field]
+
+
+def test_json_ld_and_microdata_that_differ_are_a_conflict():
+    both = MICRODATA + (
+        b'<script type="application/ld+json">{"@type":"Product","name":"Pot","offers":{"price":"99",'
+        b'"priceCurrency":"EUR"}}</script>'
+    )
+
+    assert said_twice_agrees(both, URL) == []
+    assert said_twice_agrees(both, URL, extract(MICRODATA, URL)) != []
+
+
+def test_the_day_of_a_comment_and_the_next_day_of_another_time_zone_are_no_second_value():
+    comment = b"<i itemscope itemtype=https://schema.org/Comment><b itemprop=datePublished>2024-06-09</b></i>"
+
+    assert said_twice_agrees(POST.replace(b"<time", comment + b"<time"), URL) == []
+    assert said_twice_agrees(POST.replace(b"May 1,", b"May 2,"), URL) == []
+
+
+def test_an_author_that_stands_in_a_meta_element_alone_is_in_the_page():
+    page = (
+        b"<title>A</title><meta name=author content='Ann Lee'><p>Leeks are planted in spring.</p>"
+    )
+
+    assert stands_in_page(page, URL) == []
+
+
 def test_counts_say_how_many_pages_have_a_value(capsys):
     pages = iter([("a", QUICK, URL), ("b", b"<p>Nothing.", URL)])
 

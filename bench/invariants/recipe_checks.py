@@ -1,0 +1,40 @@
+"""The invariants of a recipe: its ingredients and its steps are the page's, in the page's order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from bench.invariants import Finding
+from bench.invariants.page_oracle import PageOracle, letters, out_of_order, words
+from bench.invariants.reading import Reading
+
+INGREDIENTS = "the words of the ingredients are in the page, in that order"
+STEPS = "the words of the steps are in the page, in that order"
+WHOLE_INGREDIENT = "an ingredient stands in the page as a whole"
+_MIN_LETTERS = 30
+"""A step of fewer letters may be the name of the one after it, which JSON can state behind its text."""
+_FIELDS = {INGREDIENTS: "recipe.ingredients", STEPS: "recipe.instructions"}
+
+
+def findings(page: PageOracle, reading: Reading) -> Iterator[Finding]:
+    """Compare the ingredients and the steps with shown text, with JSON and with attributes."""
+    for invariant, field in _FIELDS.items():
+        items = json.loads(reading.fields.get(field) or b"[]")
+        if items:
+            wrong = _out_of_order(items, page)
+            if wrong and invariant == STEPS:
+                wrong = _out_of_order([s for s in items if len(letters(s)) >= _MIN_LETTERS], page)
+            yield Finding(invariant, wrong)
+    ingredients = json.loads(reading.fields.get(_FIELDS[INGREDIENTS]) or b"[]")
+    if ingredients:
+        strange = [each for each in ingredients if not _stands(letters(each), page.sources)]
+        yield Finding(WHOLE_INGREDIENT, strange[0] if strange else "")
+
+
+def _out_of_order(items: list[str], page: PageOracle) -> str:
+    return out_of_order([word for item in items for word in words(item)], *page.sources)
+
+
+def _stands(text: str, sources: tuple[str, ...]) -> bool:
+    return any(text in source for source in sources)
