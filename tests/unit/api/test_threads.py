@@ -15,6 +15,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
+from tests.support.waiting import wait_until
 
 
 class Read(ThreadCall):
@@ -106,10 +107,7 @@ async def kept_after_a_call() -> bool:
     threads.submit(call)
     await call.finished.wait()
     made, call = weakref.ref(call), None
-    for _ in range(500):
-        if made() is None:
-            break
-        await asyncio.sleep(0.01)
+    await asyncio.to_thread(wait_until, lambda: made() is None)
     threads.close()
     return result() is not None or made() is not None
 
