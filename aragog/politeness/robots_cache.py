@@ -75,6 +75,7 @@ class RobotsCache:
         agent: the User-Agent or product token whose rules are kept.
         memory: the rules that this process keeps; None: one with the default bounds.
         asks_tdm: rules without those of the origin's tdmrep.json are as good as none.
+        server_ms: queries the time of Redis in ms since the epoch; None: asks it.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class RobotsCache:
         memory: RobotsMemory | None = None,
         *,
         asks_tdm: bool = False,
+        server_ms: Callable[[], int] | None = None,
     ) -> None:
         self._settings = settings
         self._agent = product_token(agent)
@@ -94,7 +96,7 @@ class RobotsCache:
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
-        self._shared = SharedClock(self._clock, self._server_ms, "the robots cache")
+        self._shared = SharedClock(self._clock, server_ms or self._server_ms, "the robots cache")
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
         self._useless: set[str] = set()

@@ -89,7 +89,7 @@ def test_workers_and_their_queues_are_listed(browser, system):
     workers = wait_until(lambda: browser.json("/api/workers", refresh="1"), every_s=0.3)
     (name,) = workers
     assert name.startswith("upkeep@"), system.logs()
-    assert {queue["name"] for queue in workers[name]["active_queues"]} == {"upkeep"}
+    assert {queue["name"] for queue in workers[name]["active_queues"]} == {"upkeep", "watches"}
     # The page lists whom Flower has heard of, and workers speak every 2 s.
     wait_until(lambda: name in browser.get("/workers")[1], every_s=0.3)
 
@@ -129,10 +129,10 @@ def test_a_job_that_waits_on_the_server_is_listed(browser):
 
 
 def test_the_busiest_domains_are_shown(browser):
-    (domain,) = browser.json("/aragog/domains.json")["domains"]
+    domain, of_the_queue = browser.json("/aragog/domains.json")["domains"]
     status, page = browser.get("/aragog/domains")
 
-    assert domain["domain"] == "shop.example"
+    assert (domain["domain"], of_the_queue["domain"]) == ("shop.example", "waits.example")
     assert domain["qps"] == 10
     assert domain["backlog_ms"] > 0
     assert status == 200

@@ -33,6 +33,8 @@ def discovery(pipeline_stand, followed_pages):
         pipeline_stand.enqueuer,
         pipeline_stand.store,
         pipeline_stand.settings,
+        pipeline_stand.walks,
+        pipeline_stand.clock,
         followed_pages=followed_pages,
     )
 

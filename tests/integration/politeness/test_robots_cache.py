@@ -1,3 +1,4 @@
+import time
 import zlib
 
 import pytest
@@ -28,13 +29,20 @@ def clock():
     return ManualClock()
 
 
+def time_of_redis(clock):
+    """The time of the server now, which passes as a test says."""
+    ahead_ms = int(time.time() * 1000) - clock.now_ms()
+    return lambda: clock.now_ms() + ahead_ms
+
+
 @pytest.fixture
 def new_cache(redis_url, clock):
     """Makes caches as different processes have them."""
     caches = []
 
     def make(**more):
-        caches.append(RobotsCache(redis_url, PolitenessSettings(), clock=clock, **more))
+        more = {"clock": clock, "server_ms": time_of_redis(clock)} | more
+        caches.append(RobotsCache(redis_url, PolitenessSettings(), **more))
         return caches[-1]
 
     yield make
@@ -331,7 +339,9 @@ def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
 
 
 def test_it_goes_on_after_a_restart_of_redis(own_redis, clock):
-    cache = RobotsCache(own_redis.url, PolitenessSettings(), clock=clock)
+    cache = RobotsCache(
+        own_redis.url, PolitenessSettings(), clock=clock, server_ms=time_of_redis(clock)
+    )
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     with redis.Redis.from_url(own_redis.url) as client:
         client.save()
@@ -370,7 +380,7 @@ def test_the_subdomains_of_one_domain_share_a_bounded_share_of_memory(
 ):
     cap = 100_000
     settings = PolitenessSettings(robots_domain_max_bytes=cap)
-    cache = RobotsCache(redis_url, settings, clock=clock)
+    cache = RobotsCache(redis_url, settings, clock=clock, server_ms=time_of_redis(clock))
     cache.put("https://other.example", 200, PRIVATE, clock.now_ms())
     for n in range(2000):
         clock.advance_ms(1000)
@@ -389,7 +399,7 @@ def test_the_subdomains_of_one_domain_share_a_bounded_share_of_memory(
 
 def test_one_origin_whose_rules_change_often_takes_its_share_once(redis_url, redis_client, clock):
     settings = PolitenessSettings(robots_domain_max_bytes=10_000)
-    cache = RobotsCache(redis_url, settings, clock=clock)
+    cache = RobotsCache(redis_url, settings, clock=clock, server_ms=time_of_redis(clock))
     for n in range(200):
         clock.advance_ms(1000)
         for host in ("a", "b"):
@@ -496,7 +506,8 @@ def test_the_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock,
 
     assert cached.rules.tdm == rules
     assert allows(cached, "/private") is (status == 404)
-    assert cached.rules.statements("aragog", ORIGIN + "/a/b", ())[0].value == "n"
+    said = cached.rules.statements("aragog", ORIGIN + "/a/b", ())
+    assert "n" in [statement.value for statement in said]
 
 
 def test_a_crawl_that_needs_tdmrep_json_fetches_rules_that_came_without_it(new_cache, clock):
