@@ -34,6 +34,9 @@ def enqueued():
 
 @pytest.fixture
 def fetching(pipeline_stand, completions, enqueued):
+    # The store takes no fetch from the future of its clock, and tests write pages fetched now.
+    pipeline_stand.clock.advance_ms(SystemClock().now_ms() - NOW_MS)
+
     def enqueue(urls, *, priority, refresh, request_id, traceparent):
         options = EnqueueOptions(
             priority=priority, refresh=refresh, insist=refresh, request_id=request_id,

@@ -59,6 +59,7 @@ NEED_NONE = {
     # reads without a purpose, and where docs/standing.md says why
     "count_inlinks": "numbers",
     "count_edges": "numbers",
+    "field_sizes": "names and sizes of fields",
     "aliases": "which URLs stand for one page",
     "watchers": "owners",
     "get_edge": "edges of applications",
