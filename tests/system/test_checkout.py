@@ -108,7 +108,7 @@ def test_an_edited_setting_of_celery_takes_effect(celery, checkout):
 
 def test_an_edited_task_is_the_one_that_runs(celery, checkout):
     task = checkout / "tasks" / "maintenance.py"
-    task.write_text(task.read_text() + '\n\n@stage("aragog.by_hand")\ndef by_hand(): ...\n')
+    task.write_text(task.read_text() + '\n\n@periodic("aragog.by_hand")\ndef by_hand(): ...\n')
 
     log = celery("-A", "workers", "worker", "-P", "solo", "-l", "INFO", until=" ready.")
 

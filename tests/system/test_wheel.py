@@ -127,12 +127,13 @@ def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(install
 
     reported = wheels.run(
         bin_ / "aragog", "run", "urls.txt", "--stop",
-        cwd=tmp_path, env={**env, "ARAGOG_FETCH__USER_AGENT": "test/1.0 (+http://127.0.0.1/)"}, code=2,
+        cwd=tmp_path, env={**env, "ARAGOG_FETCH__USER_AGENT": "test/1.0 (+http://127.0.0.1/)"},
     )  # fmt: skip
 
     logs = "".join(path.read_text() for path in (tmp_path / "var" / "logs").glob("*.log"))
     assert "the module of the folder" not in reported.stdout + logs
     assert "started again" not in reported.stdout
+    assert "1 refused" in reported.stdout
 
 
 @pytest.mark.parametrize(
