@@ -50,7 +50,7 @@ def parse_dictionary(text: str) -> dict[str, Member]:
     The members of a dictionary by key; of a key that is repeated the last one.
 
     Raises:
-        ValueError: it is none; says where.
+        ValueError: not a structured field; says where.
     """
     members: dict[str, Member] = {}
     for key, member in dictionary_members(text):
@@ -64,7 +64,7 @@ def dictionary_members(text: str) -> list[tuple[str, Member]]:
     All members of a dictionary in order, also those whose key is repeated.
 
     Raises:
-        ValueError: it is none; says where.
+        ValueError: not a structured field; says where.
     """
     reader = _DictionaryReader(text[:MOST_CHARS])
     reader.skip(_SPACE)

@@ -211,7 +211,7 @@ class FetchRecord:
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
         """
-        The record of its JSON; raises KeyError, TypeError or ValueError if it is none.
+        Parse the JSON of a record; raises KeyError, TypeError or ValueError for other JSON.
 
         Fields and an outcome that only a newer version knows are kept as they are.
         """

@@ -45,7 +45,7 @@ def span_of(text: str) -> DateSpan | None:
 
 
 def instant_ms(text: str) -> int | None:
-    """The first moment of a date, in milliseconds since the epoch; None if it is none."""
+    """The first moment of a date, in milliseconds since the epoch; None for other text."""
     span = span_of(text)
     return None if span is None else span.start_ms
 

@@ -232,7 +232,7 @@ def _readable(file: BinaryIO) -> tuple[int, bool]:
 
 
 def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
-    """The name of the command that begins with `line`; None: it is none, or the file ends in it."""
+    """The name of the command that begins with `line`; None: not a command, or cut off."""
     count = _number(line, b"*", _MOST_ARGUMENTS)
     if not count:
         return None, _is_cut(line)

@@ -32,7 +32,7 @@ def chromium_or_skip() -> str:
 
 
 def installed_or_any() -> list[str]:
-    """The browsers of this machine; one empty name if there is none, for `chromium_or_skip`."""
+    """The browsers of this machine; without any, one empty name for `chromium_or_skip`."""
     return [command for command in COMMANDS if shutil.which(command)] or [""]
 
 

@@ -64,7 +64,7 @@ def zone_at(text: str, at: int) -> Offset | None:
 
 
 def _one(text: str, at: int) -> Offset | None:
-    """Return one offset at a place, with None for an impossible one; None if there is none."""
+    """Return one offset at a place, with None for an impossible one; None without an offset."""
     numeric = _NUMERIC.match(text, at)
     if numeric is not None:
         return _offset(numeric), numeric.end()

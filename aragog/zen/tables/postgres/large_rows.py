@@ -130,7 +130,7 @@ class LargeNodeRows:
 
 
 class _StoredRow:
-    """Reads a row in parts, all of one version; `size` 0: there is none."""
+    """Reads a row in parts, all of one version; `size` 0: no such row."""
 
     def __init__(self, pool: PostgresPool, part: Statement, row: bytes) -> None:
         self._pool = pool
