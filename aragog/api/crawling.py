@@ -12,6 +12,7 @@ from typing import Annotated
 
 from aragog.api.batch_progress import BatchProgress
 from aragog.api.batch_urls import present
+from aragog.api.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operation import Caller, Form, HttpRoute, Pool, need, operation
 from aragog.api.reading import MOST_CONTENT_BYTES, Include, extras
@@ -29,7 +30,6 @@ from aragog.api.values import (
     Url,
 )
 from aragog.options import Option, given
-from aragog.stages.enqueue import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.urlstore.records import Record, is_allowed, refused_use
 
 MOST_AGE_S = 10**10

@@ -14,13 +14,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from aragog.api.enqueue_options import checked_request_id
 from aragog.api.steps import Run, Steps, Wait, finished, finished_async
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.stages.enqueue import checked_request_id
 from aragog.urls.normalize import normalize
 from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record

@@ -220,7 +220,7 @@ as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON o
 
 def enqueue_options(*names: str) -> Callable[[F], F]:
     """The options of `EnqueueArguments`, or those named, in its order."""
-    from aragog.stages.enqueue import EnqueueArguments  # noqa: PLC0415 - few commands
+    from aragog.api.enqueue_options import EnqueueArguments  # noqa: PLC0415 - few commands
 
     def decorate(command: F) -> F:
         chosen = [f for f in option_fields(EnqueueArguments) if not names or f.name in names]

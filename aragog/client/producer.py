@@ -20,6 +20,7 @@ from typing import Annotated, Self
 import redis
 from celery import Celery
 
+from aragog.api.enqueue_options import EnqueueArguments
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
@@ -33,7 +34,7 @@ from aragog.pipeline.url_traces import UrlTraces
 from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
-from aragog.stages.enqueue import EnqueueArguments, Enqueuer
+from aragog.stages.enqueue import Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
 from aragog.urls import normalize

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import pytest
 
+from aragog.api.enqueue_options import EnqueueArguments
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operation import Caller, Parts
 from aragog.api.operations import OPERATIONS
@@ -17,7 +18,6 @@ from aragog.client import AsyncClient, Client
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, Unsupported
 from aragog.options import Option, checked, given, option_fields
-from aragog.stages.enqueue import EnqueueArguments
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
