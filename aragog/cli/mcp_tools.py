@@ -22,7 +22,7 @@ from mcp.server.lowlevel import Server
 from aragog.api.http.openapi.schemas import option_schema
 from aragog.api.json_values import request_of, to_json
 from aragog.api.operation import Operation
-from aragog.api.operations import OPERATIONS
+from aragog.api.table import OPERATIONS
 from aragog.api.tokens import ANY, READ
 from aragog.api.values import ContentPart
 from aragog.client.store_client import Client

@@ -1,7 +1,7 @@
 """
 Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
 
-Its calls are the operations of the table (`aragog.api.operations`), with their options as
+Its calls are the operations of the table (`aragog.api.table`), with their options as
 arguments. The client checks URLs, divides long lists, repeats what failed for a passing reason, and
 keeps the deadline. A `Backend` carries single requests.
 """

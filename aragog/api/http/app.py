@@ -26,8 +26,8 @@ from aragog.api.http.routes.status import Status
 from aragog.api.http.services import Services
 from aragog.api.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.operation import Parts
-from aragog.api.operations import choices
 from aragog.api.problems import Problem
+from aragog.api.table import choices
 from aragog.api.tokens import READ, WRITE, Tokens
 from aragog.identity.published_files import Publication
 from aragog.settings import ServingSettings

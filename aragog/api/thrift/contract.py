@@ -12,7 +12,7 @@ import thriftpy2
 from thriftpy2.thrift import TType
 
 from aragog.api.operation import Pool
-from aragog.api.operations import OPERATIONS
+from aragog.api.table import OPERATIONS
 
 FILE = Path(__file__).parent.parent / "urlstore.thrift"
 idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from aragog.api.operation import Caller, Operation, Parts
-from aragog.api.operations import OPERATIONS
 from aragog.api.reading import MOST_CONTENT_BYTES, ContentRequest
 from aragog.api.steps import Steps
+from aragog.api.table import OPERATIONS
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift.encoded_reads import EncodedReads
 from aragog.api.thrift.errors import Missing

@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from aragog.api.http.services import Services
-from aragog.api.operations import OPERATIONS
+from aragog.api.table import OPERATIONS
 from aragog.api.tokens import READ, SCOPES, make
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.cli.mcp_clients import TokenClients

@@ -16,7 +16,7 @@ from aragog.api.graph_edges import GraphMutation
 from aragog.api.http.services import Services
 from aragog.api.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operation import Parts
-from aragog.api.operations import OPERATIONS
+from aragog.api.table import OPERATIONS
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection, PageLink
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from aragog.api.http.services import Services
-from aragog.api.operations import OPERATIONS
+from aragog.api.table import OPERATIONS
 from aragog.api.tokens import READ
 from aragog.clock import ManualClock
 from aragog.errors import BadInput

@@ -9,7 +9,7 @@ import pytest
 from aragog.api.enqueue_options import EnqueueArguments
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operation import Caller, Parts
-from aragog.api.operations import OPERATIONS
+from aragog.api.table import OPERATIONS
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift_values import arguments_of
 from aragog.api.thrift_values import request_of as request_of_struct

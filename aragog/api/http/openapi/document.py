@@ -17,7 +17,7 @@ from aragog.api.http.openapi.schemas import (
 )
 from aragog.api.operation import Form, Pool
 from aragog.api.operation import Operation as AnyOperation
-from aragog.api.operations import OPERATIONS, Choice, choices
+from aragog.api.table import OPERATIONS, Choice, choices
 from aragog.api.tokens import ANY, READ
 
 Operation = dict[str, Any]

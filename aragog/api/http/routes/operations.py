@@ -20,9 +20,9 @@ from aragog.api.http.routes.contents import content_response
 from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
 from aragog.api.memory import GrowingBytes, MemoryLimit
 from aragog.api.operation import Caller, Form, HttpRoute, Operation, Parts
-from aragog.api.operations import Choice
 from aragog.api.problems import Problem
 from aragog.api.steps import finished_async
+from aragog.api.table import Choice
 from aragog.api.tokens import WRITE, Tokens
 from aragog.api.values import FetchedPage
 from aragog.errors import BadInput
