@@ -27,7 +27,9 @@ broker_transport_options = _of_broker["broker_transport_options"]
 if kind_of(broker_url) == "pinlater":
     # `celery purge`: the URLs of deleted jobs can be enqueued again at once.
     # By name: workers report their transport options as JSON to `celery inspect` and Flower.
-    broker_transport_options |= {"before_delete": "aragog.pipeline.deleted_jobs:clear_in_flight"}
+    broker_transport_options |= {
+        "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
+    }
 # RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
 task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
 task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")

@@ -1,7 +1,7 @@
 """
 The exceptions of aragog, grouped by remedy: who must act, and whether a retry can help.
 
-Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
+Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start

@@ -26,8 +26,8 @@ from multiprocessing.connection import Connection
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.outcome import Fetched
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.fetch_record.outcome import Fetched
 from aragog.green_threads import GreenPool
 from aragog.workers.preload import SWITCH_AFTER_S
 from bench.fetcher import BATCH, SETTINGS, html

@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.page_analysis import PageAnalysis, read_page
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.pages import document, extraction
-from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.stages.page_analysis import PageAnalysis, read_page
 
 TIMES = 5
 _OWN_URL = re.compile(

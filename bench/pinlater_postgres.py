@@ -29,10 +29,10 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from aragog.crawl.pipeline.messages import UrlJob
 from aragog.pinlater.models import ClaimRequest, JobFrame, JobItem, NewJob
 from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard
-from aragog.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
 from bench import figures, pinlater_peers
 from bench.postgres_engine import server_cpu_s

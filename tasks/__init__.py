@@ -1,5 +1,5 @@
 """
-The Celery tasks: a few lines each, which call aragog.stages.
+The Celery tasks: a few lines each, which call aragog.crawl.stages.
 
 `tasks.fetch` in a source checkout is `aragog.tasks.fetch` (aragog/short_names.py).
 """

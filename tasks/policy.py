@@ -13,13 +13,13 @@ from celery import shared_task
 from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
 
+from aragog.crawl.pipeline.outages import OUTAGES
+from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import InvalidMessage, NewerMessage, TransientError
 from aragog.instruments import STAGE_SECONDS, timed
 from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.worker import RunLater
-from aragog.pipeline.outages import OUTAGES
-from aragog.pipeline.url_traces import delivery
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
 # message stays in the broker in the meantime, so nothing is lost.

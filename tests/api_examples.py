@@ -24,9 +24,9 @@ from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.clock import ManualClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import InvalidUrl
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urls import explain as steps

@@ -50,9 +50,9 @@ def test_every_row_of_the_glossary_links_a_module():
 
 def test_the_glossary_has_every_word_of_the_public_code():
     from aragog.client import Aragog
-    from aragog.fetcher.outcome import Outcome
+    from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+    from aragog.fetch_record.outcome import Outcome
     from aragog.pinlater.models import JobState
-    from aragog.pipeline.enqueue_results import EnqueueStatus
 
     words = {kind.__name__ for kind in get_args(Outcome)}
     words |= {str(status.value) for status in EnqueueStatus}
@@ -87,7 +87,7 @@ def test_the_tree_in_the_readme_has_every_package():
 
 
 def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
-    from aragog.pipeline.routing import Queue
+    from aragog.crawl.pipeline.routing import Queue
     from aragog.workers.roles import ROLES
 
     (drawing,) = blocks("docs/architecture.md", "text", " producers")
@@ -107,7 +107,7 @@ def test_the_drawing_of_a_job_has_every_state():
 
 def test_the_drawing_of_the_limiter_names_what_there_is():
     (drawing,) = blocks("docs/politeness.md", "text")
-    code = "".join(path.read_text() for path in (ROOT / "aragog/politeness").rglob("*.py"))
+    code = "".join(path.read_text() for path in (ROOT / "aragog/crawl/politeness").rglob("*.py"))
     names = set(re.findall(r"[a-z]+_[a-z]+|[A-Z][a-z]+[A-Z][a-z]+", drawing)) | {"reserve"}
 
     assert names == {"reserve", "acquire_permit", "release_permit", "RateExceeded"}
@@ -239,12 +239,12 @@ def test_the_page_about_the_store_lists_its_parts():
 
 
 def test_the_page_about_fetching_lists_the_facts():
-    from aragog.fetcher.outcome import OutcomeKind
+    from aragog.crawl.pipeline.messages import UrlJob
+    from aragog.crawl.stages.page_analysis import PageAnalysis
+    from aragog.crawl.stages.page_updates import failure_write, page_write
+    from aragog.fetch_record.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
-    from aragog.pipeline.messages import UrlJob
     from aragog.settings import Settings
-    from aragog.stages.page_analysis import PageAnalysis
-    from aragog.stages.page_updates import failure_write, page_write
     from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
@@ -279,7 +279,7 @@ def test_the_page_about_fetching_lists_the_facts():
 
 
 def test_the_page_about_fetching_lists_the_headers_that_are_always_kept():
-    from aragog.pipeline.fetch_results import NEEDED
+    from aragog.crawl.pipeline.fetch_results import NEEDED
 
     page = (DOCS / "fetching.md").read_text()
 

@@ -11,9 +11,9 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from aragog.crawl.stages.page_analysis import read_page
 from aragog.pages.document import parse
 from aragog.settings import Settings, load_settings
-from aragog.stages.page_analysis import read_page
 from tests.support.byte_streams import html_result
 from tests.support.documented import ROOT, all_blocks, blocks
 from tests.support.origin import Origin, page

@@ -20,12 +20,9 @@ from aragog.cli import enqueue, exit_status, main
 from aragog.cli.costs import read_costs
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
-from aragog.fetcher import cookies, dns
-from aragog.fetcher.http1 import body, head, pool, reader
-from aragog.pages import extractors, markup_limits, sitemaps
-from aragog.pinlater import flower_pages
-from aragog.pinlater.policy import RetryPolicy
-from aragog.pipeline import (
+from aragog.crawl.fetcher import cookies, dns
+from aragog.crawl.fetcher.http1 import body, head, pool, reader
+from aragog.crawl.pipeline import (
     in_flight,
     memory_limit,
     messages,
@@ -35,12 +32,15 @@ from aragog.pipeline import (
     spool_room,
     url_batches,
 )
-from aragog.politeness import limiter, permits, robots_cache, slots
-from aragog.politeness.nodes import scripts as script_calls
-from aragog.politeness.robots_parser import match, parse
+from aragog.crawl.politeness import limiter, permits, robots_cache, slots
+from aragog.crawl.politeness.nodes import scripts as script_calls
+from aragog.crawl.politeness.robots_parser import match, parse
+from aragog.crawl.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
+from aragog.crawl.stages.robots import RobotsStage
+from aragog.pages import extractors, markup_limits, sitemaps
+from aragog.pinlater import flower_pages
+from aragog.pinlater.policy import RetryPolicy
 from aragog.settings import Settings
-from aragog.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
-from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
 from aragog.urls import canonical
 from aragog.urls.domain import host

@@ -36,7 +36,7 @@ def test_every_entry_of_the_schedule_names_a_registered_task():
 
 
 def test_every_task_has_its_own_queue_and_every_queue_a_worker():
-    from aragog.pipeline.routing import Destination, Queue
+    from aragog.crawl.pipeline.routing import Destination, Queue
     from aragog.tasks.routes import QUEUE_OF
     from aragog.workers.app import app
     from aragog.workers.roles import ROLES
@@ -221,7 +221,7 @@ def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
     }
 
     # They have protocols and a dataclass of the stages, and nothing to run.
-    assert modules - imported == {"aragog.stages.pipeline", "aragog.pipeline.ports"}
+    assert modules - imported == {"aragog.crawl.stages.pipeline", "aragog.crawl.pipeline.ports"}
 
 
 def subfolder_imports(source):

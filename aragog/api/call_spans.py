@@ -2,7 +2,7 @@
 The span of a call that continues its caller's trace.
 
 A call without a sampled `traceparent` has no span: reads are too frequent to begin traces here, and
-whether an enqueued URL is traced is decided for each URL (aragog.pipeline.url_traces).
+whether an enqueued URL is traced is decided for each URL (aragog.crawl.pipeline.url_traces).
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput
 from aragog.options import Option, checked
-from aragog.pipeline.messages import PRIORITY_DEFAULT
-from aragog.stages.enqueue import EnqueueOptions
 from aragog.tracing.context import PATTERN
 from aragog.urls.url_filter import UrlFilter
 

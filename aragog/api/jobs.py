@@ -18,6 +18,7 @@ from typing import Annotated
 
 from aragog.api.job_waits import JobWaits
 from aragog.api.steps import Steps, Wait
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
 from aragog.options import Option
 from aragog.pinlater import job_codec
@@ -26,7 +27,6 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import Claimed, ClaimRequest, Nack, NewJob
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import Shard
-from aragog.pipeline.messages import PRIORITY_DEFAULT
 
 PREFIX = "jobs."
 MOST_CLAIMS = 200

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from aragog.api.fetching import Fetching
     from aragog.api.jobs import Jobs
     from aragog.api.values import Explanation
-    from aragog.pipeline.enqueue_results import EnqueueResult
+    from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 
 P = ParamSpec("P")
 Q = TypeVar("Q")

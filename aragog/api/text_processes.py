@@ -299,7 +299,7 @@ def _received(source: int, size: int, run: TextRun) -> bytes:
 
 def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
     """Find texts until the input ends."""
-    from aragog.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
+    from aragog.crawl.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
 
     make_expendable()
     # Whatever a library prints is no answer.
@@ -322,8 +322,8 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
 def _found(
     finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
 ) -> str:
+    from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
     from aragog.pages import document, main_text  # noqa: PLC0415 - parsers, only in the process
-    from aragog.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
 
     loaded = main_text.load(finder)
     try:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, overload
 
-from aragog.fetcher.outcome import FetchRecord
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.pipeline.enqueue_results import EnqueueResult
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
 

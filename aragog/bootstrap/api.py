@@ -31,12 +31,12 @@ from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_
 from aragog.bootstrap.stores import url_store, url_store_of_replica
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.brokers import kind_of, shard_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.url_batches import UrlBatches
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings

@@ -17,14 +17,14 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.pipeline.metric_totals import MetricTotals
+from aragog.crawl.pipeline.outages import OutageBoard
+from aragog.crawl.pipeline.outcome_log import OutcomeLog
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.dashboard.components import Components
-from aragog.fetcher.ssrf import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, redis_urls
-from aragog.pipeline.metric_totals import MetricTotals
-from aragog.pipeline.outages import OutageBoard
-from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.shared_state import SharedState
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore

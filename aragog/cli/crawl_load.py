@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from aragog.cli.costs import Costs
 from aragog.cli.demand import DAY_S, Demand
-from aragog.fetcher import dns
+from aragog.crawl.fetcher import dns
 from aragog.settings import FetchSettings
 
 MEASURED_BYTES = 62_000
 """The size of the pages with which costs were measured."""
 MEASURED_LINKS = 185
 """Their links."""
-# What a fetch process keeps: idle connections (aragog/fetcher/http1/pool.py) and TLS sessions
-# (aragog/fetcher/http1/tls.py). A test compares them.
+# What a fetch process keeps: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
+# (aragog/crawl/fetcher/http1/tls.py). A test compares them.
 KEPT_CONNECTIONS, KEPT_S = 512, 70.0
 KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aragog.cli.data_folder import command_settings
+from aragog.crawl.pipeline.deleted_jobs import clear_in_flight
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import ConfigError
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cli import queue
 from aragog.pinlater.models import JobInfo
-from aragog.pipeline.deleted_jobs import clear_in_flight
-from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings
 
 

@@ -33,11 +33,11 @@ from aragog.bootstrap.stores import served_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
 from aragog.client import Aragog
+from aragog.crawl.identity.published_files import Publication
+from aragog.crawl.pipeline.metric_totals import MetricShipper
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.hosts import split_port
-from aragog.identity.published_files import Publication
 from aragog.logs import configure
-from aragog.pipeline.metric_totals import MetricShipper
 from aragog.settings import LogSettings, ServingSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent

@@ -6,8 +6,8 @@ import math
 
 from aragog.cli.crawl_load import MEASURED_LINKS, CrawlLoad
 from aragog.cli.demand import DAY_S, Limit, Need
-from aragog.pipeline.memory_limit import REFUSED_FROM
-from aragog.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
+from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
+from aragog.crawl.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
 
 
 class RedisNeeds:

@@ -22,20 +22,20 @@ from celery import Celery
 
 from aragog.api.enqueue_options import EnqueueArguments
 from aragog.clock import SystemClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.watch import WatchBatch
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
 from aragog.pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
-from aragog.pipeline.enqueue_results import EnqueueResult
-from aragog.pipeline.memory_limit import Admission
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.shared_state import SharedState
-from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.pipeline.url_traces import UrlTraces
 from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
-from aragog.stages.enqueue import Enqueuer
-from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
 from aragog.urls import normalize
 

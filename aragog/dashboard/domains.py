@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.crawl.politeness.quiet_hours import quiet_hours
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
 from aragog.formatting import plain
 from aragog.hosts import and_parents
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.politeness.quiet_hours import quiet_hours
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain, reversed_host
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 
 from aragog.api.values import Explanation, ExplanationSection
 from aragog.api.values import ExplanationLine as Line
+from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
@@ -18,8 +20,6 @@ from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
-from aragog.pipeline.routing import Queue
-from aragog.politeness.slots import DomainReport
 from aragog.urls import explain, normalize
 from aragog.urls.canonical import PROVISIONAL
 from aragog.urls.domain import host, origin

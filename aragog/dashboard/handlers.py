@@ -16,6 +16,7 @@ from tornado import web
 
 from aragog.api.json_values import to_json
 from aragog.api.values import BUILT_IN
+from aragog.crawl.politeness.live_overrides import OverrideChange
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
@@ -23,7 +24,6 @@ from aragog.dashboard.explanation import explain_url
 from aragog.errors import BadInput
 from aragog.formatting import at, moment
 from aragog.pinlater.flower_pages import FlowerPage
-from aragog.politeness.live_overrides import OverrideChange
 from aragog.urlstore.pin_card import PinCard, pin_card
 
 MOST_LINKS = 50

@@ -13,13 +13,13 @@ from prometheus_client.core import (
     Metric,
 )
 
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
 from aragog.instruments import INSTRUMENTS
 from aragog.metric_families import buckets, family
 from aragog.pinlater.admin import count_of
 from aragog.pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
-from aragog.pipeline import counters
-from aragog.pipeline.crawl_log import at_ms
 
 MOST_DOMAINS = 20
 # Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.

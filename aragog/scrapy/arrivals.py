@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from aragog.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.scrapy.unsupported import FROM_ENVIRONMENT, is_own_proxy
 from aragog.secret import reveal
 from aragog.settings import FetchSettings

@@ -13,8 +13,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from aragog.bootstrap.single_fetches import SingleFetches, single_fetches
-from aragog.pipeline.shared_state import SharedState
-from aragog.politeness.slots import Slot
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.politeness.slots import Slot
 from aragog.scrapy.crawl_state import CrawlState
 from aragog.settings.in_use import process_settings
 

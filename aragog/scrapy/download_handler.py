@@ -20,9 +20,10 @@ from scrapy.exceptions import DownloadFailedError, IgnoreRequest, NotSupported
 from scrapy.http import Response
 
 from aragog.clock import SystemClock
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.single_fetch import SingleRequest
 from aragog.errors import InvalidUrl, TransientError
-from aragog.fetcher.outcome import Deferred, Outcome
-from aragog.politeness.slots import Slot
+from aragog.fetch_record.outcome import Deferred, Outcome
 from aragog.scrapy import engine
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.scrapy.refusals import log_refusal
@@ -30,7 +31,6 @@ from aragog.scrapy.responses import response_of
 from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.scrapy.unsupported import why_unsupported
 from aragog.secret import reveal
-from aragog.stages.single_fetch import SingleRequest
 
 log = logging.getLogger(__name__)
 UNLIMITED = 64

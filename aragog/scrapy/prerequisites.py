@@ -11,8 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.pipeline.shared_state import SharedState
 from aragog.redis_kit.errors import redis_errors
 from aragog.scrapy.crawl import SpiderCrawl
 from aragog.scrapy.membership import check_owner

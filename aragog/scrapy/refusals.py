@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from aragog.fetcher.causes import RefusalCause
-from aragog.fetcher.outcome import Blocked, Outcome, Refused
-from aragog.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import Blocked, Outcome, Refused
 from aragog.settings import FetchSettings
 
 log = logging.getLogger(__name__)

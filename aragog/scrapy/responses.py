@@ -14,7 +14,7 @@ from scrapy.exceptions import (
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from aragog.fetcher.outcome import (
+from aragog.fetch_record.outcome import (
     Blocked,
     Deferred,
     Fetched,

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from scrapy import Request
 
 from aragog.clock import Clock
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import InvalidUrl
-from aragog.politeness.slots import Slot
-from aragog.stages.single_fetch import SlotSearch
 from aragog.urls import normalize
 
 log = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from warcio.warcwriter import WARCWriter
 
 from aragog.clock import SystemClock
 from aragog.errors import ConfigError, ContentReplaced, CorruptContent
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.transfer import cdxj
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.urlstore import nodes

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.errors import InvalidUrl
-from aragog.fetcher.ssrf import SsrfFilter
 from aragog.hosts import is_ip
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.known_fields import known
+from aragog.fetch_record.known_fields import known
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 

@@ -13,7 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("aragog.pages", "aragog.urls", "aragog.fetcher", "aragog.politeness", "aragog.pipeline")
+PACKAGES = (
+    "aragog.pages",
+    "aragog.urls",
+    "aragog.crawl.fetcher",
+    "aragog.crawl.politeness",
+    "aragog.crawl.pipeline",
+)
 """What reads pages, addresses, answers, robots.txt and sitemaps."""
 
 METHODS = {

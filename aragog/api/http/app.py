@@ -29,7 +29,7 @@ from aragog.api.operation import Parts
 from aragog.api.problems import Problem
 from aragog.api.table import choices
 from aragog.api.tokens import READ, WRITE, Tokens
-from aragog.identity.published_files import Publication
+from aragog.crawl.identity.published_files import Publication
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aragog.api.operation import OtherParts
-from aragog.identity.published_files import Publication
+from aragog.crawl.identity.published_files import Publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ from kombu.connection import Connection
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater.brokers import (
     celery_settings,
@@ -25,8 +27,6 @@ from aragog.pinlater.brokers import (
 )
 from aragog.pinlater.cluster import connect_shards
 from aragog.pinlater.queue_rows import concerns, queue_rows
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.routing import Queue
 from aragog.redis_kit.address import server_name
 from aragog.redis_kit.connect import connect
 from aragog.secret import reveal, without_password

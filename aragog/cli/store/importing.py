@@ -18,12 +18,12 @@ from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting
 from aragog.cli.store.transfer import types_of
 from aragog.clock import SystemClock
+from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.errors import BadInput
-from aragog.fetcher.recorded import RecordedLimits
 from aragog.settings import Settings
-from aragog.stages.archive_import import import_archive
 from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
+from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import Read, UrlRecord

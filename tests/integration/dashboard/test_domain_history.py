@@ -9,7 +9,7 @@ from http.cookiejar import CookieJar
 
 import pytest
 
-from aragog.politeness.live_overrides import LiveOverrides
+from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from tests.support.flower_server import flower_system
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aragog.clock import Clock
-from aragog.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.settings import FetchSettings
 from tests.support.http2_origin import http2_misbehaviour
 from tests.support.origin import Handler, Origin, misbehaviour

@@ -10,11 +10,11 @@ import pytest
 import requests
 
 from aragog.clock import ManualClock
+from aragog.crawl.fetcher.fetcher import fetch
+from aragog.crawl.fetcher.gate import Admission, Deny, Go, Later
+from aragog.crawl.fetcher.request_defaults import ACCEPT
 from aragog.errors import LimiterUnavailable
-from aragog.fetcher import outcome as o
-from aragog.fetcher.fetcher import fetch
-from aragog.fetcher.gate import Admission, Deny, Go, Later
-from aragog.fetcher.request_defaults import ACCEPT
+from aragog.fetch_record import outcome as o
 from aragog.green_threads import GreenPool
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page, redirect

@@ -6,8 +6,8 @@ import ssl
 
 import pytest
 
-from aragog.fetcher import outcome as o
-from aragog.fetcher.outcome import UnreachableKind
+from aragog.fetch_record import outcome as o
+from aragog.fetch_record.outcome import UnreachableKind
 from aragog.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page

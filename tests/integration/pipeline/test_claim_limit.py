@@ -4,11 +4,11 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.messages import URGENT
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_room import ALL, NONE, claim_limit
 from aragog.pinlater.gates import Opening
-from aragog.pipeline.memory_limit import Admission
-from aragog.pipeline.messages import URGENT
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_room import ALL, NONE, claim_limit
 
 pytestmark = pytest.mark.redis
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.standalone import demo_sites
 from aragog.urls.url_filter import UrlFilter
 from tests.support.origin import answer, page

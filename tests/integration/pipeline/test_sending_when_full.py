@@ -4,11 +4,11 @@ import pytest
 import redis
 from celery import Celery
 
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
-from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 
 pytestmark = pytest.mark.redis
 JOBS = (UrlJob(url="http://site.example/"),)

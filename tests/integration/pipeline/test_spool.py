@@ -6,9 +6,9 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock, SystemClock
+from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, Spool
+from aragog.crawl.pipeline.spool_room import SpoolRoom
 from aragog.errors import SpoolUnavailable
-from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
-from aragog.pipeline.spool_room import SpoolRoom
 
 pytestmark = pytest.mark.redis
 

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
+from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
@@ -22,7 +23,6 @@ from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.scrapy.spider_arguments import remember_arguments
 from aragog.settings import load_settings
-from aragog.stages.single_fetch import SlotSearch
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

@@ -21,6 +21,7 @@ from aragog.bootstrap.api import open_client
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -31,8 +32,7 @@ from aragog.errors import (
     TransientError,
     VersionConflict,
 )
-from aragog.fetcher.outcome import FetchRecord, Hop
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables

@@ -7,9 +7,9 @@ import pytest
 
 from aragog.api.fetching import Fetching, FetchRequest, FetchState
 from aragog.clock import ManualClock, SystemClock
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
-from aragog.pipeline.completions import Completions
-from aragog.stages.enqueue import EnqueueOptions
 from tests.support.stores import NOW_MS, page
 from tests.support.waiting import wait_until
 

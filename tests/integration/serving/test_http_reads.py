@@ -12,7 +12,7 @@ from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.openapi.schemas import SCHEMAS
 from aragog.api.http.services import Services
 from aragog.clock import ManualClock
-from aragog.fetcher.outcome import FetchRecord, Hop
+from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink

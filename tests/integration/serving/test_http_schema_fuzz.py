@@ -9,10 +9,10 @@ from aragog.api.batch_progress import Batches
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs
+from aragog.crawl.pipeline.url_batches import UrlBatches
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.url_batches import UrlBatches
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
 from tests.api_examples import explain
 from tests.support.api_server import running

@@ -8,8 +8,8 @@ from aragog.api.http.server import listen
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
 from aragog.clock import ManualClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import ConfigError
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -24,8 +24,8 @@ from aragog.cli.mcp_clients import TokenClients
 from aragog.cli.mcp_tools import mcp_server, tools
 from aragog.client import connect
 from aragog.clock import ManualClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import AccessDenied
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.zen.tables.memory import MemoryTables

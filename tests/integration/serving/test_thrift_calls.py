@@ -12,10 +12,10 @@ from aragog.api.steps import Wait
 from aragog.api.thrift.contract import idl
 from aragog.api.thrift.encoded_reads import EncodedReads
 from aragog.api.thrift.handlers import services
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
-from aragog.fetcher.outcome import FetchRecord, Hop
+from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from tests.support.documented import ROOT, Shell, blocks
 from tests.support.stores import NOW_MS, page, stand

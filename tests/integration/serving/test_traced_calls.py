@@ -8,9 +8,9 @@ import pytest
 from aragog.api.enqueue_options import EnqueueArguments
 from aragog.api.fetching import Fetching
 from aragog.api.http.services import Services
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.url_traces import UrlTraces
-from aragog.stages.enqueue import Enqueuer
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.tracing.context import read
 from tests.support.api_server import running
 from tests.support.spans import MemoryTracer

@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.settings import load_settings
 from aragog.transfer.import_export import NodeSelection
 from aragog.transfer.wacz import export_wacz

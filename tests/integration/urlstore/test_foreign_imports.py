@@ -10,7 +10,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import load_settings
-from aragog.stages.archive_import import import_archive
+from aragog.transfer.archive_import import import_archive
 from aragog.transfer.json_lines import BadRecord
 from tests.support.documented import blocks
 from tests.unit.transfer.test_captures import ELEVEN

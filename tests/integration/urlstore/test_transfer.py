@@ -18,7 +18,7 @@ from warcio.cli import main as warcio
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError, StoreUnavailable
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.copy import copy_content, copy_tables

@@ -15,8 +15,8 @@ from aragog.cli.crawl_load import CrawlLoad
 from aragog.cli.demand import Demand
 from aragog.cli.plan import amount
 from aragog.cli.plan import plan as plan_command
+from aragog.crawl.fetcher.http1 import pool, tls
 from aragog.errors import BadInput
-from aragog.fetcher.http1 import pool, tls
 from aragog.settings import FetchSettings
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,19 +12,19 @@ import redis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import aragog.crawl.politeness.limiter
+import aragog.crawl.politeness.permits
+import aragog.crawl.stages.refresh
 import aragog.pinlater
-import aragog.politeness.limiter
-import aragog.politeness.permits
-import aragog.stages.refresh
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
+from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import EVENTS, NewJob
-from aragog.politeness.slots import DomainReport
 from aragog.testing.memory_shard import MemoryShard
 from scripts.reference_docs import metrics_of_the_code
 from tests.support.cases import missing

@@ -16,8 +16,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.http1.body import Bounds, collect
-from aragog.fetcher.http1.decoders import decoders_for
+from aragog.crawl.fetcher.http1.body import Bounds, collect
+from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.pages import document, links
 from aragog.pages.extraction import extract_from
 from aragog.pages.rich_pins import to_fields

@@ -5,8 +5,8 @@ from scrapy import Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
-from aragog.fetcher.causes import DeferralCause, RefusalCause
-from aragog.fetcher.outcome import (
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
+from aragog.fetch_record.outcome import (
     Blocked,
     Busy,
     Deferred,
@@ -18,7 +18,7 @@ from aragog.fetcher.outcome import (
     UnreachableKind,
     Withheld,
 )
-from aragog.fetcher.outcome import OutcomeKind as Kind
+from aragog.fetch_record.outcome import OutcomeKind as Kind
 from aragog.scrapy.responses import response_of
 
 URL = "http://a.test/"

@@ -6,8 +6,9 @@ import pytest
 from scrapy import Request
 
 from aragog.clock import ManualClock
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import LimiterUnavailable
-from aragog.politeness.slots import Slot
 from aragog.scrapy.slot_lines import (
     FEW_OF_A_DOMAIN,
     LONGEST_DELAY_S,
@@ -15,7 +16,6 @@ from aragog.scrapy.slot_lines import (
     HeldRequest,
     SlotLines,
 )
-from aragog.stages.single_fetch import SlotSearch
 from aragog.urls.domain import host
 
 SLOT = Slot("a.test", 0.0, 0, 1e5, 1)

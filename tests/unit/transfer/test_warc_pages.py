@@ -11,7 +11,7 @@ import zstandard
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from aragog.fetcher.recorded import RecordedLimits
+from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import BadRecord, read_json_lines
 from aragog.transfer.nutch import read_nutch

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.attempt import TEMPORARY
-from aragog.fetcher.outcome import WITHHELD
+from aragog.crawl.fetcher.attempt import TEMPORARY
+from aragog.fetch_record.outcome import WITHHELD
 from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect, decide, is_gone
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"

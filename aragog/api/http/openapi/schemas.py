@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 
 from aragog.api.operation import HttpRoute, Operation
 from aragog.api.values import PageLink, PageRecord, PastValue
-from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord
+from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
 from aragog.options import OptionField, option_fields
 from aragog.urlstore.feed import Change, ChangeKind
 

@@ -25,9 +25,9 @@ from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.json_values import from_query, refuse_unknown, to_json
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
+from aragog.crawl.pipeline.change_json import Reader, plain
 from aragog.errors import TransientError
 from aragog.options import checked, option_fields
-from aragog.pipeline.change_json import Reader, plain
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 

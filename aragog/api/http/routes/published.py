@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from aragog.api.http.preconditions import has_tag
 from aragog.api.problems import Problem
-from aragog.identity.published_files import Publication
+from aragog.crawl.identity.published_files import Publication
 
 
 class PublishedRoutes:

@@ -1,0 +1,1 @@
+"""The record of a fetch and its outcomes, from the socket to the store and the crawl log."""
