@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import click
 
-from aragog.api.http import observed
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.thrift import metrics as thrift_metrics
+from aragog.api.server.http import observed
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.thrift import metrics as thrift_metrics
 from aragog.cli import main as cli
 from aragog.dashboard import metric_readers, metrics
 from aragog.instruments import INSTRUMENTS

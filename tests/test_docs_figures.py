@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog.api import fetching, hedging, job_queues
-from aragog.api.crawling import FetchNowRequest
-from aragog.api.http import batch_get, compression, server
-from aragog.api.listener import QUIET_S
-from aragog.api.reading import LONGEST_FEED_WAIT_MS
-from aragog.api.thrift import server as thrift_server
-from aragog.api.values import MOST_ITEMS
+from aragog.api.operations import fetching, job_queues
+from aragog.api.operations.crawling import FetchNowRequest
+from aragog.api.operations.reading import LONGEST_FEED_WAIT_MS
+from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.server import hedging
+from aragog.api.server.http import batch_get, compression, server
+from aragog.api.server.listener import QUIET_S
+from aragog.api.server.thrift import server as thrift_server
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, exit_status, main
 from aragog.cli.costs import read_costs

@@ -24,7 +24,7 @@ from rich.progress import (
 )
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.values import BUILT_IN
 from aragog.cli.arguments import as_json_lines, enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES, UNUSABLE

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.values import BUILT_IN
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
 from aragog.cli.data_folder import command_settings

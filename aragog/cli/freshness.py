@@ -14,8 +14,8 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.api import reading
-from aragog.api.values import MOST_ITEMS
+from aragog.api.operations import reading
+from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import (
     CHANGES_PURPOSE,

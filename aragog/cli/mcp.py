@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aragog.api.tokens import READ, SCOPES
+from aragog.api.server.tokens import READ, SCOPES
 from aragog.cli.data_folder import command_settings
 from aragog.cli.mcp_clients import POOL_SIZE, TokenClients
 from aragog.client import Client, connect

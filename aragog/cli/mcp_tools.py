@@ -19,16 +19,16 @@ import mcp_types as types
 import orjson
 from mcp.server.lowlevel import Server
 
-from aragog.api.http.openapi.schemas import option_schema
 from aragog.api.json_values import request_of, to_json
-from aragog.api.operation import Operation
-from aragog.api.table import OPERATIONS
-from aragog.api.tokens import ANY, READ
-from aragog.api.values import ContentPart
+from aragog.api.operations.operation import Operation
+from aragog.api.operations.options import checked
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.operations.values import ContentPart
+from aragog.api.server.http.openapi.schemas import option_schema
+from aragog.api.server.tokens import ANY, READ
 from aragog.client.store_client import Client
 from aragog.errors import AragogError, BadInput
 from aragog.extras import DISTRIBUTION
-from aragog.options import checked
 from aragog.urlstore.field_formats import FieldFormats
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from typing import Any
 
 import orjson
 
-from aragog.api.page_texts import PageTexts
-from aragog.api.text_processes import PageTextUnavailable
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
 from aragog.cli.earlier_output import EarlierOutput, free_name, read_earlier
 from aragog.errors import BadInput, ConfigError, CorruptContent, TakenDown

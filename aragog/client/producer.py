@@ -20,7 +20,8 @@ from typing import Annotated, Self
 import redis
 from celery import Celery
 
-from aragog.api.enqueue_options import EnqueueArguments
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.api.operations.options import Option, takes
 from aragog.clock import SystemClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 from aragog.crawl.pipeline.memory_limit import Admission
@@ -31,7 +32,6 @@ from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.watch import WatchBatch
 from aragog.errors import SlowDown
-from aragog.options import Option, takes
 from aragog.pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
 from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, Settings

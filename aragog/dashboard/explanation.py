@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from aragog.api.values import Explanation, ExplanationSection
-from aragog.api.values import ExplanationLine as Line
+from aragog.api.operations.values import Explanation, ExplanationSection
+from aragog.api.operations.values import ExplanationLine as Line
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components

@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 from tornado import web
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.pin_card import PinCard, pin_card
+from aragog.api.operations.values import BUILT_IN
 from aragog.crawl.politeness.live_overrides import OverrideChange
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
@@ -24,7 +25,6 @@ from aragog.dashboard.explanation import explain_url
 from aragog.errors import BadInput
 from aragog.formatting import at, moment
 from aragog.pinlater.flower_pages import FlowerPage
-from aragog.urlstore.pin_card import PinCard, pin_card
 
 MOST_LINKS = 50
 MOST_CHANGES = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from aragog.api.tokens import check_exposure
+from aragog.api.server.tokens import check_exposure
 from aragog.bootstrap.rendering import check_rendering
 from aragog.crawl.identity.keys import check_key_file
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts

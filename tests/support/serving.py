@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from aragog.api.fetching import Fetching
+from aragog.api.operations.fetching import Fetching
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 from aragog.crawl.stages.enqueue import EnqueueOptions

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from aragog import open_files
-from aragog.api.tokens import check_exposure as check_api_exposure
+from aragog.api.server.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.bootstrap.stores import replica_tables
 from aragog.cli.doctor.data import problems_of
@@ -156,7 +156,7 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
     """The certificate of the API and its key can be used."""
     if system.settings.serving.tls_cert_file is not None:
-        from aragog.api.listener import tls_context  # noqa: PLC0415 - only where used
+        from aragog.api.server.listener import tls_context  # noqa: PLC0415 - only where used
 
         tls_context(system.settings.serving)
         text = f"{system.settings.serving.tls_cert_file} fits its key"

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from aragog.api.page_texts import PageTexts
-from aragog.api.text_processes import PageTextUnavailable
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings

@@ -48,9 +48,7 @@ class BoundedBodyStore(BodyStore, Protocol):
 
 
 class InFlight(Protocol):
-    """
-    URLs that were enqueued and are not stored yet (`aragog.crawl.pipeline.in_flight.InFlightSet`).
-    """
+    """URLs that have not ended in the store yet (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def clear(self, urls: Sequence[str]) -> None:
         """The URLs are done."""

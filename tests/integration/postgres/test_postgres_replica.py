@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from aragog.api.http.services import Services
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.api import hedged_reads
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.secret import SecretUrl

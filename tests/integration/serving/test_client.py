@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from aragog.api.fetching import FetchResponse, FetchState
-from aragog.api.hedging import HedgedResult
-from aragog.api.http.services import Services
-from aragog.api.operation import Parts
-from aragog.api.tokens import make
+from aragog.api.operations.fetching import FetchResponse, FetchState
+from aragog.api.operations.operation import Parts
+from aragog.api.server.hedging import HedgedResult
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.bootstrap.api import open_client
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.fetching import Fetching, FetchRequest, FetchState
+from aragog.api.operations.fetching import Fetching, FetchRequest, FetchState
 from aragog.clock import ManualClock, SystemClock
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.stages.enqueue import EnqueueOptions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.api.tokens import ADMIN, READ, WRITE, make
+from aragog.api.server.tokens import ADMIN, READ, WRITE, make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import load_settings

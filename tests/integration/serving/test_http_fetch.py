@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.batch_progress import Batches
-from aragog.api.fetching import Fetching
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
+from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.fetching import Fetching
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.clock import SystemClock
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.url_batches import UrlBatches

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from aragog.api.hedging import HedgedReads
-from aragog.api.hedging_metrics import HedgingMetrics
-from aragog.api.http.services import Services
-from aragog.api.large_reads import NobodyWaits
+from aragog.api.operations.large_reads import NobodyWaits
+from aragog.api.server.hedging import HedgedReads
+from aragog.api.server.hedging_metrics import HedgingMetrics
+from aragog.api.server.http.services import Services
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
 from aragog.zen.read_bytes import counted_rows

@@ -7,10 +7,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from aragog.api.http.batch_get import MOST_BYTES
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.http.openapi.schemas import SCHEMAS
-from aragog.api.http.services import Services
+from aragog.api.server.http.batch_get import MOST_BYTES
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.openapi.schemas import SCHEMAS
+from aragog.api.server.http.services import Services
 from aragog.clock import ManualClock
 from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.settings import StoreSettings

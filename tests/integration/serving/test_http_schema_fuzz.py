@@ -5,10 +5,10 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import positive_data_acceptance
 
-from aragog.api.batch_progress import Batches
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.http.services import Services
-from aragog.api.jobs import Jobs
+from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.jobs import Jobs
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.services import Services
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides

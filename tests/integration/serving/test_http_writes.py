@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from aragog.api.http.server import listen
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
+from aragog.api.server.http.server import listen
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.clock import ManualClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import ConfigError

@@ -16,10 +16,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from aragog.api.http.services import Services
-from aragog.api.table import OPERATIONS
-from aragog.api.tokens import READ, SCOPES, make
-from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import READ, SCOPES, make
 from aragog.cli.mcp_clients import TokenClients
 from aragog.cli.mcp_tools import mcp_server, tools
 from aragog.client import connect

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.cli.doctor.finding import CheckedSystem
 from aragog.cli.doctor.identity import check_identity
 from aragog.clock import ManualClock

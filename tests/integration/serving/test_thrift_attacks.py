@@ -12,10 +12,10 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.api.thrift import wire
-from aragog.api.thrift.contract import idl
-from aragog.api.thrift.listening import listen
-from aragog.api.tokens import make
+from aragog.api.server.thrift import wire
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.listening import listen
+from aragog.api.server.tokens import make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings

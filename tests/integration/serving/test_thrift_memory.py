@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from aragog.api.memory import SMALL_BYTES
-from aragog.api.thrift import wire
-from aragog.api.tokens import READ, make
+from aragog.api.server.memory import SMALL_BYTES
+from aragog.api.server.thrift import wire
+from aragog.api.server.tokens import READ, make
 from aragog.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand

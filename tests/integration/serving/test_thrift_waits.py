@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from aragog.api.fetching import FetchResponse, FetchState
-from aragog.api.job_waits import JobWaits
-from aragog.api.steps import Wait
+from aragog.api.operations.fetching import FetchResponse, FetchState
+from aragog.api.operations.job_waits import JobWaits
+from aragog.api.operations.steps import Wait
 from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.zen.tables.memory import MemoryTables

@@ -5,9 +5,9 @@ from http.client import HTTPConnection
 
 import pytest
 
-from aragog.api.enqueue_options import EnqueueArguments
-from aragog.api.fetching import Fetching
-from aragog.api.http.services import Services
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.api.operations.fetching import Fetching
+from aragog.api.server.http.services import Services
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.stages.enqueue import Enqueuer

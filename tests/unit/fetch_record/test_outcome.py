@@ -5,7 +5,7 @@ import json
 import orjson
 import pytest
 
-from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.fetch_record.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
 from aragog.urlstore import record_reader

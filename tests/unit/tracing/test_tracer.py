@@ -8,7 +8,7 @@ import sys
 sys.modules["opentelemetry"] = None  # whoever imports it gets an ImportError
 from aragog.settings import Settings
 from aragog.client import Aragog
-import aragog.bootstrap.stages, aragog.tasks.fetch, aragog.api.http.app
+import aragog.bootstrap.stages, aragog.tasks.fetch, aragog.api.server.http.app
 from aragog.tracing.tracer import flush_spans, tracer_of
 Aragog(Settings()).close()
 assert tracer_of(Settings()) is None

@@ -1,0 +1,1 @@
+"""How the operations are served: HTTP, Thrift, threads, limits, tokens, hedged reads."""
