@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from aragog.addons.plan.costs import read_costs
 from aragog.api.operations import fetching, job_queues
 from aragog.api.operations.crawling import FetchNowRequest
 from aragog.api.operations.reading import LONGEST_FEED_WAIT_MS
@@ -18,7 +19,6 @@ from aragog.api.server.listener import QUIET_S
 from aragog.api.server.thrift import server as thrift_server
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, exit_status, main
-from aragog.cli.costs import read_costs
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
 from aragog.crawl.fetcher import cookies, dns

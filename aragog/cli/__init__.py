@@ -74,7 +74,7 @@ COMMANDS = {
         "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
     "mcp": LazyCommand(
-        "aragog.cli.mcp",
+        "aragog.addons.mcp.command",
         "mcp_command",
         "Offer the store and the fetcher to language models, over the Model Context Protocol.",
     ),
@@ -99,7 +99,7 @@ COMMANDS = {
         "Check every part and print what to do; exits with 1 if something is wrong.",
     ),
     "plan": LazyCommand(
-        "aragog.cli.plan",
+        "aragog.addons.plan.command",
         "plan",
         "Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first "
         "bottleneck.",

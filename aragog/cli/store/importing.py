@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from aragog.addons.nutch.crawldb import read_nutch
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE
 from aragog.cli.data_folder import command_settings
@@ -27,7 +28,6 @@ from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import Read, UrlRecord
-from aragog.transfer.nutch import read_nutch
 from aragog.transfer.parquet import read_parquet
 from aragog.transfer.warc_pages import read_warc
 from aragog.urlstore.store import UrlStore

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+from aragog.addons.wacz.export import export_wacz
 from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
@@ -29,7 +30,6 @@ from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
-from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import WarcReport, export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore

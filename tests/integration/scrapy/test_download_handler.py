@@ -11,6 +11,8 @@ from scrapy import FormRequest, Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.download_handler import PoliteDownloadHandler
 from aragog.bootstrap.redis_services import limiter, overrides_of, robots_cache
 from aragog.clock import SystemClock
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -18,8 +20,6 @@ from aragog.crawl.politeness.robots_records import RobotsResult
 from aragog.crawl.stages.single_fetch import ERROR_BODY_BYTES
 from aragog.errors import LimiterUnavailable
 from aragog.fetch_record.outcome import Gone
-from aragog.scrapy.crawl import crawl_of
-from aragog.scrapy.download_handler import PoliteDownloadHandler
 from aragog.settings import load_settings
 from tests.integration.scrapy.test_scheduler import Crawler
 from tests.support.cli import AGENT

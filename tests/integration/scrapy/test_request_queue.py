@@ -2,10 +2,10 @@
 
 import pytest
 
+from aragog.addons.scrapy.request_queue import RequestQueue
 from aragog.errors import ConfigError
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobState, NewJob
-from aragog.scrapy.request_queue import RequestQueue
 from aragog.settings import load_settings
 from tests.support.waiting import wait_until
 

@@ -16,12 +16,12 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from aragog.addons.mcp.clients import TokenClients
+from aragog.addons.mcp.tools import mcp_server, tools
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import READ, SCOPES, make
-from aragog.cli.mcp_clients import TokenClients
-from aragog.cli.mcp_tools import mcp_server, tools
 from aragog.client import connect
 from aragog.clock import ManualClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus

@@ -1,0 +1,1 @@
+"""The machines and storage that a crawl needs: `aragog plan` (docs/scale.md)."""

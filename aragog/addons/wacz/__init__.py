@@ -1,0 +1,1 @@
+"""Pages as a WACZ file: `aragog store export --format wacz` (docs/exports.md)."""
