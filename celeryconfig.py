@@ -4,15 +4,15 @@ Celery's own settings. Everything of aragog is in aragog.toml.
 Those of the broker follow from `broker.url` (docs/brokers.md): each is shown here with Celery's
 default beside it, which applies to brokers that do not need another value.
 
-`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/short_names.py).
+`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
 
 from aragog.beat_schedule import beat_schedule
 from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.runtime.short_names import share
 from aragog.settings.in_use import process_settings
-from aragog.short_names import share
 from aragog.tasks.routes import QUEUE_OF
 
 share(__name__)

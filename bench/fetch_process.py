@@ -28,7 +28,7 @@ from rich.table import Table
 
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.fetch_record.outcome import Fetched
-from aragog.green_threads import GreenPool
+from aragog.runtime.green_threads import GreenPool
 from aragog.workers.preload import SWITCH_AFTER_S
 from bench.fetcher import BATCH, SETTINGS, html
 from bench.quick import add_quick

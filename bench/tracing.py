@@ -39,7 +39,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.fetch_record.outcome import Fetched
-from aragog.tracing.open_telemetry import OtelTracer
+from aragog.observability.tracing.open_telemetry import OtelTracer
 from bench.pinlater import server
 from bench.quick import add_quick
 from tests.support.origin import Origin, answer, page

@@ -21,7 +21,7 @@ from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.settings import load_settings
 
 try:
-    from aragog.tracing.tracer import flush_spans
+    from aragog.observability.tracing.tracer import flush_spans
 except ImportError:  # a commit without traces
 
     def flush_spans() -> None:

@@ -13,9 +13,9 @@ from celery import current_task
 
 from aragog.crawl.pipeline.producer_messages import read_fetch
 from aragog.crawl.pipeline.routing import FETCH_BY_MODULE
+from aragog.observability.tracing.context import HEADER
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import FETCH
-from aragog.tracing.context import HEADER
 from aragog.workers.services import pipeline, send_all
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from celery.utils.time import get_exponential_backoff_interval
 from aragog.crawl.pipeline.outages import OUTAGES
 from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import InvalidMessage, NewerMessage, TransientError
-from aragog.instruments import STAGE_SECONDS, timed
+from aragog.observability.instruments import STAGE_SECONDS, timed
 from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.worker import RunLater

@@ -24,18 +24,18 @@ from celery.signals import (
     worker_ready,
 )
 
-from aragog.allocator import return_freed
 from aragog.crawl.pipeline.routing import CelerySender, Destination, Queue
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.crawl.stages.page_limits import make_expendable
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.errors import ConfigError, TransientError
-from aragog.logs import format_handlers
-from aragog.open_files import raise_limit
+from aragog.observability.logs import format_handlers
+from aragog.observability.tracing.tracer import flush_spans
 from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
+from aragog.runtime.allocator import return_freed
+from aragog.runtime.open_files import raise_limit
 from aragog.settings.in_use import process_settings
-from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
 from aragog.workers.roles import share_threads, share_upkeep
 

@@ -34,13 +34,13 @@ from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
-from aragog.extras import has
+from aragog.observability.tracing.tracer import tracer_of
 from aragog.pinlater.brokers import kind_of, shard_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.runtime.extras import has
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
-from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage,
 from aragog.crawl.stages.render import PageRenderer
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.errors import BrowserUnavailable, ConfigError
-from aragog.extras import require
+from aragog.runtime.extras import require
 from aragog.settings import Settings
 
 NEEDED_BY = "rendering.hosts"

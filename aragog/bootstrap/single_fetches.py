@@ -26,8 +26,8 @@ from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.robots import RobotsStage
 from aragog.crawl.stages.single_fetch import SingleFetch
 from aragog.crawl.stages.waiting_line import WaitingLine
-from aragog.green_threads import GreenClock, GreenPool
-from aragog.open_files import sockets_within_limit
+from aragog.runtime.green_threads import GreenClock, GreenPool
+from aragog.runtime.open_files import sockets_within_limit
 from aragog.settings import FetchSettings, Settings
 
 

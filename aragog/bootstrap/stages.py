@@ -67,12 +67,12 @@ from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.waiting_line import WaitingLine
 from aragog.crawl.stages.webhooks import WebhookStage
 from aragog.errors import StoreUnavailable
-from aragog.green_threads import GreenClock, GreenPool
-from aragog.open_files import sockets_within_limit
+from aragog.observability.tracing.tracer import tracer_of
 from aragog.pages import extractors
 from aragog.redis_kit.file_rewrite import FileRewrite
+from aragog.runtime.green_threads import GreenClock, GreenPool
+from aragog.runtime.open_files import sockets_within_limit
 from aragog.settings import Settings
-from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
 
 

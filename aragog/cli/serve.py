@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import click
 import prometheus_client
 
-from aragog.allocator import return_freed, return_large_blocks
 from aragog.api.server.access_log import access_log
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.hedging_metrics import HedgingMetrics
@@ -37,12 +36,13 @@ from aragog.crawl.identity.published_files import Publication
 from aragog.crawl.pipeline.metric_totals import MetricShipper
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.hosts import split_port
-from aragog.logs import configure
+from aragog.observability.logs import configure
+from aragog.observability.tracing.tracer import name_service
+from aragog.runtime.allocator import return_freed, return_large_blocks
 from aragog.settings import LogSettings, ServingSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
-from aragog.tracing.tracer import name_service
 from aragog.urlstore.store import UrlStore
 
 

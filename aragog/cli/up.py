@@ -18,7 +18,7 @@ from rich.console import Console
 
 from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.errors import ConfigError
-from aragog.extras import has, install_command
+from aragog.runtime.extras import has, install_command
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system

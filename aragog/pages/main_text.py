@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from aragog.errors import ConfigError, Unsupported
-from aragog.extras import has, install_command
+from aragog.runtime.extras import has, install_command
 
 if TYPE_CHECKING:
     from aragog.pages.document import Document  # names of fields need no parser

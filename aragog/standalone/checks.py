@@ -11,7 +11,7 @@ from aragog.crawl.identity.keys import check_key_file
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.dashboard.exposure import check_flower_exposure
-from aragog.extras import has, require
+from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 
 

@@ -23,7 +23,7 @@ from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.crawl.stages.waiting_line import InLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
-from aragog.green_threads import GreenPool
+from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, Settings
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent

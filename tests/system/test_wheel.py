@@ -87,7 +87,9 @@ def test_it_has_an_extra_for_each_optional_part(wheel):
 def test_all_extras_together_install_without_a_compiler(wheel, tmp_path):
     bin_ = wheels.install(tmp_path / "venv", f"{wheel}[all]", env=wheels.without_compiler(tmp_path))
 
-    program = "from aragog.extras import *; print(*(name for name in MODULE_OF if has(name)))"
+    program = (
+        "from aragog.runtime.extras import *; print(*(name for name in MODULE_OF if has(name)))"
+    )
     reported = wheels.run(bin_ / "python", "-P", "-c", program, cwd=tmp_path)
 
     assert reported.stdout.split() == [

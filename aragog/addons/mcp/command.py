@@ -16,8 +16,8 @@ from aragog.api.server.tokens import READ, SCOPES
 from aragog.cli.data_folder import command_settings
 from aragog.client import Client, connect
 from aragog.errors import ConfigError
-from aragog.extras import require
 from aragog.hosts import is_loopback
+from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.terminal import note

@@ -28,7 +28,7 @@ from aragog.api.server.http.openapi.schemas import option_schema
 from aragog.api.server.tokens import ANY, READ
 from aragog.client.store_client import Client
 from aragog.errors import AragogError, BadInput
-from aragog.extras import DISTRIBUTION
+from aragog.runtime.extras import DISTRIBUTION
 from aragog.urlstore.field_formats import FieldFormats
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import Any
 
 from aragog.clock import SystemClock
 from aragog.errors import ConfigError
-from aragog.extras import DISTRIBUTION
+from aragog.runtime.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
 from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of, iso_date
 from aragog.urlstore.content_port import ContentStore

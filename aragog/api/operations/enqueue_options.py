@@ -16,7 +16,7 @@ from aragog.api.operations.options import Option, checked
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput
-from aragog.tracing.context import PATTERN
+from aragog.observability.tracing.context import PATTERN
 from aragog.urls.url_filter import UrlFilter
 
 LATEST_RUN_AFTER_MS = 253_370_764_800_000

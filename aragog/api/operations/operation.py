@@ -24,7 +24,7 @@ from aragog.api.operations.steps import Steps
 from aragog.api.server.hedging import ReadStore, unhedged
 from aragog.api.server.tokens import READ, require_graph
 from aragog.errors import Unsupported
-from aragog.tracing.tracer import Tracer
+from aragog.observability.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore
 from aragog.zen.application_graphs import ApplicationGraphs, no_graphs
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from aragog.tracing.context import is_sampled
-from aragog.tracing.tracer import Attributes, SpanPart, Tracer
+from aragog.observability.tracing.context import is_sampled
+from aragog.observability.tracing.tracer import Attributes, SpanPart, Tracer
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Protocol
 
-from aragog.open_files import clients_within_limit
+from aragog.runtime.open_files import clients_within_limit
 from aragog.settings import ServingSettings
 
 _CHECK_S = 1.0

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 
-from aragog import open_files
 from aragog.api.server.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.bootstrap.stores import replica_tables
@@ -21,10 +20,11 @@ from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
-from aragog.extras import has, require
 from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
+from aragog.runtime import open_files
+from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aragog.clock import Clock
-from aragog.green_threads import GreenEvent
+from aragog.runtime.green_threads import GreenEvent
 
 # Long enough for the pages of one batch, short enough to follow a host that changes its address.
 TTL_S = 60.0

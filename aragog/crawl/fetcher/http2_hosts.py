@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from aragog.clock import Clock
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.extras import require
 from aragog.hosts import longest_match
+from aragog.runtime.extras import require
 from aragog.urls import normalize
 
 EVERY_HOST = "*"

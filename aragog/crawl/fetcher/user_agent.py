@@ -6,8 +6,8 @@ import importlib.metadata
 import re
 
 from aragog.errors import ConfigError
-from aragog.extras import DISTRIBUTION
 from aragog.hosts import is_loopback, split_port
+from aragog.runtime.extras import DISTRIBUTION
 from aragog.settings import FetchSettings
 
 _CONTACT = re.compile(

@@ -24,7 +24,7 @@ import orjson
 
 from aragog.clock import Clock
 from aragog.errors import ConfigError
-from aragog.extras import require
+from aragog.runtime.extras import require
 
 log = logging.getLogger(__name__)
 

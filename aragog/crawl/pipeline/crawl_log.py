@@ -31,11 +31,11 @@ import redis
 
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.errors import ContentUnavailable
-from aragog.extras import require
 from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.leases import HELD, Leases
 from aragog.redis_kit.scripts import load_script
+from aragog.runtime.extras import require
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite
 

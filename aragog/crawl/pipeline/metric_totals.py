@@ -1,9 +1,9 @@
 """
 The measurements of all processes, added up in one Redis hash.
 
-Each process adds every few seconds what it measured since the last time (`aragog.instruments`), so
-a worker needs no port of its own, and a worker that ends takes nothing away. What a process
-measured in its last seconds is lost if it is killed.
+Each process adds every few seconds what it measured since the last time
+(`aragog.observability.instruments`), so a worker needs no port of its own, and a worker that ends
+takes nothing away. What a process measured in its last seconds is lost if it is killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Self, cast
 import orjson
 import redis
 
-from aragog.instruments import Measurement, measured
+from aragog.observability.instruments import Measurement, measured
 
 SHIP_EVERY_S = 5.0
 

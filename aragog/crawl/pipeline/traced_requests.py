@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from aragog.crawl.fetcher.gate import Admission, Gate, Go, Later
 from aragog.fetch_record.outcome import Outcome
-from aragog.tracing.tracer import Value
+from aragog.observability.tracing.tracer import Value
 
 NS_PER_MS = 1_000_000
 

@@ -26,8 +26,8 @@ from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, R
 from aragog.crawl.pipeline.routing import OutgoingMessage
 from aragog.crawl.pipeline.traced_requests import NS_PER_MS, TimedGate, exchange
 from aragog.fetch_record.outcome import Outcome
-from aragog.tracing.context import is_sampled, log_ids, read
-from aragog.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
+from aragog.observability.tracing.context import is_sampled, log_ids, read
+from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
 MOST_IN_CALLERS_TRACE = 25
 """URLs of one call that continue its trace; a trace of thousands of URLs cannot be read."""

@@ -40,7 +40,7 @@ from aragog.crawl.politeness.slots import (
     SlotRequest,
     ceil_ms,
 )
-from aragog.instruments import SLOTS
+from aragog.observability.instruments import SLOTS
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 

@@ -17,7 +17,7 @@ from aragog.crawl.politeness.robots_parser.match import MAX_WORK
 from aragog.crawl.politeness.robots_parser.parse import Rule
 from aragog.crawl.politeness.robots_parser.spelling import comparable_pattern
 from aragog.crawl.politeness.robots_rules import RobotsRules, comparable_url
-from aragog.extras import has
+from aragog.runtime.extras import has
 
 _STARS = re.compile(r"\*+")
 # Escaped wildcards act as wildcards in reppy, and a `$` within a pattern ends it.

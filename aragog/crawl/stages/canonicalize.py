@@ -36,7 +36,7 @@ from aragog.crawl.stages.page_updates import (
 )
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.logs import log_url
+from aragog.observability.logs import log_url
 from aragog.settings import Settings
 from aragog.urls.canonical import KnownPage
 from aragog.urlstore.records import Record

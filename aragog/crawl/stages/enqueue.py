@@ -34,7 +34,7 @@ from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
-from aragog.logs import log_url
+from aragog.observability.logs import log_url
 from aragog.settings import PolitenessSettings, Settings
 from aragog.urls import normalize
 from aragog.urls.domain import host, registered_domain

@@ -42,7 +42,7 @@ from aragog.fetch_record.outcome import (
     Redirected,
     Unreachable,
 )
-from aragog.logs import log_url
+from aragog.observability.logs import log_url
 from aragog.settings import RenderingSettings
 from aragog.urls.domain import origin
 

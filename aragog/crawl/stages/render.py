@@ -35,7 +35,7 @@ from aragog.crawl.rendering.models import (
 )
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.rescheduling import Rescheduling
-from aragog.logs import log_url
+from aragog.observability.logs import log_url
 from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)

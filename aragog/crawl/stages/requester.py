@@ -35,7 +35,7 @@ from aragog.fetch_record.outcome import (
     UnreachableKind,
     Withheld,
 )
-from aragog.green_threads import GreenPool
+from aragog.runtime.green_threads import GreenPool
 
 log = logging.getLogger(__name__)
 

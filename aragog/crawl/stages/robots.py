@@ -48,7 +48,7 @@ from aragog.fetch_record.outcome import (
     UnreachableKind,
     Unreadable,
 )
-from aragog.green_threads import GreenPool
+from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 

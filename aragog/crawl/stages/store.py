@@ -34,7 +34,7 @@ from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.errors import InvalidMessage
-from aragog.logs import log_url
+from aragog.observability.logs import log_url
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.store import UrlStore
 

@@ -26,8 +26,8 @@ from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
 from aragog.crawl.pipeline.webhook_signatures import Verifier, signature
 from aragog.crawl.stages.webhook_post import post
+from aragog.observability.tracing.context import HEADER
 from aragog.settings import Settings
-from aragog.tracing.context import HEADER
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_urls
 from aragog.urlstore.webhook_registry import Webhook

@@ -16,7 +16,7 @@ from functools import wraps
 from itertools import count
 from typing import Any, NamedTuple, cast
 
-from aragog.instruments import READ_CACHE_READS
+from aragog.observability.instruments import READ_CACHE_READS
 from aragog.zen.tables import CellTable, Put, Tables
 
 NODES = "n"

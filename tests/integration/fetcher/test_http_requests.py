@@ -15,7 +15,7 @@ from aragog.crawl.fetcher.gate import Admission, Deny, Go, Later
 from aragog.crawl.fetcher.request_defaults import ACCEPT
 from aragog.errors import LimiterUnavailable
 from aragog.fetch_record import outcome as o
-from aragog.green_threads import GreenPool
+from aragog.runtime.green_threads import GreenPool
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page, redirect
 from tests.support.tls import client_context

@@ -11,7 +11,7 @@ from aragog.api.server.http.services import Services
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.stages.enqueue import Enqueuer
-from aragog.tracing.context import read
+from aragog.observability.tracing.context import read
 from tests.support.api_server import running
 from tests.support.spans import MemoryTracer
 from tests.support.stores import page

@@ -21,7 +21,7 @@ from aragog.clock import ManualClock
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.instruments import REFRESH_URLS, SLOTS
+from aragog.observability.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import EVENTS, NewJob

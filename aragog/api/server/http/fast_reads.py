@@ -24,7 +24,7 @@ from aragog.api.server.http.observed import Observer
 from aragog.api.server.http.read_batches import Body, Done, ReadBatches, Result
 from aragog.api.server.tokens import READ, Tokens
 from aragog.hosts import is_allowed_host
-from aragog.tracing.context import HEADER
+from aragog.observability.tracing.context import HEADER
 
 ROUTE = "/v1/urls"
 PARAMETERS = frozenset({"url", "fields", "include"})

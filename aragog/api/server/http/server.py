@@ -23,7 +23,7 @@ from aragog.api.server.http.connection import ApiConnection, HttpService
 from aragog.api.server.listener import BACKLOG, Listener, tls_context
 from aragog.api.server.tokens import check_exposure
 from aragog.errors import ConfigError
-from aragog.open_files import WANTED, raise_limit
+from aragog.runtime.open_files import WANTED, raise_limit
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5

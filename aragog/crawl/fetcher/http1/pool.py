@@ -8,8 +8,8 @@ from collections import deque
 
 from aragog.clock import Clock
 from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
-from aragog.green_threads import GreenEvent
-from aragog.open_files import limit
+from aragog.runtime.green_threads import GreenEvent
+from aragog.runtime.open_files import limit
 
 # Servers close idle connections after 5 s (Apache) to 75 s (nginx), which is noticed when one is
 # taken. The jobs of a domain may be a minute apart.

@@ -6,8 +6,8 @@ from aragog.crawl.fetcher.gate import OpenGate
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.pipeline.url_traces import MOST_IN_CALLERS_TRACE, UrlTraces, delivery, now_ms
-from aragog.tracing.context import read
-from aragog.tracing.tracer import SpanPart
+from aragog.observability.tracing.context import read
+from aragog.observability.tracing.tracer import SpanPart
 from tests.support.spans import MemoryTracer
 
 A, B = "http://a.test/", "http://b.test/"

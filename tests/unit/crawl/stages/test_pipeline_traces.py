@@ -22,7 +22,7 @@ from aragog.crawl.stages.robots import RobotsStage
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.webhooks import Delivery, WebhookStage
 from aragog.fetch_record.outcome import Busy
-from aragog.tracing.context import read
+from aragog.observability.tracing.context import read
 from aragog.urlstore.feed import SETTLE_MS
 from tests.support.memory_ports import fetched
 from tests.support.spans import MemoryTracer

@@ -27,7 +27,7 @@ from aragog.api.server.http.routes.contents import content_response
 from aragog.api.server.memory import GrowingBytes, MemoryLimit
 from aragog.api.server.tokens import WRITE, Tokens
 from aragog.errors import BadInput
-from aragog.tracing.context import HEADER, read
+from aragog.observability.tracing.context import HEADER, read
 from aragog.urlstore.field_formats import FieldFormats
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -3,7 +3,7 @@
 import logging
 
 from aragog.clock import ManualClock
-from aragog.tracing.export_log import EVERY_S, MOST_CHARS, ExportErrors
+from aragog.observability.tracing.export_log import EVERY_S, MOST_CHARS, ExportErrors
 
 
 def record(text):

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from aragog.green_threads import (
+from aragog.runtime.green_threads import (
     GreenClock,
     GreenEvent,
     GreenPool,

@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from aragog import open_files
+from aragog.runtime import open_files
 from aragog.settings import FetchSettings, ServingSettings, StoreSettings
 from aragog.workers.roles import ROLES, files_of_thread
 

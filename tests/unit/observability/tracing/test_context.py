@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.tracing.context import is_sampled, log_ids, read
+from aragog.observability.tracing.context import is_sampled, log_ids, read
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 NAMES = ["tasks.fetch", "tasks.routes", "workers", "workers.app", "celeryconfig", "beat_schedule"]
 FILES_LOADED_TWICE = """

@@ -2,8 +2,8 @@
 The measurements of this process: durations and counts that hot paths record.
 
 A label is a name from the code, never what a website or a client sent, so the number of series is
-bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and `aragog.metric_families`
-makes families of prometheus_client of the sums.
+bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
+`aragog.observability.metric_families` makes families of prometheus_client of the sums.
 
 Not prometheus_client's own types: observing takes them twice as long, and a worker would import
 them and their HTTP server for nothing (docs/adr/0053).

@@ -31,10 +31,10 @@ from opentelemetry.sdk.trace.export import (
 from opentelemetry.trace import NonRecordingSpan, SpanKind, Status, StatusCode, TraceFlags
 
 from aragog.errors import ConfigError
-from aragog.extras import DISTRIBUTION
-from aragog.tracing.context import SpanContext, read
-from aragog.tracing.export_log import ExportErrors
-from aragog.tracing.tracer import Attributes, Span, SpanPart
+from aragog.observability.tracing.context import SpanContext, read
+from aragog.observability.tracing.export_log import ExportErrors
+from aragog.observability.tracing.tracer import Attributes, Span, SpanPart
+from aragog.runtime.extras import DISTRIBUTION
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000

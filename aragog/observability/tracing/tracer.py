@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum, auto
 from typing import Protocol
 
-from aragog.extras import require
+from aragog.runtime.extras import require
 from aragog.settings import Settings
 
 Value = str | int | float | bool
@@ -101,7 +101,7 @@ def tracer_of(settings: Settings) -> Tracer | None:
     with _lock:
         tracer = _tracers.get(os.getpid())
         if tracer is None:
-            from aragog.tracing.open_telemetry import connect  # noqa: PLC0415 - see above
+            from aragog.observability.tracing.open_telemetry import connect  # noqa: PLC0415 - see above
 
             _tracers.clear()  # the parent's, whose exporting thread this process does not have
             tracer = connect(_services[0], settings.tracing.sample_ratio)

@@ -9,7 +9,7 @@ sys.modules["opentelemetry"] = None  # whoever imports it gets an ImportError
 from aragog.settings import Settings
 from aragog.client import Aragog
 import aragog.bootstrap.stages, aragog.tasks.fetch, aragog.api.server.http.app
-from aragog.tracing.tracer import flush_spans, tracer_of
+from aragog.observability.tracing.tracer import flush_spans, tracer_of
 Aragog(Settings()).close()
 assert tracer_of(Settings()) is None
 flush_spans()
@@ -31,7 +31,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from aragog.settings import Settings, TracingSettings
-from aragog.tracing.tracer import SpanPart, tracer_of
+from aragog.observability.tracing.tracer import SpanPart, tracer_of
 exporter, provider = InMemorySpanExporter(), TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
@@ -51,7 +51,7 @@ def test_a_program_with_a_provider_of_its_own_gets_the_spans_there():
 ONE = """
 from dataclasses import replace
 from aragog.settings import Settings, TracingSettings
-from aragog.tracing.tracer import tracer_of
+from aragog.observability.tracing.tracer import tracer_of
 settings = replace(Settings(), tracing=TracingSettings(enabled=True, sample_ratio=0.5))
 assert tracer_of(Settings()) is None
 assert tracer_of(settings) is tracer_of(settings)

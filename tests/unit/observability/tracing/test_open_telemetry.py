@@ -4,9 +4,9 @@ import pytest
 from opentelemetry import trace
 
 from aragog.errors import ConfigError
-from aragog.tracing.context import read
-from aragog.tracing.open_telemetry import _processor, resource
-from aragog.tracing.tracer import SpanPart
+from aragog.observability.tracing.context import read
+from aragog.observability.tracing.open_telemetry import _processor, resource
+from aragog.observability.tracing.tracer import SpanPart
 from tests.support.spans import MemoryTracer
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from aragog.logs import JsonFormatter, format_handlers, log_url
+from aragog.observability.logs import JsonFormatter, format_handlers, log_url
 from aragog.settings import LogSettings
 from aragog.standalone.log_rotation import rotate_all
 

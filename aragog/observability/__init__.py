@@ -1,0 +1,1 @@
+"""What aragog reports of itself: logs, metrics and traces."""
