@@ -4,10 +4,10 @@ Test each library of packages/ from its wheel, in an environment that has no ara
     python scripts/try_libraries.py [NAME ...] [-- PYTEST OPTIONS]
 
 An editable install would hide a file that the wheel lacks, and the crawler's environment a package
-that a library does not declare. So each wheel is built and installed into an environment of its own
-with what it requires and what its tests require (`[dependency-groups] test`), by the hashes of
-requirements.lock, and its tests run in a copy of the folder tests/ beside its README, whose examples
-they run. It exits with 1 if one fails. Needs a way to PyPI the first time.
+that a library does not declare. So each wheel is built and installed into an environment of its
+own with what it requires and what its tests require (`[dependency-groups] test`), by the hashes of
+requirements.lock, and its tests run in a copy of the folder tests/ beside its README, whose
+examples they run. It exits with 1 if one fails. Needs a way to PyPI the first time.
 """
 
 from __future__ import annotations

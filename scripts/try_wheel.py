@@ -3,9 +3,10 @@ Try a wheel as somebody gets it who has Python and an empty folder: `make try-wh
 
     python scripts/try_wheel.py [--python 3.14] [WHEEL]
 
-installs the newest wheel of dist/ with those of its libraries into an empty environment, from wheels
-alone and in the versions of requirements.lock, crawls the demo web in an empty folder, and compares a field of one page. It
-exits with 1 and the output of the command that failed. Needs a way to PyPI.
+installs the newest wheel of dist/ with those of its libraries into an empty environment, from
+wheels alone and in the versions of requirements.lock, crawls the demo web in an empty folder, and
+compares a field of one page. It exits with 1 and the output of the command that failed. Needs a way
+to PyPI.
 """
 
 from __future__ import annotations
