@@ -248,10 +248,10 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.fetch_record.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
     from aragog.settings import Settings
+    from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
-    from urlspelling.canonical import Evidence, decide
 
     url = "http://a.example/"
     fetched = fetch_result(

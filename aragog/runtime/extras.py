@@ -17,22 +17,24 @@ MODULE_OF = {
     "thrift": "thriftpy2",
     "flower": "flower",
     "parquet": "pyarrow",
-    "mcp": "mcp",
     "render": "playwright",
     "text": "trafilatura",
     "identity": "cryptography",
     "http2": "ngh2",
     "otel": "opentelemetry.sdk",
-    "scrapy": "scrapy",
     "reppy": "reppy",
 }
-"""The module that shows whether an extra is installed."""
+"""The module that shows whether an extra is installed; add-ons name that of theirs."""
 
 
 def has(extra: str) -> bool:
     """Whether the packages of an extra are installed; imports none of them."""
+    return _is_found(MODULE_OF[extra])
+
+
+def _is_found(module: str) -> bool:
     try:
-        return importlib.util.find_spec(MODULE_OF[extra]) is not None
+        return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the package that would contain the module
         return False
 
@@ -46,14 +48,19 @@ def install_command(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def require(extra: str, reason: str) -> None:
+def require(extra: str, reason: str, *, module: str | None = None) -> None:
     """
     Check that an extra is installed before its packages are imported.
+
+    Args:
+        extra: its name in pyproject.toml.
+        reason: what needs it.
+        module: the module that shows it, of an extra that is not in `MODULE_OF`.
 
     Raises:
         ConfigError: names the `reason` that needs it, and the command that installs it.
     """
-    if not has(extra):
+    if not _is_found(needed := module or MODULE_OF[extra]):
         raise ConfigError(
-            f"{reason} needs {MODULE_OF[extra]}, which is not installed: {install_command(extra)}"
+            f"{reason} needs {needed}, which is not installed: {install_command(extra)}"
         )

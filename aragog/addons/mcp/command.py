@@ -46,7 +46,7 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
     output. Its calls go to `aragog serve`, with the token in ARAGOG_TOKEN. With --port each request
     brings its own token (Authorization).
     """
-    require("mcp", "`aragog mcp`")
+    require("mcp", "`aragog mcp`", module="mcp")
     settings = command_settings()
     address = url or _address(settings)
     formats = _formats(settings)

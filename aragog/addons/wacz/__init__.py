@@ -1,1 +1,3 @@
-"""Pages as a WACZ file: `aragog store export --format wacz` (docs/exports.md)."""
+"""Pages as one WACZ file, for `aragog store export` (docs/exports.md)."""
+
+WRITES_FORMATS = {"wacz": "aragog.addons.wacz.export:export_wacz"}
