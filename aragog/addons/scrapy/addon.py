@@ -14,7 +14,7 @@ from aragog.addons.scrapy.crawl import crawl_of
 from aragog.addons.scrapy.one_off import is_one_off
 from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.addons.scrapy.spider_arguments import record_arguments
-from aragog.addons.scrapy.unused_settings import log_unused
+from aragog.addons.scrapy.unused_settings import log_unused, path_of
 from aragog.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class AragogAddon:
         try:
             crawl = crawl_of(crawler)
             check_fetching(settings, crawl)
-            if settings["SCHEDULER"] == SCHEDULER:
+            if path_of(settings["SCHEDULER"]) == SCHEDULER:
                 check_crawl(crawler, crawl)
         except ConfigError as error:
             _report_if_nobody_does(error)

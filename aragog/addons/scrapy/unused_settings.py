@@ -9,6 +9,8 @@ from typing import Any
 from scrapy.settings import SETTINGS_PRIORITIES as PRIORITIES
 from scrapy.settings import BaseSettings, default_settings
 
+from aragog.runtime.moved_names import new_name
+
 log = logging.getLogger(__name__)
 
 _HANDLER = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"
@@ -86,16 +88,16 @@ def _unused(settings: BaseSettings) -> Iterator[tuple[str, str]]:
 def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
     handler = settings["DOWNLOAD_HANDLERS"].get("https")
     return {
-        **(_OF_THE_FETCHER if _path(handler) == _HANDLER else {}),
-        **(_OF_THE_SCHEDULER if _path(settings["SCHEDULER"]) == _SCHEDULER else {}),
+        **(_OF_THE_FETCHER if path_of(handler) == _HANDLER else {}),
+        **(_OF_THE_SCHEDULER if path_of(settings["SCHEDULER"]) == _SCHEDULER else {}),
     }
 
 
-def _path(component: Any) -> str:
-    """The path of a component that a setting names, or has as a class."""
+def path_of(component: Any) -> str:
+    """The path of a component that a setting names, in its old place too, or has as a class."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
-    return str(component)
+    return new_name(str(component)) or str(component)
 
 
 def _is_given(settings: BaseSettings, name: str) -> bool:

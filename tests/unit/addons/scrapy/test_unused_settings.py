@@ -5,9 +5,9 @@ import logging
 import pytest
 from scrapy.settings import Settings
 
-from aragog.addons.scrapy.addon import AragogAddon
+from aragog.addons.scrapy.addon import SCHEDULER, AragogAddon
 from aragog.addons.scrapy.scheduler import SpiderScheduler
-from aragog.addons.scrapy.unused_settings import _OF_THE_FETCHER, _OF_THE_SCHEDULER
+from aragog.addons.scrapy.unused_settings import _OF_THE_FETCHER, _OF_THE_SCHEDULER, path_of
 
 
 @pytest.fixture
@@ -88,3 +88,9 @@ def test_autothrottle_is_off_unless_a_project_names_it():
 
     assert path not in [*settings.get_component_priority_dict_with_base("EXTENSIONS")]
     assert own.get_component_priority_dict_with_base("EXTENSIONS")[path] == 5
+
+
+def test_a_component_is_known_by_the_path_that_old_settings_name():
+    old = "aragog" + ".scrapy.scheduler.SpiderScheduler"
+
+    assert path_of(old) == path_of(SpiderScheduler) == SCHEDULER
