@@ -22,8 +22,9 @@ from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.jobs import Jobs
 from aragog.api.operations.operation import Explain, OtherParts, Parts
 from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.store_reads import ReadStore
 from aragog.api.operations.values import Explanation
-from aragog.api.server.hedging import HedgedReads, ReadStore
+from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.memory import MemoryLimit
 from aragog.api.server.tokens import Tokens
 from aragog.bootstrap.graphs import application_graphs

@@ -17,13 +17,14 @@ from urllib.parse import urlsplit
 import click
 import prometheus_client
 
+from aragog.api.operations.scopes import GRAPH_SCOPE, READ, SCOPES
 from aragog.api.server.access_log import access_log
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.hedging_metrics import HedgingMetrics
 from aragog.api.server.http.app import Api
 from aragog.api.server.http.server import listen, run
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import GRAPH_SCOPE, READ, SCOPES, Tokens, make
+from aragog.api.server.tokens import Tokens, make
 from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aragog.addons.mcp.clients import POOL_SIZE, TokenClients
-from aragog.api.server.tokens import READ, SCOPES
+from aragog.api.operations.scopes import READ, SCOPES
 from aragog.cli.data_folder import command_settings
 from aragog.client import Client, connect
 from aragog.errors import ConfigError

@@ -22,10 +22,10 @@ from mcp.server.lowlevel import Server
 from aragog.api.json_values import request_of, to_json
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.options import checked
+from aragog.api.operations.scopes import ANY, READ
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.operations.values import ContentPart
 from aragog.api.server.http.openapi.schemas import option_schema
-from aragog.api.server.tokens import ANY, READ
 from aragog.client.store_client import Client
 from aragog.errors import AragogError, BadInput
 from aragog.runtime.extras import DISTRIBUTION

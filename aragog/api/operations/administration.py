@@ -7,8 +7,8 @@ from typing import Annotated
 
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import ADMIN, ANY, SCOPES, Token
 from aragog.api.operations.values import Cursor, Limit
-from aragog.api.server.tokens import ADMIN, ANY, SCOPES, Token
 from aragog.errors import BadInput
 
 KINDS = ("host", "domain", "url")

@@ -17,6 +17,7 @@ from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchS
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
 from aragog.api.operations.options import Option, given
 from aragog.api.operations.reading import MOST_CONTENT_BYTES, Include, extras
+from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.values import (
     MOST_ITEMS,
@@ -29,7 +30,6 @@ from aragog.api.operations.values import (
     Purpose,
     Url,
 )
-from aragog.api.server.tokens import WRITE
 from aragog.urlstore.records import Record, is_allowed, refused_use
 
 MOST_AGE_S = 10**10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from aragog.api.problems import Problem
+from aragog.errors import AccessDenied
 from aragog.urlstore.field_formats import patterns
 from aragog.urlstore.field_rules import skeleton
 from aragog.urlstore.store import UrlStore
@@ -27,21 +27,19 @@ class FieldWriters:
         Check that a token may write and delete these fields.
 
         Raises:
-            Problem: 403, the token may not; or a field looks like one that has an owner.
+            AccessDenied: the token may not; or a field looks like one that has an owner.
         """
         if not self._declared:
             return
         for field in fields:
             if owned := self._looks_like(field):
-                raise Problem(
-                    403,
+                raise AccessDenied(
                     f"{field[:200]}: could be mistaken for {owned}, which has an owner "
                     "(serving.field_writers); choose another name",
                 )
             writers = self._of(field)
             if writers is not None and token not in writers:
-                raise Problem(
-                    403,
+                raise AccessDenied(
                     f"{field[:200]}: only {', '.join(sorted(writers))} may write it "
                     "(serving.field_writers)",
                 )
@@ -51,7 +49,7 @@ class FieldWriters:
         Check that a token may delete every field of a record. Costs a read if any is declared.
 
         Raises:
-            Problem: 403, the token may not.
+            AccessDenied: the token may not.
             TransientError: the store does not answer.
         """
         if self._declared:

@@ -27,8 +27,8 @@ from aragog.api.operations.graph import (
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.values import MOST_ITEMS, Cursor, Limit
-from aragog.api.server.tokens import WRITE
 from aragog.errors import BadInput
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.store import UrlStore

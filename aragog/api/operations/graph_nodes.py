@@ -24,8 +24,8 @@ from aragog.api.operations.graph import (
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Fields, Limit
-from aragog.api.server.tokens import WRITE
 from aragog.errors import BadInput
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes

@@ -21,9 +21,9 @@ from aragog.api.operations.jobs import (
 )
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, operation
 from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.values import MOST_ITEMS
-from aragog.api.server.tokens import WRITE
 
 CLAIM_MS = 60_000
 Queue = Annotated[str, QUEUE]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from aragog.api.server.threads import is_abandoned
+from aragog.api.operations.abandonment import is_abandoned
 from aragog.errors import SizeExceeded, TransientError
 from aragog.zen.read_bytes import CountedRows
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ca
 from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.scopes import READ, require_graph
 from aragog.api.operations.steps import Steps
-from aragog.api.server.hedging import ReadStore, unhedged
-from aragog.api.server.tokens import READ, require_graph
+from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.errors import Unsupported
 from aragog.observability.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore

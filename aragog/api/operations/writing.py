@@ -8,8 +8,8 @@ from typing import Annotated
 
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, PageLink, Url
-from aragog.api.server.tokens import WRITE
 from aragog.errors import VersionConflict
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore

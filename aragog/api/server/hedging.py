@@ -22,8 +22,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from aragog.api.operations.abandonment import abandonment
 from aragog.api.operations.large_reads import (
     AT_ONCE,
     BoundedRead,
@@ -32,7 +33,7 @@ from aragog.api.operations.large_reads import (
     SmallRead,
     TooManyReads,
 )
-from aragog.api.server.threads import abandonment
+from aragog.api.operations.store_reads import HedgedResult
 from aragog.errors import TransientError
 from aragog.urlstore.store import UrlStore
 
@@ -152,29 +153,6 @@ class HedgePolicy:
     def _spend(self) -> None:
         self._room = max(0.0, self._room - 1)
         self._owed = max(0.0, self._owed - 1)
-
-
-class HedgedResult(NamedTuple):
-    """The result of a hedged read."""
-
-    value: Any
-    from_standby: bool
-
-
-class ReadStore(Protocol):
-    """Makes a read of the store, or of its standby."""
-
-    def __call__(self, call: Callable[[UrlStore], Any], /) -> HedgedResult: ...
-
-
-def unhedged(store: UrlStore) -> ReadStore:
-    """Reads of a store that has no standby; only a few large ones run at once."""
-
-    def read(call: Callable[[UrlStore], Any]) -> HedgedResult:
-        with BoundedRead():
-            return HedgedResult(call(store), from_standby=False)
-
-    return read
 
 
 class _OneRead:

@@ -24,6 +24,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Generic, Protocol, TypeVar
 
+from aragog.api.operations.abandonment import RUNNING
 from aragog.api.problems import Overloaded
 
 T = TypeVar("T")
@@ -45,31 +46,6 @@ class Cancellable(Protocol):
 
 CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
 """Who waits for the calls that a task makes; None: a caller that stays until its deadline."""
-
-
-class _Running(threading.local):
-    """The call that this thread makes; None: several together, or none."""
-
-    call: ThreadCall | None = None
-
-
-_RUNNING = _Running()
-
-
-def is_abandoned() -> bool:
-    """
-    Whether nobody waits any more for what this thread does: its caller has gone, or is too late.
-
-    Long reads ask this now and then, and stop.
-    """
-    call = _RUNNING.call
-    return call is not None and call.abandoned
-
-
-def abandonment() -> Callable[[], bool]:
-    """`is_abandoned` of what this thread does now, for a thread that does a part of it."""
-    call = _RUNNING.call
-    return lambda: call is not None and call.abandoned
 
 
 class ThreadCall(ABC):
@@ -197,9 +173,9 @@ class CallThreads:
             self._done.append(call)
             self._done.extend(others)
         else:
-            _RUNNING.call = call
+            RUNNING.call = call
             call.run()
-            _RUNNING.call = None  # an idle thread would keep its last result in memory
+            RUNNING.call = None  # an idle thread would keep its last result in memory
             self._done.append(call)
         if self._threads.waiting and len(self._done) < _RESULTS_AT_ONCE:
             return  # waking the event loop costs as much as a call; its timer bounds the delay

@@ -9,23 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from typing import Self
+from typing import NamedTuple
 
-from aragog.api.problems import Problem
-from aragog.errors import BadInput, ConfigError
+from aragog.api.operations.scopes import LacksScope, Token
+from aragog.api.problems import Problem, problem_of
+from aragog.errors import ConfigError
 from aragog.hosts import is_loopback
 from aragog.settings import ServingSettings
-
-READ, WRITE, ADMIN = "read", "write", "admin"
-SCOPES = (READ, WRITE, ADMIN)
-"""What a token may be allowed; `read@pins` and `write@pins` are about one graph (docs/zen.md)."""
-GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
-ANY = ""
-"""The scope of calls that every token may make."""
 
 
 def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
@@ -56,66 +49,11 @@ class TokenRateExceeded(Problem):
         self.wait_s = wait_s
 
 
-class Token(str):
-    """
-    The name of a token, with what it may do.
+class _Known(NamedTuple):
+    """A token of the settings, with what is left of its rate in this process."""
 
-    Args:
-        name: for the access log and `serving.field_writers`.
-        scopes: what it may do.
-        rate: requests per second, over all processes; None: unlimited.
-        processes: how many processes share the rate.
-    """
-
-    __slots__ = ("bucket", "rate", "scopes")
-
-    scopes: frozenset[str]
-    rate: float | None
+    token: Token
     bucket: Bucket | None
-
-    def __new__(
-        cls, name: str, scopes: Iterable[str], rate: float | None = None, processes: int = 1
-    ) -> Self:
-        token = super().__new__(cls, name)
-        token.scopes, token.rate = frozenset(scopes), rate
-        token.bucket = None if rate is None else Bucket(rate / processes)
-        return token
-
-    def allows(self, scope: str) -> bool:
-        """
-        Whether it has a scope, which `admin` includes.
-
-        `read@` stands for the scope `read` and those of any graph, as `read@pins`.
-        """
-        if scope == ANY or scope in self.scopes or ADMIN in self.scopes:
-            return True
-        if not scope.endswith("@"):
-            return False
-        return any(own == scope[:-1] or own.startswith(scope) for own in self.scopes)
-
-
-def lacking(scope: str) -> Problem:
-    """403: a token lacks a scope."""
-    challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
-    return Problem(403, f"this token lacks the scope {scope}", {"WWW-Authenticate": challenge})
-
-
-def require_graph(token: str | None, scope: str, graph: str | None) -> None:
-    """
-    Check that a token may do this in a graph; None is that of the store.
-
-    The scopes of the store and of each graph do not include each other.
-
-    Raises:
-        Problem: 403, it may not.
-        BadInput: no graph can have this name.
-    """
-    if graph is not None and not GRAPH_SCOPE.fullmatch(f"{READ}@{graph}"):
-        # It would be part of a header of the refusal.
-        raise BadInput(f"graph: there is no graph {graph[:100]!r}; add it to store.graphs")
-    needed = scope if graph is None else f"{scope}@{graph}"
-    if isinstance(token, Token) and not token.allows(needed):
-        raise lacking(needed)
 
 
 class Tokens:
@@ -136,11 +74,12 @@ class Tokens:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._now_s = now_s
-        self._tokens: dict[str, Token] = {}
+        self._tokens: dict[str, _Known] = {}
         for entry in entries:
             name, scopes, digest, *rate = entry.split(":")
             limit = float(rate[0]) if rate else None
-            self._tokens[digest] = Token(name, scopes.split("+"), limit, processes)
+            bucket = None if limit is None else Bucket(limit / processes)
+            self._tokens[digest] = _Known(Token(name, scopes.split("+"), limit), bucket)
 
     @property
     def required(self) -> bool:
@@ -162,17 +101,17 @@ class Tokens:
             return None
         scheme, _, token = (authorization or "").strip().partition(" ")
         has_token = scheme.lower() == "bearer" and bool(token)
-        entry = self._tokens.get(_hash(token.strip())) if has_token else None
-        if entry is None:
+        known = self._tokens.get(_hash(token.strip())) if has_token else None
+        if known is None:
             detail = "serving.tokens has no such token" if has_token else "needs a bearer token"
             error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
-        if not entry.allows(scope):
-            raise lacking(scope.removesuffix("@"))
-        wait_s = entry.bucket.take(self._now_s()) if entry.bucket and counts else 0.0
+        if not known.token.allows(scope):
+            raise problem_of(LacksScope(scope.removesuffix("@")))
+        wait_s = known.bucket.take(self._now_s()) if known.bucket and counts else 0.0
         if wait_s:
             raise TokenRateExceeded(wait_s)
-        return entry
+        return known.token
 
 
 def check_exposure(settings: ServingSettings) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from aragog.api.operations.fetching import FetchResponse, FetchState
 from aragog.api.operations.operation import Parts
-from aragog.api.server.hedging import HedgedResult
+from aragog.api.operations.store_reads import HedgedResult
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import make
 from aragog.bootstrap.api import open_client

@@ -2,7 +2,8 @@
 
 import pytest
 
-from aragog.api.server.tokens import ADMIN, READ, WRITE, make
+from aragog.api.operations.scopes import ADMIN, READ, WRITE
+from aragog.api.server.tokens import make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import load_settings

@@ -18,10 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from aragog.addons.mcp.clients import TokenClients
 from aragog.addons.mcp.tools import mcp_server, tools
+from aragog.api.operations.scopes import READ, SCOPES
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import READ, SCOPES, make
+from aragog.api.server.tokens import make
 from aragog.client import connect
 from aragog.clock import ManualClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus

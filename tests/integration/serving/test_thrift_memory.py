@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from aragog.api.operations.scopes import READ
 from aragog.api.server.memory import SMALL_BYTES
 from aragog.api.server.thrift import wire
-from aragog.api.server.tokens import READ, make
+from aragog.api.server.tokens import make
 from aragog.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand

@@ -5,7 +5,8 @@ import logging
 import orjson
 import pytest
 
-from aragog.api.server.tokens import READ, WRITE, Tokens, make
+from aragog.api.operations.scopes import READ, WRITE
+from aragog.api.server.tokens import Tokens, make
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
 from aragog.zen.tables.memory import MemoryTables

@@ -6,9 +6,9 @@ from pathlib import Path
 import orjson
 import pytest
 
+from aragog.api.operations.scopes import READ
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import READ
 from aragog.clock import ManualClock
 from aragog.errors import BadInput
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.operation import Parts
+from aragog.api.operations.scopes import READ, WRITE
 from aragog.api.operations.table import choices
 from aragog.api.problems import Problem
 from aragog.api.server.http.calls import StoreCalls
@@ -28,7 +29,7 @@ from aragog.api.server.http.routes.published import PublishedRoutes
 from aragog.api.server.http.routes.status import Status
 from aragog.api.server.http.services import Services
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
-from aragog.api.server.tokens import READ, WRITE, Tokens
+from aragog.api.server.tokens import Tokens
 from aragog.crawl.identity.published_files import Publication
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from aragog.api.operations.large_reads import ReadTooLarge, TooManyReads
-from aragog.api.server.hedging import ReadStore
+from aragog.api.operations.store_reads import ReadStore
 from aragog.api.server.http.record_json import RecordJson, RecordResult, read_hedged
 from aragog.api.server.memory import GrowingBytes
 from aragog.errors import InvalidUrl, PermanentError, SizeExceeded, TakenDown

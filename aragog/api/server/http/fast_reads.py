@@ -17,12 +17,13 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
+from aragog.api.operations.scopes import READ
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.api.server.http.compression import coding_for
 from aragog.api.server.http.observed import Observer
 from aragog.api.server.http.read_batches import Body, Done, ReadBatches, Result
-from aragog.api.server.tokens import READ, Tokens
+from aragog.api.server.tokens import Tokens
 from aragog.hosts import is_allowed_host
 from aragog.observability.tracing.context import HEADER
 

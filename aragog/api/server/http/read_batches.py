@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aragog.api.operations.large_reads import ReadTooLarge
+from aragog.api.operations.store_reads import ReadStore
 from aragog.api.problems import Overloaded
-from aragog.api.server.hedging import ReadStore
 from aragog.api.server.http.compression import LEAST_BYTES, compressed
 from aragog.api.server.http.record_json import RecordJson, read_hedged
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit

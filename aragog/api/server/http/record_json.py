@@ -15,7 +15,7 @@ import orjson
 from aragog.api.json_values import record_json
 from aragog.api.operations.batch_urls import normalized, present, with_takedowns
 from aragog.api.operations.large_reads import ReadTooLarge, TooManyReads
-from aragog.api.server.hedging import ReadStore
+from aragog.api.operations.store_reads import ReadStore
 from aragog.errors import TransientError
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore

@@ -13,8 +13,8 @@ import orjson
 
 from aragog.api.operations.batch_urls import normalized, present, with_takedowns
 from aragog.api.operations.large_reads import MOST_BYTES, ReadTooLarge, TooManyReads
+from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
-from aragog.api.server.hedging import ReadStore, unhedged
 from aragog.api.server.thrift import records
 from aragog.api.server.thrift.contract import Encoded, idl
 from aragog.api.server.thrift.errors import Missing

@@ -10,6 +10,7 @@ from aragog.api.problems import Problem
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import (
+    AccessDenied,
     AragogError,
     BadInput,
     SlowDown,
@@ -49,6 +50,8 @@ def raised_for(error: BaseException) -> Raised:
             return unavailable(error.detail, math.ceil(error.wait_s * 1000))
         case Problem():
             return Raised(4, idl.Unauthorized(message=error.detail))
+        case AccessDenied():
+            return Raised(4, idl.Unauthorized(message=str(error)))
         case SlowDown():
             return unavailable(str(error), round(error.retry_after_s * 1000))
         case TransientError():

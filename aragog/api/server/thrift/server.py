@@ -19,6 +19,7 @@ from http import HTTPStatus
 from typing import Any
 
 from aragog.api.operations.operation import Pool
+from aragog.api.operations.scopes import READ
 from aragog.api.operations.steps import Wait
 from aragog.api.problems import Problem
 from aragog.api.server.access_log import AccessLog
@@ -32,7 +33,7 @@ from aragog.api.server.thrift.call import Call, ParkedCalls
 from aragog.api.server.thrift.connection import Connection, limits_s
 from aragog.api.server.thrift.contract import REPLY, head, methods, session_call
 from aragog.api.server.thrift.errors import raised_for, too_late, unavailable
-from aragog.api.server.tokens import READ, Tokens
+from aragog.api.server.tokens import Tokens
 from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
 

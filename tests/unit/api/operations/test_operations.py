@@ -10,9 +10,9 @@ from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.operation import Caller, Parts
 from aragog.api.operations.options import Option, checked, given, option_fields
+from aragog.api.operations.scopes import ADMIN, ANY, READ, WRITE
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.tokens import ADMIN, ANY, READ, WRITE
 from aragog.api.thrift_values import arguments_of
 from aragog.api.thrift_values import request_of as request_of_struct
 from aragog.client import AsyncClient, Client

@@ -10,6 +10,7 @@ from typing import Any
 
 from aragog.api.operations.operation import Form, Pool
 from aragog.api.operations.operation import Operation as AnyOperation
+from aragog.api.operations.scopes import ANY, READ
 from aragog.api.operations.table import OPERATIONS, Choice, choices
 from aragog.api.server.http.openapi.examples import add_examples
 from aragog.api.server.http.openapi.schemas import (
@@ -18,7 +19,6 @@ from aragog.api.server.http.openapi.schemas import (
     body_schema,
     parameters,
 )
-from aragog.api.server.tokens import ANY, READ
 
 Operation = dict[str, Any]
 

@@ -16,13 +16,14 @@ from starlette.responses import HTMLResponse, Response
 from aragog.api.operations.fetching import FetchRequest
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.pin_card import pin_card
+from aragog.api.operations.scopes import READ, WRITE
 from aragog.api.problems import Overloaded, Problem, problem_of
 from aragog.api.server.http.calls import StoreCalls
 from aragog.api.server.http.pages.frame import notice
 from aragog.api.server.http.pages.lookup_page import address, card, explanation, links, lookup_page
 from aragog.api.server.http.parameters import Query, refuse_cross_site
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import READ, WRITE, Tokens
+from aragog.api.server.tokens import Tokens
 from aragog.clock import SystemClock
 from aragog.errors import AragogError
 from aragog.urls.normalize import normalize

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Operation, Parts
 from aragog.api.operations.options import checked
+from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import finished_async
 from aragog.api.operations.table import Choice
 from aragog.api.operations.values import FetchedPage
@@ -25,7 +26,7 @@ from aragog.api.server.http.parameters import Query, json_object, refuse_cross_s
 from aragog.api.server.http.preconditions import expected_version
 from aragog.api.server.http.routes.contents import content_response
 from aragog.api.server.memory import GrowingBytes, MemoryLimit
-from aragog.api.server.tokens import WRITE, Tokens
+from aragog.api.server.tokens import Tokens
 from aragog.errors import BadInput
 from aragog.observability.tracing.context import HEADER, read
 from aragog.urlstore.field_formats import FieldFormats
