@@ -1,1 +1,12 @@
-"""What every process stands on: memory, open files, green threads, installed extras, names."""
+"""
+What every process stands on.
+
+Public:
+
+    allocator      what malloc keeps of freed memory
+    extras         which extras are installed
+    green_threads  many waits for the network in one thread
+    open_files     the limit of open files
+    short_names    `tasks` and `workers` of a checkout
+    moved_names    names of modules in the release before
+"""
