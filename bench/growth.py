@@ -32,8 +32,8 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.clock import SystemClock
-from aragog.secret import SecretUrl
+from aragog.runtime.clock import SystemClock
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import psutil
 import psycopg
 
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import MemoryContent

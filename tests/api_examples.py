@@ -23,10 +23,10 @@ from aragog.api.operations.values import Explanation, ExplanationLine, Explanati
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.openapi.examples import EXAMPLES, FILE, Example
 from aragog.api.server.http.services import Services
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import InvalidUrl
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urls import explain as steps

@@ -16,7 +16,6 @@ from aragog.bootstrap.redis_services import (
     robots_cache,
 )
 from aragog.bootstrap.stores import url_store
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.metric_totals import MetricTotals
 from aragog.crawl.pipeline.outages import OutageBoard
@@ -25,6 +24,7 @@ from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.dashboard.components import Components
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of, redis_urls
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore

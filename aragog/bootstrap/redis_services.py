@@ -7,7 +7,6 @@ from collections.abc import Callable
 import redis
 from celery import Celery
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.metric_totals import MetricTotals
@@ -31,7 +30,8 @@ from aragog.pinlater.gates import Opening
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.file_rewrite import FileRewrite
-from aragog.secret import reveal
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore

@@ -21,7 +21,6 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.rendering import RendererOnDemand
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import url_store
-from aragog.clock import Clock
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
@@ -70,6 +69,7 @@ from aragog.errors import StoreUnavailable
 from aragog.observability.tracing.tracer import tracer_of
 from aragog.pages import extractors
 from aragog.redis_kit.file_rewrite import FileRewrite
+from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenClock, GreenPool
 from aragog.runtime.open_files import sockets_within_limit
 from aragog.settings import Settings

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.observability.instruments import CONTENT_SECONDS, STORE_SECONDS, Histogram, timed_calls
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of

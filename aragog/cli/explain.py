@@ -16,8 +16,8 @@ from aragog.cli.data_folder import command_settings
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.waiting import waits
-from aragog.durations import span
 from aragog.errors import BrokerUnavailable
+from aragog.observability.durations import span
 from aragog.settings import Settings
 from aragog.terminal import echo_json, print_table, printable
 from aragog.urlstore.freshness import Freshness

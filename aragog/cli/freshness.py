@@ -32,7 +32,7 @@ from aragog.cli.show import store
 from aragog.client import Aragog
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.stages.webhook_post import AllowedHosts
-from aragog.durations import span
+from aragog.observability.durations import span
 from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.crawl_budget import marginal_freshness_s

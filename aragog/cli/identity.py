@@ -22,8 +22,8 @@ from aragog.crawl.identity.keys import (
     write_keys,
 )
 from aragog.crawl.identity.published_files import nginx_locations, published_files
-from aragog.durations import span
 from aragog.errors import ConfigError
+from aragog.observability.durations import span
 from aragog.settings import IdentitySettings, duration_s
 from aragog.terminal import echo, echo_json, print_table
 

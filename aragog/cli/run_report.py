@@ -25,10 +25,10 @@ from rich.text import Text
 from aragog.cli.run_tracker import NotStored
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.politeness.overrides import Overrides
-from aragog.durations import span
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.formatting import plain
+from aragog.observability.durations import span
+from aragog.observability.formatting import plain
 from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line, printable, warn
 from aragog.urls.domain import host

@@ -33,7 +33,7 @@ from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, named_a
 from aragog.crawl.stages.robots import status_of
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
-from aragog.formatting import plain
+from aragog.observability.formatting import plain
 from aragog.pages import document, extraction, links
 from aragog.pages.document import Document
 from aragog.pages.extractors import ExtractorPage, load_all

@@ -42,7 +42,7 @@ from aragog.errors import (
     TakenDown,
     VersionConflict,
 )
-from aragog.secret import without_login, without_password
+from aragog.runtime.secret import without_login, without_password
 from aragog.urlstore.field_formats import FieldFormats, parse
 
 

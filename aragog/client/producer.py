@@ -22,7 +22,6 @@ from celery import Celery
 
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.options import Option, takes
-from aragog.clock import SystemClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
@@ -35,6 +34,7 @@ from aragog.errors import SlowDown
 from aragog.observability.tracing.tracer import tracer_of
 from aragog.pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
 from aragog.redis_kit.connect import connect
+from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.urls import normalize

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import redis
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream
@@ -21,6 +20,7 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.pinlater.admin import Admin
+from aragog.runtime.clock import Clock
 from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
 

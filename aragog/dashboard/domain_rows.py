@@ -13,9 +13,9 @@ from aragog.crawl.politeness.robots_records import CachedRules, RulesState
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.durations import span
 from aragog.errors import BrokerUnavailable
-from aragog.formatting import at, moment
+from aragog.observability.durations import span
+from aragog.observability.formatting import at, moment
 from aragog.urls.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.

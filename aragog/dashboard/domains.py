@@ -21,8 +21,8 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
-from aragog.formatting import plain
 from aragog.hosts import and_parents
+from aragog.observability.formatting import plain
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain, reversed_host
 

@@ -16,9 +16,9 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.durations import span
 from aragog.errors import AragogError
-from aragog.formatting import moment, plain
+from aragog.observability.durations import span
+from aragog.observability.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.urls import explain, normalize
 from aragog.urls.canonical import PROVISIONAL

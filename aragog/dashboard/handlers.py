@@ -23,7 +23,7 @@ from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import BadInput
-from aragog.formatting import at, moment
+from aragog.observability.formatting import at, moment
 from aragog.pinlater.flower_pages import FlowerPage
 
 MOST_LINKS = 50

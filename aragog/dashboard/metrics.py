@@ -22,10 +22,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from aragog.clock import Clock
 from aragog.dashboard.components import Components
 from aragog.dashboard.metric_readers import READERS
 from aragog.errors import AragogError
+from aragog.runtime.clock import Clock
 
 WAIT_S = 1.0
 WINDOW_S = 60.0

@@ -1,5 +1,5 @@
 """
-What aragog reports of itself.
+What aragog reports of itself, and how figures are written for people.
 
 Public:
 
@@ -7,4 +7,6 @@ Public:
     instruments      every duration and count of this process that hot paths record
     metric_families  the same for Prometheus
     tracing          spans of OpenTelemetry
+    formatting       numbers, instants and distances as people read them
+    durations        how long something takes, in words
 """

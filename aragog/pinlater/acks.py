@@ -13,12 +13,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from aragog.clock import Clock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import Claimed, JobState, Nack, Step
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import Shard
+from aragog.runtime.clock import Clock
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 0.25

@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from aragog.errors import ConfigError
 from aragog.hosts import split_port
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
 POSTGRES_SCHEME = "pinlater+postgresql"

@@ -15,12 +15,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 
-from aragog.clock import Clock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.acks import AckBuffer, Claim
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.shard import ServerShard, Shard
+from aragog.runtime.clock import Clock
 
 logger = logging.getLogger(__name__)
 SWEEP_SIZE = 100

@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from aragog.clock import Clock, SystemClock
 from aragog.pinlater.acks import AckBuffer, Claim, Disposition
 from aragog.pinlater.claim_upkeep import ClaimMaintenance, ClaimRenewer, Reaper
 from aragog.pinlater.cluster import Cluster, connect_shards
@@ -23,6 +22,7 @@ from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import Claimed
 from aragog.pinlater.shard import Shard
 from aragog.pinlater.worker_names import worker_name
+from aragog.runtime.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 TAG = "pinlater:"

@@ -20,7 +20,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from aragog.durations import span
+from aragog.observability.durations import span
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
 from aragog.terminal import SafeConsole, echo_json, note, print_table

@@ -23,14 +23,14 @@ from importlib import import_module
 import redis
 
 from aragog.breaker import Breaker
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError
 from aragog.pinlater.brokers import is_postgres
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.shard import ServerShard, Shard
 from aragog.redis_kit.connect import connect
-from aragog.secret import reveal, without_password
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.secret import reveal, without_password
 
 logger = logging.getLogger(__name__)
 

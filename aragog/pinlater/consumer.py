@@ -15,12 +15,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater import gates
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.models import Claimed, ClaimRequest
 from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
+from aragog.runtime.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ import orjson
 from flower.views import BaseHandler
 from tornado import web
 
-from aragog.clock import SystemClock
 from aragog.errors import AragogError, BadInput
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import PINLATER_SCHEMES
 from aragog.pinlater.flower import LOCKED
 from aragog.pinlater.models import JobState
 from aragog.pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
+from aragog.runtime.clock import SystemClock
 
 MOST_JOBS = 1000
 REFRESH_S = 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.durations import span
-from aragog.formatting import distance, moment, plain
+from aragog.observability.durations import span
+from aragog.observability.formatting import distance, moment, plain
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
 

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from aragog.secret import reveal
-from aragog.socket_paths import fits
+from aragog.runtime.secret import reveal
+from aragog.runtime.socket_paths import fits
 
 SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels")
 REDIS_PORT = 6379

@@ -20,8 +20,8 @@ from aragog.redis_kit.address import (
 )
 from aragog.redis_kit.client import ReadyClient, ReadyPool
 from aragog.redis_kit.packer import Packer
-from aragog.secret import without_password
-from aragog.socket_paths import MAX_BYTES
+from aragog.runtime.secret import without_password
+from aragog.runtime.socket_paths import MAX_BYTES
 
 try:
     from redis.driver_info import DriverInfo

@@ -25,7 +25,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from greenlet import getcurrent, greenlet
 
-from aragog.clock import SystemClock
+from aragog.runtime.clock import SystemClock
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from aragog.hosts import split_port
 from aragog.redis_kit.address import is_usable
-from aragog.secret import SecretUrl, reveal, without_password
+from aragog.runtime.secret import SecretUrl, reveal, without_password
 from aragog.settings.crawling import (
     FetchSettings,
     IdentitySettings,

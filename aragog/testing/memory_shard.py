@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from aragog.clock import Clock, SystemClock
 from aragog.pinlater import job_codec
 from aragog.pinlater.models import (
     LATENESS_BOUNDS_MS,
@@ -28,6 +27,7 @@ from aragog.pinlater.models import (
     Swept,
 )
 from aragog.pinlater.shard import Hold
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.testing.memory_queue import Collected, MemoryQueue, MemoryQueues, StoredJob
 
 

@@ -20,8 +20,8 @@ from typing import Literal
 
 import orjson
 
-from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
+from aragog.runtime.clock import Clock
 from aragog.urls.domain import host as host_of
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from aragog.clock import Clock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import Clock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urls.normalize import normalize
 from aragog.urlstore.aliases import Aliases

@@ -14,8 +14,8 @@ from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput, Unfinished
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.zen.edges import Edge
 from aragog.zen.graph import NODE_COLUMNS, Zen, node_row
 from aragog.zen.indexes import CANONICAL_URL, PAGE_BYTES, Schema

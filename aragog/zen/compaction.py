@@ -25,8 +25,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from aragog.clock import Clock
 from aragog.errors import CorruptRow
+from aragog.runtime.clock import Clock
 from aragog.zen.compaction_claims import ALL_LANES, ROW, ClaimCell, LaneClaim
 from aragog.zen.compaction_plan import GRACE_MS, Choice, CompactionPlan, Planner
 from aragog.zen.inlinks import journal

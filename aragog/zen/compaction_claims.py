@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from aragog.clock import Clock
 from aragog.errors import StoreUnavailable
+from aragog.runtime.clock import Clock
 from aragog.zen.inlinks.delta_names import PASSED
 from aragog.zen.journal_keys import LANES
 from aragog.zen.tables import CellTable

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.clock import Clock
+from aragog.runtime.clock import Clock
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from aragog.clock import Clock, SystemClock
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.zen.edges import COUNTS, EdgeStore
 from aragog.zen.indexes import (
     CANONICAL_COLUMN,

@@ -18,8 +18,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aragog.clock import Clock
 from aragog.errors import NotUnique
+from aragog.runtime.clock import Clock
 from aragog.zen.codec import BUCKETS, after, index_key, index_prefix, unique_key
 from aragog.zen.leases import CellLeases, Lease
 from aragog.zen.properties import Row

@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
-from aragog.clock import Clock
+from aragog.runtime.clock import Clock
 from aragog.zen.tables import CellTable, Row
 
 _FREE = b"\0"

@@ -18,8 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
+from aragog.runtime.clock import Clock
 from aragog.urls.domain import registered_domain
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal

@@ -16,8 +16,8 @@ from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
-from aragog.clock import Clock
 from aragog.errors import BadInput
+from aragog.runtime.clock import Clock
 from aragog.zen.codec import IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
 from aragog.zen.edges import Edge, Edges, count_column
 from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aragog.clock import Clock
 from aragog.crawl.pipeline.ports import SpoolState
 from aragog.crawl.pipeline.spool import SpoolBounds
+from aragog.runtime.clock import Clock
 from bench.simulate.limits import DomainLimit
 from bench.simulate.web import Kind
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.clock import ManualClock
 from aragog.errors import BadInput, NotUnique, Unfinished
+from aragog.runtime.clock import ManualClock
 from aragog.zen import application_graphs, pair_edges
 from aragog.zen.application_graphs import ApplicationGraph, ApplicationGraphs
 from aragog.zen.codec import IN, OUT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.clock import SystemClock
+from aragog.runtime.clock import SystemClock
 from aragog.testing.cell_table import CellTableContract
 from aragog.zen.tables import CellTable
 from aragog.zen.tables.memory import MemoryTable

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.redis_kit.leases import HELD, UNCONFIRMED, Leases
+from aragog.runtime.clock import ManualClock
 from aragog.zen.leases import CellLeases
 from aragog.zen.tables import Tables
 from aragog.zen.tables.memory import MemoryTables

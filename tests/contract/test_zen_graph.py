@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.clock import ManualClock
 from aragog.errors import NotUnique
+from aragog.runtime.clock import ManualClock
 from aragog.zen.codec import IN, OUT, index_key, unique_key
 from aragog.zen.edges import count_column
 from aragog.zen.graph import Zen

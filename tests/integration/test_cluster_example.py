@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.bootstrap.stages import connect
 from aragog.cli import main
-from aragog.clock import SystemClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from tests.support.pipeline_stand import Sent
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from aragog.bootstrap.stages import connect
-from aragog.clock import Clock
 from aragog.crawl.pipeline.messages import (
     FetchBatch,
     FetchResult,
@@ -26,6 +25,7 @@ from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.pipeline import Pipeline
+from aragog.runtime.clock import Clock
 from aragog.settings import (
     FetchSettings,
     IdentitySettings,

@@ -19,7 +19,7 @@ from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, Nack, NewJob
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink
 

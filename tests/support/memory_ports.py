@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.ports import SpoolState
@@ -23,6 +22,7 @@ from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.crawl.stages.waiting_line import InLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.runtime.clock import ManualClock
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, Settings
 from aragog.urls.domain import registered_domain

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import pytest
 import redis
 
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.in_flight import InFlightSet
@@ -26,6 +25,7 @@ from aragog.crawl.stages.page_limits import RunMarks
 from aragog.crawl.stages.refresh import RefreshStage, Tick
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.crawl.stages.store import StoreStage
+from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent

@@ -17,9 +17,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.secret import SecretUrl
+from aragog.runtime.clock import ManualClock
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
 from aragog.zen.tables import TABLES, Tables

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.zen.tables import Tables
 from aragog.zen.tables.memory import MemoryTables
 from aragog.zen.tables.sqlite import SqliteTables

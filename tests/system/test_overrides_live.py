@@ -8,7 +8,7 @@ import pytest
 from aragog.client import Aragog
 from aragog.crawl.pipeline.counters import RESCHEDULED
 from aragog.crawl.politeness.live_overrides import LiveOverrides
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 from tests.support.origin import titled_pages
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until

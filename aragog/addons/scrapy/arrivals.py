@@ -10,7 +10,7 @@ from scrapy.utils.misc import load_object
 
 from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT, is_own_proxy
 from aragog.crawl.fetcher.ssrf import SsrfFilter
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
 _OURS = "PoliteDownloadHandler"

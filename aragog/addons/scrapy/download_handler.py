@@ -25,12 +25,12 @@ from aragog.addons.scrapy.refusals import log_refusal
 from aragog.addons.scrapy.responses import response_of
 from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.addons.scrapy.unsupported import why_unsupported
-from aragog.clock import SystemClock
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SingleRequest
 from aragog.errors import InvalidUrl, TransientError
 from aragog.fetch_record.outcome import Deferred, Outcome
-from aragog.secret import reveal
+from aragog.runtime.clock import SystemClock
+from aragog.runtime.secret import reveal
 
 log = logging.getLogger(__name__)
 UNLIMITED = 64

@@ -18,8 +18,8 @@ from aragog.addons.scrapy.crawl_state import LEASE_MS, CrawlState
 from aragog.addons.scrapy.request_codec import from_json
 from aragog.addons.scrapy.request_queue import ClaimedRequest, RequestQueue
 from aragog.addons.scrapy.slot_lines import HeldRequest, Ready, SlotLines
-from aragog.clock import Clock, SystemClock
 from aragog.errors import InvalidMessage, TransientError
+from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
 REPORT_EVERY_S = LEASE_MS / 4000

@@ -15,7 +15,6 @@ from collections import deque
 from contextlib import suppress
 from typing import NamedTuple
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
 from aragog.pinlater.acks import Disposition
 from aragog.pinlater.admin import Admin
@@ -26,6 +25,7 @@ from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.job_codec import decode
 from aragog.pinlater.models import Claimed, JobState, NewJob, Sizes
 from aragog.pinlater.shard import Shard
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
 
 log = logging.getLogger(__name__)

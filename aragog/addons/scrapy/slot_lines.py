@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from scrapy import Request
 
-from aragog.clock import Clock
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import InvalidUrl
+from aragog.runtime.clock import Clock
 from aragog.urls import normalize
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from scrapy.settings import BaseSettings
 from aragog.addons.scrapy.crawl import crawl_of
 from aragog.addons.scrapy.responses import OF_THE_WIRE
 from aragog.bootstrap.stores import url_store
-from aragog.clock import Clock, SystemClock
 from aragog.errors import InvalidUrl
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.urls import normalize
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore

@@ -21,8 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from aragog.clock import SystemClock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import SystemClock
 from aragog.runtime.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
 from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of, iso_date

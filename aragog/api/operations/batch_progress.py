@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.slots import DomainReport
+from aragog.runtime.clock import Clock, SystemClock
 
 MOST_DOMAINS = 1000
 """Domains whose slots are looked up: those with the most URLs left."""

@@ -16,11 +16,11 @@ from typing import Protocol
 
 from aragog.api.operations.enqueue_options import checked_request_id
 from aragog.api.operations.steps import Run, Steps, Wait, finished, finished_async
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import TransientError
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.urls.normalize import normalize
 from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record

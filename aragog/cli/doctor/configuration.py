@@ -14,7 +14,6 @@ from aragog.bootstrap.stores import replica_tables
 from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
-from aragog.clock import SystemClock
 from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
@@ -24,6 +23,7 @@ from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
 from aragog.runtime import open_files
+from aragog.runtime.clock import SystemClock
 from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo

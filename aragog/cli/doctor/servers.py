@@ -29,7 +29,7 @@ from aragog.pinlater.cluster import connect_shards
 from aragog.pinlater.queue_rows import concerns, queue_rows
 from aragog.redis_kit.address import server_name
 from aragog.redis_kit.connect import connect
-from aragog.secret import reveal, without_password
+from aragog.runtime.secret import reveal, without_password
 from aragog.settings import Settings
 from aragog.standalone.append_only_files import AppendOnlyFiles
 from aragog.standalone.redis_server import REPAIR, find_redis_server

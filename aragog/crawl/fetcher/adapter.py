@@ -19,7 +19,6 @@ from typing import Any, assert_never
 import requests
 from requests.adapters import BaseAdapter
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import NoPermit, TargetBlocked, TransportError
 from aragog.crawl.fetcher.http1.body import Bounds
@@ -51,6 +50,7 @@ from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.hosts import is_loopback
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import FetchSettings
 
 # How long a request waits for a connection over TLS that is in use, before it opens another one. A

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.fetcher.http1.head import ResponseHead
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.urls.domain import is_ip, is_public_suffix
 
 # A session needs far fewer; more are an attack on memory.

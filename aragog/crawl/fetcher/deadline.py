@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.clock import Clock
 
 # The minimum rate applies after this long, so that a slow start is tolerated.
 RATE_AFTER_S = 5.0

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aragog.clock import Clock
+from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 
 # Long enough for the pages of one batch, short enough to follow a host that changes its address.

@@ -15,7 +15,6 @@ from typing import Self
 
 import requests
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.fetcher import ssrf
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.attempt import FetchAttempt
@@ -25,6 +24,7 @@ from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.crawl.identity.request_signer import RequestSigner
 from aragog.fetch_record.outcome import Hop, Outcome
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import FetchSettings
 from aragog.urls import normalize
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from aragog.clock import Clock
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.hosts import longest_match
+from aragog.runtime.clock import Clock
 from aragog.runtime.extras import require
 from aragog.urls import normalize
 

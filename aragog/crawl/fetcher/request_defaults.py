@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.http1.body import Bounds
 from aragog.crawl.fetcher.http1.decoders import ACCEPT_ENCODING
@@ -12,7 +11,8 @@ from aragog.crawl.fetcher.request import basic_auth_header
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.errors import ConfigError
-from aragog.secret import reveal
+from aragog.runtime.clock import Clock
+from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 from aragog.settings.credentials import credential_problems, header_lines, origin_of
 from aragog.urls.domain import origin

@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 import can_ada
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.fetcher.blocked_addresses import (
     IP,
     METADATA,
@@ -36,6 +35,7 @@ from aragog.crawl.fetcher.blocked_addresses import (
 from aragog.crawl.fetcher.dns import Lookup, Resolver, system_lookup
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.hosts import and_parents, split_port
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import FetchSettings
 
 Address = tuple[str, int]

@@ -22,8 +22,8 @@ from typing import Any
 
 import orjson
 
-from aragog.clock import Clock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import Clock
 from aragog.runtime.extras import require
 
 log = logging.getLogger(__name__)

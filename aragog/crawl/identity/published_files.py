@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.identity.bot_page import bot_page
 from aragog.crawl.identity.keys import KeyFile, SigningKey, published_keys
 from aragog.crawl.identity.request_signer import signature_fields
 from aragog.crawl.identity.signature_base import Component, SignedMessage
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
 
 DIRECTORY_TYPE = "application/http-message-signatures-directory+json"

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.identity.keys import KeyFile, SigningKey, signing_key
 from aragog.crawl.identity.signature_base import (
     Component,
@@ -25,6 +24,7 @@ from aragog.crawl.identity.signature_base import (
     signature_parameters,
 )
 from aragog.crawl.identity.signature_requests import SignatureRequest, signature_requests
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import IdentitySettings
 from aragog.structured_fields import string_text
 

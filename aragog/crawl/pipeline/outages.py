@@ -16,7 +16,6 @@ from typing import cast
 
 import redis
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import (
     BrokerUnavailable,
     ContentUnavailable,
@@ -27,6 +26,7 @@ from aragog.errors import (
     StoreUnavailable,
     TransientError,
 )
+from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
 

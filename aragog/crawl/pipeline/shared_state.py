@@ -14,7 +14,7 @@ from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 
 

@@ -14,12 +14,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.ports import BoundedBodyStore
 from aragog.errors import SpoolUnavailable, TransientError
 from aragog.pinlater.gates import Opening
+from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -22,7 +22,6 @@ import struct
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.politeness.backlogs import Backlogs
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.nodes import scripts
@@ -41,7 +40,8 @@ from aragog.crawl.politeness.slots import (
     ceil_ms,
 )
 from aragog.observability.instruments import SLOTS
-from aragog.secret import reveal
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 # Consecutive errors before the backoff starts, and the maximum backoff factor in percent.

@@ -24,7 +24,7 @@ from aragog.crawl.politeness.nodes.record import LEASE_S, RingRecord
 from aragog.crawl.politeness.nodes.ring import LeasedRing, NodeRing
 from aragog.crawl.politeness.slots import DomainState, unpack_state
 from aragog.errors import LimiterUnavailable
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 NodeState = Literal["active", "drained", "leaving"]

@@ -23,13 +23,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts, WatchedFile
 from aragog.crawl.politeness.host_names import host_name
 from aragog.crawl.politeness.live_overrides import MAX_QPS, LiveOverrides
 from aragog.crawl.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.errors import BadInput, ConfigError, TransientError
 from aragog.hosts import longest_match
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
 
 log = logging.getLogger(__name__)

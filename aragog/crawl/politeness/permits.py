@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from aragog.clock import Clock
 from aragog.crawl.politeness.latencies import NOTHING, Latency, PendingLatencies
 from aragog.crawl.politeness.nodes import scripts
 from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
@@ -26,6 +25,7 @@ from aragog.crawl.politeness.rates import Rates
 from aragog.crawl.politeness.slots import ASK_AHEAD_US, PermitDecision, Slot, unpack_state
 from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.runtime.clock import Clock
 
 # Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.
 MAX_DOMAINS = 10_000

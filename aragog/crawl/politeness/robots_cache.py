@@ -17,7 +17,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.politeness.robots_records import (
     HEAD,
     MAX_VALIDATORS_BYTES,
@@ -41,6 +40,7 @@ from aragog.crawl.politeness.shared_clock import SharedClock
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.leases import field
 from aragog.redis_kit.scripts import load_script
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
 

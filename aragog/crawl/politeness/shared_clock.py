@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from aragog.clock import Clock
 from aragog.errors import TransientError
+from aragog.runtime.clock import Clock
 
 STEP_MS = 1000
 """

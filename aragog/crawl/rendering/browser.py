@@ -21,8 +21,8 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright, async_playwright
 
 from aragog.errors import BrowserUnavailable
+from aragog.runtime.socket_paths import short_folder
 from aragog.settings import RenderingSettings
-from aragog.socket_paths import short_folder
 
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_S = 30.0

@@ -15,8 +15,8 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from aragog.clock import Clock, SystemClock
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.urls.domain import registered_domain
 
 # URLs that a domain cannot serve within this time are enqueued after the others.

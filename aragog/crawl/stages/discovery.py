@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from aragog.clock import Clock
 from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
 from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
@@ -31,6 +30,7 @@ from aragog.crawl.stages.page_limits import limited
 from aragog.errors import BadInput
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
+from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain
 from aragog.urls.url_filter import UrlFilter

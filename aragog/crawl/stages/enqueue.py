@@ -19,7 +19,6 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import islice, zip_longest
 from typing import Any
 
-from aragog.clock import SystemClock
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
@@ -35,6 +34,7 @@ from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
+from aragog.runtime.clock import SystemClock
 from aragog.settings import PolitenessSettings, Settings
 from aragog.urls import normalize
 from aragog.urls.domain import host, registered_domain

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.gate import Gate, Later
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.site_rules import other_spelling
@@ -30,6 +29,7 @@ from aragog.crawl.stages.requester import answered_well, contained
 from aragog.errors import InvalidUrl
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.runtime.clock import Clock
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 

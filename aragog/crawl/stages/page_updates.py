@@ -25,7 +25,7 @@ from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
-from aragog.formatting import at
+from aragog.observability.formatting import at
 from aragog.pages.links import Link
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings

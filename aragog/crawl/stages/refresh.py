@@ -19,13 +19,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aragog.clock import Clock
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.observability.instruments import REFRESH_URLS
+from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 from aragog.urlstore.crawl_budget import ration

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
-from aragog.clock import Clock
 from aragog.crawl.pipeline.messages import URGENT, UrlJob
 from aragog.crawl.pipeline.routing import Sender
 from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
@@ -34,6 +33,7 @@ from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
 from aragog.errors import InvalidMessage, TransientError
 from aragog.hosts import longest_match
+from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.fetch_results import PackedBody, pack
 from aragog.crawl.pipeline.messages import UrlJob
@@ -35,6 +34,7 @@ from aragog.fetch_record.outcome import (
     UnreachableKind,
     Withheld,
 )
+from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenPool
 
 log = logging.getLogger(__name__)

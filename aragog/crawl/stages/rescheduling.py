@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from aragog.clock import Clock
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.fetch_results import without_fetch
 from aragog.crawl.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
@@ -20,6 +19,7 @@ from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pinlater.envelope import Collection
+from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
 
 # A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.

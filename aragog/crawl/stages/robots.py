@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.content_types import is_undecoded
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
@@ -48,6 +47,7 @@ from aragog.fetch_record.outcome import (
     UnreachableKind,
     Unreadable,
 )
+from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from aragog.urls.domain import origin

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
@@ -40,6 +39,7 @@ from aragog.fetch_record.outcome import (
     Refused,
     Unreachable,
 )
+from aragog.runtime.clock import Clock
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import requests
 
-from aragog.clock import SystemClock
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.dns import Resolver, system_lookup
 from aragog.crawl.fetcher.ssrf import AddressPolicy, Resolution, Unresolved, Vetted
+from aragog.runtime.clock import SystemClock
 from aragog.settings import FetchSettings, WebhookSettings
 
 MOST_HEADER_BYTES = 16_384

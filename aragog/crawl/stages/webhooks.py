@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.pipeline.change_json import plain
 from aragog.crawl.pipeline.messages import VERSION, reading
@@ -27,6 +26,7 @@ from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
 from aragog.crawl.pipeline.webhook_signatures import Verifier, signature
 from aragog.crawl.stages.webhook_post import post
 from aragog.observability.tracing.context import HEADER
+from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_urls

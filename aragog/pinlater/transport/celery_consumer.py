@@ -21,10 +21,10 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
-from aragog.clock import SystemClock
 from aragog.pinlater import dead_letters
 from aragog.pinlater.acks import Disposition
 from aragog.pinlater.models import Step
+from aragog.runtime.clock import SystemClock
 
 EVENTS_EVERY_S = 0.25
 """How long events of tasks are collected. The first after a pause is sent immediately."""

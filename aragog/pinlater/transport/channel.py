@@ -20,7 +20,6 @@ from kombu.transport import virtual
 from kombu.utils.imports import symbol_by_name
 from redis.exceptions import ExecAbortError, OutOfMemoryError
 
-from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import envelope, job_codec, publish_receipts
 from aragog.pinlater.admin import BeforeDelete, delete_some
@@ -36,6 +35,7 @@ from aragog.pinlater.transport.replies import reply_kept_ms
 from aragog.pinlater.transport.revocations import Revocations, revoked_by
 from aragog.redis_kit.address import is_sentinel
 from aragog.redis_kit.errors import redis_errors
+from aragog.runtime.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from typing import Any
 from kombu.exceptions import BatchPublishError
 from kombu.transport import redis as stock
 
-from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater import publish_receipts
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
+from aragog.runtime.clock import SystemClock
 
 _clock = SystemClock()
 

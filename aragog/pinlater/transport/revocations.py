@@ -14,9 +14,9 @@ from typing import Any
 
 import redis
 
-from aragog.clock import SystemClock
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import load_script
+from aragog.runtime.clock import SystemClock
 
 KEPT_MS = 90 * 86_400_000
 """How long an id is kept; a revoked task that is due later runs."""

@@ -10,7 +10,7 @@ from http.cookiejar import CookieJar
 import pytest
 
 from aragog.crawl.politeness.live_overrides import LiveOverrides
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 from tests.support.flower_server import flower_system
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]

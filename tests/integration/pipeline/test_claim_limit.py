@@ -3,12 +3,12 @@
 import pytest
 import redis
 
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.spool_room import ALL, NONE, claim_limit
 from aragog.pinlater.gates import Opening
+from aragog.runtime.clock import ManualClock
 
 pytestmark = pytest.mark.redis
 

@@ -4,7 +4,6 @@ import zlib
 import pytest
 import redis
 
-from aragog.clock import ManualClock
 from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache, RobotsMemory
 from aragog.crawl.politeness.robots_records import (
     HEAD,
@@ -15,6 +14,7 @@ from aragog.crawl.politeness.robots_records import (
 )
 from aragog.crawl.politeness.tdm_file import TdmRule
 from aragog.errors import RobotsUnavailable
+from aragog.runtime.clock import ManualClock
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis

@@ -11,7 +11,7 @@ import pytest
 from aragog.api.server.http.services import Services
 from aragog.bootstrap.api import hedged_reads
 from aragog.errors import ConfigError, StoreUnavailable
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import ServingSettings, Settings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

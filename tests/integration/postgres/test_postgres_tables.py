@@ -6,8 +6,8 @@ import threading
 import psycopg
 import pytest
 
-from aragog.clock import SystemClock
 from aragog.errors import BadInput, ConfigError, StoreUnavailable
+from aragog.runtime.clock import SystemClock
 from aragog.transfer.copy import copy_tables
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.postgres import PostgresTables

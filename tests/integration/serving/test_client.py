@@ -20,7 +20,6 @@ from aragog.api.server.tokens import make
 from aragog.bootstrap.api import open_client
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import (
     AccessDenied,
@@ -33,6 +32,7 @@ from aragog.errors import (
     VersionConflict,
 )
 from aragog.fetch_record.outcome import FetchRecord, Hop
+from aragog.runtime.clock import ManualClock
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables

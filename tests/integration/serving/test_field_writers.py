@@ -4,8 +4,8 @@ import pytest
 
 from aragog.api.operations.scopes import ADMIN, READ, WRITE
 from aragog.api.server.tokens import make
-from aragog.clock import ManualClock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server

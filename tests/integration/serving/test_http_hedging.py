@@ -8,8 +8,8 @@ from aragog.api.operations.large_reads import NobodyWaits
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.hedging_metrics import HedgingMetrics
 from aragog.api.server.http.services import Services
-from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
+from aragog.runtime.clock import ManualClock
 from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running

@@ -11,8 +11,8 @@ from aragog.api.server.http.batch_get import MOST_BYTES
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.openapi.schemas import SCHEMAS
 from aragog.api.server.http.services import Services
-from aragog.clock import ManualClock
 from aragog.fetch_record.outcome import FetchRecord, Hop
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink

@@ -24,9 +24,9 @@ from aragog.api.operations.values import Explanation, ExplanationLine, Explanati
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import make
 from aragog.client import connect
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import AccessDenied
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.zen.tables.memory import MemoryTables

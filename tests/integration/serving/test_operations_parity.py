@@ -23,11 +23,11 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
 from aragog.urls import normalize
 from aragog.zen.application_graphs import ApplicationGraphs

@@ -11,8 +11,8 @@ import pytest
 from aragog.api.operations import text_processes
 from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
-from aragog.clock import ManualClock
 from aragog.pages import main_text
+from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running

@@ -16,8 +16,8 @@ from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.thrift.listening import listen
 from aragog.api.server.tokens import make
-from aragog.clock import ManualClock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.examples import examples

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.runtime.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand

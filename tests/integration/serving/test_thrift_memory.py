@@ -10,7 +10,7 @@ from aragog.api.operations.scopes import READ
 from aragog.api.server.memory import SMALL_BYTES
 from aragog.api.server.thrift import wire
 from aragog.api.server.tokens import make
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running

@@ -7,8 +7,8 @@ import pytest
 
 from aragog.api.operations.scopes import READ, WRITE
 from aragog.api.server.tokens import Tokens, make
-from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
+from aragog.runtime.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand

@@ -11,8 +11,8 @@ import pytest
 from aragog.api.operations.fetching import FetchResponse, FetchState
 from aragog.api.operations.job_waits import JobWaits
 from aragog.api.operations.steps import Wait
-from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.runtime.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running

@@ -9,9 +9,9 @@ import pytest
 from aragog.api.operations.scopes import READ
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.http.services import Services
-from aragog.clock import ManualClock
 from aragog.errors import BadInput
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.records import OutLink

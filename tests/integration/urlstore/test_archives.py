@@ -17,8 +17,8 @@ from warcio.archiveiterator import ArchiveIterator
 from aragog.addons.wacz.export import export_wacz
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.clock import ManualClock
 from aragog.fetch_record.outcome import FetchRecord
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.import_export import NodeSelection
 from aragog.transfer.warc import _network, export_warc, index_of

@@ -17,7 +17,6 @@ import aragog.crawl.politeness.permits
 import aragog.crawl.stages.refresh
 import aragog.pinlater
 from aragog.bootstrap.dashboard import components
-from aragog.clock import ManualClock
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
@@ -25,6 +24,7 @@ from aragog.observability.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import EVENTS, NewJob
+from aragog.runtime.clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 from scripts.reference_docs import metrics_of_the_code
 from tests.support.cases import missing

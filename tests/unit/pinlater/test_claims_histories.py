@@ -11,10 +11,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from aragog.clock import ManualClock
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
+from aragog.runtime.clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 from tests.support.examples import examples
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.stages.rescheduling import collected, delayed_batches
 from aragog.errors import InvalidMessage
 from aragog.pinlater import envelope, job_codec
 from aragog.pinlater.envelope import HEADER, Collection
 from aragog.pinlater.models import JobState
+from aragog.runtime.clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

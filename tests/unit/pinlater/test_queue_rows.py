@@ -2,12 +2,12 @@
 
 import asyncio
 
-from aragog.clock import ManualClock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.flower_pages import PinLaterBroker, broker_for
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pinlater.queue_rows import concerns, job_row, queue_rows
+from aragog.runtime.clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 
 

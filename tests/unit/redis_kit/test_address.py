@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.redis_kit.address import is_usable, parse_sentinel, server_name
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.zen import zstd
 from aragog.zen.inlinks.group_rows import MAX_DEPTH, group_key, is_group
 from aragog.zen.inlinks.posting_lists import PostingLists

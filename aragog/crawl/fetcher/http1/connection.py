@@ -30,7 +30,7 @@ from aragog.crawl.fetcher.request import basic_auth_header
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.green_threads import wait_readable, wait_writable
-from aragog.secret import reveal, without_password
+from aragog.runtime.secret import reveal, without_password
 
 READ_BYTES = 65_536
 

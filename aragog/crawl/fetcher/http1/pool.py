@@ -6,8 +6,8 @@ import contextlib
 import threading
 from collections import deque
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
+from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 from aragog.runtime.open_files import limit
 

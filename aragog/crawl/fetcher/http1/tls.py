@@ -11,11 +11,11 @@ from typing import NamedTuple, Protocol
 
 import certifi
 
-from aragog.clock import Clock
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
+from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 
 # What is left of a connection, with its session, takes 37 KB.

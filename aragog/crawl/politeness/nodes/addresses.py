@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aragog.redis_kit.address import hosts_of, is_sentinel, plain
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 
 # The name of the server of `redis.url`, whose address may change.
 SHARED = "redis.url"

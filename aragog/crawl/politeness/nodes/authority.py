@@ -9,7 +9,7 @@ from aragog.errors import LimiterUnavailable
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import load_script
-from aragog.secret import without_password
+from aragog.runtime.secret import without_password
 
 TIMEOUT_S = 2.0
 

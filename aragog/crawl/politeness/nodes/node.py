@@ -28,7 +28,7 @@ from aragog.errors import LimiterUnavailable
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import LuaScript, load_script
-from aragog.secret import without_password
+from aragog.runtime.secret import without_password
 
 # The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).
 DRIFT = 0.0005

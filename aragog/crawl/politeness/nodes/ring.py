@@ -23,7 +23,7 @@ from aragog.crawl.politeness.nodes.node import LimiterNode, OtherRing
 from aragog.crawl.politeness.nodes.record import LEASE_S, RingRecord
 from aragog.errors import LimiterUnavailable
 from aragog.redis_kit.nodes import Ring
-from aragog.secret import reveal
+from aragog.runtime.secret import reveal
 
 # The record is read again after this share of its lease.
 RENEW_SHARE = 1 / 3

@@ -20,7 +20,7 @@ import psycopg
 from psycopg import pq
 
 from aragog.errors import BadInput, StoreUnavailable
-from aragog.secret import without_login
+from aragog.runtime.secret import without_login
 
 MAX_IDLE_S = 240.0
 """A connection that was idle longer is not used: firewalls forget such connections silently."""

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from aragog.errors import StoreUnavailable
-from aragog.secret import without_password
+from aragog.runtime.secret import without_password
 from aragog.zen.tables.postgres.connection import (
     ENDING,
     REPEATABLE,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from aragog.clock import Clock
-from aragog.secret import reveal
+from aragog.runtime.clock import Clock
+from aragog.runtime.secret import reveal
 from aragog.settings import StoreSettings
 from aragog.zen.tables import TABLES, CellTable, Put, Tables
 from aragog.zen.tables.postgres.cells import CellRows

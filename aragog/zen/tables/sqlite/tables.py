@@ -18,8 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.zen.tables import (
     TABLES,
     Cell,

@@ -5,7 +5,7 @@ from scrapy import Request
 from scrapy.settings import Settings
 
 from aragog.addons.scrapy.arrivals import vet_arrivals
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import FetchSettings
 
 OURS = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"

@@ -12,10 +12,10 @@ from aragog.addons.scrapy.slot_lines import (
     HeldRequest,
     SlotLines,
 )
-from aragog.clock import ManualClock
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import LimiterUnavailable
+from aragog.runtime.clock import ManualClock
 from aragog.urls.domain import host
 
 SLOT = Slot("a.test", 0.0, 0, 1e5, 1)

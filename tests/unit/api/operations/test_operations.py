@@ -16,8 +16,8 @@ from aragog.api.server.thrift.contract import idl
 from aragog.api.thrift_values import arguments_of
 from aragog.api.thrift_values import request_of as request_of_struct
 from aragog.client import AsyncClient, Client
-from aragog.clock import ManualClock
 from aragog.errors import BadInput, Unsupported
+from aragog.runtime.clock import ManualClock
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand

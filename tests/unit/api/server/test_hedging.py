@@ -21,8 +21,8 @@ from aragog.api.server.hedging import (
     HedgePolicy,
     Latencies,
 )
-from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
+from aragog.runtime.clock import ManualClock
 from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand

@@ -2,9 +2,9 @@
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher.cookies import MAX_COOKIES, MAX_HEADER_BYTES, Cookies, cookie_date_ms
 from aragog.crawl.fetcher.http1.head import parse_head
+from aragog.runtime.clock import ManualClock
 
 URL = "http://a.test/"
 

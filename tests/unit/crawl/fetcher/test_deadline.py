@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import TransportError
+from aragog.runtime.clock import ManualClock
 
 
 def _deadline(clock: ManualClock) -> Deadline:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher.http2_hosts import REFUSED_S, Http2Hosts
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 
 
 @pytest.mark.parametrize(

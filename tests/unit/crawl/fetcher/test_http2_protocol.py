@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.clock import SystemClock
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import Fault
 from aragog.crawl.fetcher.http2.protocol import Http2
 from aragog.crawl.fetcher.request import PoliteRequest, Target
+from aragog.runtime.clock import SystemClock
 from tests.support.byte_streams import pieces_of
 from tests.support.examples import examples
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.clock import ManualClock, SystemClock
 from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
 from aragog.crawl.fetcher.http1.pool import IDLE_S, ConnectionPool, max_idle
+from aragog.runtime.clock import ManualClock, SystemClock
 
 HERE = Peer("http", "a.test", 80)
 THERE = Peer("http", "b.test", 80)

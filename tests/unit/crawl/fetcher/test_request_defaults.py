@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import FetchSettings
 
 

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher import dns
 from aragog.crawl.fetcher.ssrf import Denied, SsrfFilter, Unresolved, Vetted
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import FetchSettings
 
 

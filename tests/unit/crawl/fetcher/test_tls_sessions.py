@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from aragog.clock import ManualClock
 from aragog.crawl.fetcher.http1.tls import MAX_AGE_S, SessionKey, TlsSessions
+from aragog.runtime.clock import ManualClock
 
 
 def ended(**changes: Any) -> Any:

@@ -8,7 +8,6 @@ import stat
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.identity.keys import (
     KeyFile,
     check_key_file,
@@ -22,6 +21,7 @@ from aragog.crawl.identity.keys import (
     write_keys,
 )
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 
 DAY_S = 86_400
 NOW_S = 1_700_000_000

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from aragog.clock import ManualClock
 from aragog.crawl.identity.keys import SigningKey, decoded, new_key, read_keys, rotated, write_keys
 from aragog.crawl.identity.request_signer import (
     RequestSigner,
@@ -20,6 +19,7 @@ from aragog.crawl.identity.request_signer import (
 )
 from aragog.crawl.identity.signature_base import Component, SignedMessage, UnsignableError
 from aragog.crawl.identity.signature_requests import SignatureRequest
+from aragog.runtime.clock import ManualClock
 from aragog.settings import IdentitySettings
 from aragog.structured_fields import parse_dictionary
 from tests.support.signatures import AGENT, identity

@@ -7,13 +7,13 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from aragog.clock import ManualClock
 from aragog.crawl.pipeline.outages import QUIET_S, STALE_S, OutageBoard, Outages
 from aragog.errors import (
     ContentUnavailable,
     StoreDamaged,
     StoreUnavailable,
 )
+from aragog.runtime.clock import ManualClock
 
 STORE = StoreUnavailable("hbase", "connection refused")
 S3 = ContentUnavailable("s3", "timed out")

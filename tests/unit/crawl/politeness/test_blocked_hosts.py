@@ -2,10 +2,10 @@
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings, settings_file
 
 

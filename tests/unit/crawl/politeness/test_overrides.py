@@ -3,10 +3,10 @@ import os
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Override, Overrides, read_overrides
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from tests.support.documented import blocks
 
 GOOD = """

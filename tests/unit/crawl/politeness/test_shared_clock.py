@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.politeness.shared_clock import (
     CHECK_EVERY_S,
     CHECK_SOON_S,
@@ -13,6 +12,7 @@ from aragog.crawl.politeness.shared_clock import (
     SharedClock,
 )
 from aragog.errors import LimiterUnavailable
+from aragog.runtime.clock import ManualClock
 
 HOUR_MS = 3_600_000
 

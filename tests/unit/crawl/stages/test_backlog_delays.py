@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from aragog.clock import ManualClock
 from aragog.crawl.stages import backlog_delays
 from aragog.crawl.stages.backlog_delays import BacklogDelays, less_urgent
+from aragog.runtime.clock import ManualClock
 
 
 def of(domain, count):

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.crawl.stages.requester import contained
 from aragog.errors import LimiterUnavailable
 from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.clock import ManualClock
 from tests.support.stores import NOW_MS
 
 URL, NEXT = "http://a.example/", "http://a.example/next"

@@ -2,8 +2,8 @@
 
 import logging
 
-from aragog.clock import ManualClock
 from aragog.observability.tracing.export_log import EVERY_S, MOST_CHARS, ExportErrors
+from aragog.runtime.clock import ManualClock
 
 
 def record(text):

@@ -24,8 +24,8 @@ from aragog.api.server.http.pages.lookup_page import address, card, explanation,
 from aragog.api.server.http.parameters import Query, refuse_cross_site
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import Tokens
-from aragog.clock import SystemClock
 from aragog.errors import AragogError
+from aragog.runtime.clock import SystemClock
 from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
 

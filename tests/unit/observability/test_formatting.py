@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.durations import span
-from aragog.formatting import at, moment, plain
+from aragog.observability.durations import span
+from aragog.observability.formatting import at, moment, plain
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aragog import socket_paths
 from aragog.errors import ConfigError
+from aragog.runtime import socket_paths
 from aragog.settings import Settings
 
 

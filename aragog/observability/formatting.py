@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from aragog.durations import span
+from aragog.observability.durations import span
 
 # The last millisecond that datetime can hold.
 _LAST_MS = 253_402_300_799_999
