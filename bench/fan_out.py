@@ -25,7 +25,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls.keys import url_key
+from aragog.urls import url_key
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN
 from aragog.zen.pair_edges import NewEdge, PairEdge

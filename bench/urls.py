@@ -104,8 +104,8 @@ def canonicalize_url():
 
 def main() -> None:
     from aragog.urls import explain, normalize, url_key
+    from aragog.urls import resolve as parse
     from aragog.urls.domain import host, origin, registered_domain
-    from aragog.urls.parser import parse
 
     parser = argparse.ArgumentParser(description=__doc__)
     add_quick(parser)

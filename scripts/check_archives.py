@@ -33,7 +33,7 @@ from aragog.settings import StoreSettings
 from aragog.transfer.cdxj import surt_key
 from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, index_of
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from aragog.errors import InvalidUrl, TakenDown
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore.store import UrlStore
 
 T = TypeVar("T")

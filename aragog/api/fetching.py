@@ -21,7 +21,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.stages.enqueue import checked_request_id
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore

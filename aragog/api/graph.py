@@ -18,8 +18,7 @@ from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, SizeExceeded, TakenDown
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.urls.keys import url_key
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize, url_key
 from aragog.urlstore import nodes
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN, OUT

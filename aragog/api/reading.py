@@ -30,7 +30,7 @@ from aragog.api.values import (
 from aragog.errors import TakenDown
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore

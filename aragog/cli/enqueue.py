@@ -29,7 +29,12 @@ from aragog.cli.arguments import as_json_lines, enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES, UNUSABLE
 from aragog.client import Aragog
-from aragog.errors import BadInput, ConfigError, InvalidUrl, SlowDown
+from aragog.errors import (
+    BadInput,
+    ConfigError,
+    InvalidUrl,
+    SlowDown,
+)
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings

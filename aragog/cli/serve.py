@@ -34,7 +34,6 @@ from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
 from aragog.client import Aragog
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.hosts import split_port
 from aragog.identity.published_files import Publication
 from aragog.logs import configure
 from aragog.pipeline.metric_totals import MetricShipper
@@ -43,6 +42,7 @@ from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.tracing.tracer import name_service
+from aragog.urls.hosts import split_port
 from aragog.urlstore.store import UrlStore
 
 

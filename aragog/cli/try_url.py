@@ -42,8 +42,8 @@ from aragog.settings.extractor_names import SITE
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.stages.robots import status_of
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
+from aragog.urls import normalize
 from aragog.urls.domain import host, origin
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import FieldFormats
 
 MOST_CHARS = 200

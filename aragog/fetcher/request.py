@@ -12,8 +12,8 @@ from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
-from aragog.hosts import split_port
 from aragog.identity.signature_requests import SignatureRequest
+from aragog.urls.hosts import split_port
 
 
 def _no_op() -> None:

@@ -22,7 +22,6 @@ from typing import Any
 import redis
 
 from aragog.errors import InvalidMessage, InvalidUrl
-from aragog.hosts import and_parents
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobInfo, JobState
@@ -34,8 +33,9 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.errors import redis_errors
+from aragog.urls import normalize
 from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
+from aragog.urls.hosts import and_parents
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
 
 

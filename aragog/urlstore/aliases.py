@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from aragog.errors import TakenDown
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.takedowns import Takedowns

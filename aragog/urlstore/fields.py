@@ -17,7 +17,7 @@ import orjson
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
 from aragog.settings import StoreSettings
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import orjson
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import LinkRecord, ListPage, OutLink

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from aragog.errors import InvalidUrl
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.hosts import is_ip
+from aragog.urls import normalize
 from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import FieldInfo
 

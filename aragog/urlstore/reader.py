@@ -7,8 +7,8 @@ from contextlib import closing
 
 from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
+from aragog.urls import normalize
 from aragog.urls.canonical import KnownPage
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from aragog.errors import BadInput, TakenDown
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import Fact

@@ -16,9 +16,9 @@ import threading
 from collections.abc import Iterable
 
 from aragog.errors import BadInput, InvalidUrl
-from aragog.hosts import longest_match
+from aragog.urls import normalize
 from aragog.urls.domain import host as host_of
-from aragog.urls.normalize import normalize
+from aragog.urls.hosts import longest_match
 from aragog.zen.graph import Zen
 from aragog.zen.properties import newest_ms
 

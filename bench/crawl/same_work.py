@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 from lxml import html
 
 from aragog.errors import InvalidUrl
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 from bench.crawl.page_sets import PageSet
 from bench.crawl.sides import MAX_LINKS, Stored
 

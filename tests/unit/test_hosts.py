@@ -2,13 +2,8 @@
 
 import pytest
 
-from aragog.hosts import (
-    and_parents,
-    is_ip,
-    is_loopback,
-    longest_match,
-    split_port,
-)
+from aragog.hosts import is_ip, is_loopback
+from aragog.urls.hosts import and_parents, longest_match, split_port
 
 
 @pytest.mark.parametrize(

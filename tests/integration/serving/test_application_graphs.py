@@ -15,7 +15,7 @@ from aragog.cli import main
 from aragog.client import GraphMutation, connect
 from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
-from aragog.urls.keys import url_key
+from aragog.urls import url_key
 from aragog.zen.codec import OUT
 from aragog.zen.edges import count_column
 from aragog.zen.tables.memory import MemoryTables

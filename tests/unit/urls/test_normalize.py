@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
-from aragog.urls import explain, normalize, url_key
-from aragog.urls.normalize import MAX_URL_CHARS
-from aragog.urls.parser import parse
+from aragog.urls import MAX_URL_CHARS, explain, normalize, url_key
+from aragog.urls import resolve as parse
 
 SPELLINGS = {
     "white space around and inside": ("  http://a.test/x\ty\n ", "http://a.test/xy"),
