@@ -47,7 +47,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aragog.urls.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
+from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
 
 __all__ = [
     "ALL",

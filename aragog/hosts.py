@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 from functools import lru_cache
 
-from aragog.urls.hosts import split_port
+from urlspelling.hosts import split_port
 
 
 def is_ip(host: str) -> bool:

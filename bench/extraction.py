@@ -43,10 +43,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from urlspelling.domain import registered_domain
 
 from aragog.pages.extraction import extract
 from aragog.pages.rich_pins import RichPin
-from aragog.urls.domain import registered_domain
 from bench.quick import add_quick
 
 Values = dict[str, Any]

@@ -20,12 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from urlspelling import url_key
+
 from aragog.bootstrap.graphs import application_graphs
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import url_key
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN
 from aragog.zen.pair_edges import NewEdge, PairEdge

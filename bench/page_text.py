@@ -35,8 +35,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from urlspelling.domain import registered_domain
 
-from aragog.urls.domain import registered_domain
 from bench.quick import add_quick
 
 WORDS = 4

@@ -103,8 +103,8 @@ def canonicalize_url():
 
 
 def main() -> None:
-    from aragog.urls import explain, normalize, url_key
-    from aragog.urls.domain import host, origin, registered_domain
+    from urlspelling import explain, normalize, url_key
+    from urlspelling.domain import host, origin, registered_domain
 
     parser = argparse.ArgumentParser(description=__doc__)
     add_quick(parser)

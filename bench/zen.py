@@ -32,6 +32,7 @@ from urllib.parse import urlencode
 
 import orjson
 import uvloop
+from urlspelling import url_key
 
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
@@ -43,7 +44,6 @@ from aragog.api.thrift.server import ThriftServer
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.settings import ServingSettings, StoreSettings, load_settings
 from aragog.standalone.postgres_server import PostgresServer
-from aragog.urls import url_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.application_graphs import ApplicationGraph

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import requests
+from urlspelling import normalize
 from warcio.archiveiterator import ArchiveIterator
 
 from aragog.errors import InvalidUrl
@@ -33,7 +34,6 @@ from aragog.settings import StoreSettings
 from aragog.transfer.cdxj import surt_key
 from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, index_of
-from aragog.urls import normalize
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from urlspelling import explain as steps
+from urlspelling import normalize
+from urlspelling.domain import host
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
@@ -29,9 +32,6 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import explain as steps
-from aragog.urls import normalize
-from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen

@@ -242,13 +242,14 @@ def test_the_page_about_the_store_lists_its_parts():
 
 
 def test_the_page_about_fetching_lists_the_facts():
+    from urlspelling.canonical import Evidence, decide
+
     from aragog.fetcher.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
     from aragog.pipeline.messages import UrlJob
     from aragog.settings import Settings
     from aragog.stages.page_analysis import PageAnalysis
     from aragog.stages.page_updates import failure_write, page_write
-    from aragog.urls.canonical import Evidence, decide
     from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from urlspelling import canonical, normalize
+from urlspelling.domain import host
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -42,8 +44,6 @@ from aragog.settings import Settings
 from aragog.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
 from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
-from aragog.urls import canonical, normalize
-from aragog.urls.domain import host
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from urlspelling import MAX_URL_CHARS, normalize, site_rules
 
 from aragog.errors import InvalidUrl
-from aragog.urls import MAX_URL_CHARS, normalize, site_rules
 from tests.support.documented import blocks
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

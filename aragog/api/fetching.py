@@ -14,6 +14,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from urlspelling import normalize
+
 from aragog.api.steps import Run, Steps, Wait, finished, finished_async
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
@@ -21,7 +23,6 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.stages.enqueue import checked_request_id
-from aragog.urls import normalize
 from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
+from urlspelling import normalize, url_key
+
 from aragog.api.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
 from aragog.api.operation import Caller
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, SizeExceeded, TakenDown
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.urls import normalize, url_key
 from aragog.urlstore import nodes
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN, OUT

@@ -7,6 +7,8 @@ from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated, Any
 
+from urlspelling import normalize
+
 from aragog.api.batch_urls import present, with_takedowns
 from aragog.api.operation import Caller, Form, HttpRoute, Pool, operation
 from aragog.api.page_texts import FORMS, ORIGINAL
@@ -30,7 +32,6 @@ from aragog.api.values import (
 from aragog.errors import TakenDown
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.urls import normalize
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore

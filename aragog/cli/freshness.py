@@ -13,6 +13,7 @@ from typing import Any
 import click
 import orjson
 from rich.table import Table
+from urlspelling.domain import host, registered_domain
 
 from aragog.api import reading
 from aragog.api.values import MOST_ITEMS
@@ -34,7 +35,6 @@ from aragog.durations import span
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.stages.webhook_post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table
-from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState

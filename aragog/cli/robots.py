@@ -9,6 +9,8 @@ from typing import BinaryIO
 import click
 from rich.markup import escape
 from rich.table import Table
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli.arguments import as_json
@@ -21,8 +23,6 @@ from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.robots_engines import ENGINES, Opinion
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.terminal import SafeConsole, echo, echo_json
-from aragog.urls import normalize
-from aragog.urls.domain import origin
 
 
 @click.group()

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+from urlspelling.domain import host
 
 from aragog.cli.run_tracker import NotStored
 from aragog.durations import span
@@ -31,7 +32,6 @@ from aragog.formatting import plain
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line, printable, warn
-from aragog.urls.domain import host
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import click
 import prometheus_client
+from urlspelling.hosts import split_port
 
 from aragog.allocator import return_freed, return_large_blocks
 from aragog.api.access_log import access_log
@@ -42,7 +43,6 @@ from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.tracing.tracer import name_service
-from aragog.urls.hosts import split_port
 from aragog.urlstore.store import UrlStore
 
 

@@ -18,6 +18,8 @@ import click
 import orjson
 from rich.table import Table
 from rich.text import Text
+from urlspelling import normalize
+from urlspelling.domain import host, origin
 
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
@@ -42,8 +44,6 @@ from aragog.settings.extractor_names import SITE
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.stages.robots import status_of
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
-from aragog.urls import normalize
-from aragog.urls.domain import host, origin
 from aragog.urlstore.field_formats import FieldFormats
 
 MOST_CHARS = 200

@@ -19,6 +19,7 @@ from typing import Annotated, Self
 
 import redis
 from celery import Celery
+from urlspelling import normalize
 
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
@@ -36,7 +37,6 @@ from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
-from aragog.urls import normalize
 
 
 @dataclass(frozen=True, slots=True)

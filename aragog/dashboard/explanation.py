@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from urlspelling import explain, normalize
+from urlspelling.canonical import PROVISIONAL
+from urlspelling.domain import host, origin
+
 from aragog.api.values import Explanation, ExplanationSection
 from aragog.api.values import ExplanationLine as Line
 from aragog.dashboard.components import Components
@@ -22,9 +26,6 @@ from aragog.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.pipeline.routing import Queue
 from aragog.politeness.slots import DomainReport
-from aragog.urls import explain, normalize
-from aragog.urls.canonical import PROVISIONAL
-from aragog.urls.domain import host, origin
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 import requests
+from urlspelling import normalize
 
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher import ssrf
@@ -26,7 +27,6 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.fetcher.user_agent import user_agent
 from aragog.identity.request_signer import RequestSigner
 from aragog.settings import FetchSettings
-from aragog.urls import normalize
 
 
 class Fetcher:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 import requests
 from requests.structures import CaseInsensitiveDict
+from urlspelling.hosts import split_port
 
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.identity.signature_requests import SignatureRequest
-from aragog.urls.hosts import split_port
 
 
 def _no_op() -> None:
@@ -51,7 +51,7 @@ class Target:
     The parts of a URL that a connection and a request line need.
 
     Args:
-        url: absolute and well-formed, as `aragog.urls.normalize` and requests return it.
+        url: absolute and well-formed, as `urlspelling.normalize` and requests return it.
     """
 
     __slots__ = ("authority", "host", "host_header", "path", "port", "scheme")

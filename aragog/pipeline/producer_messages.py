@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from urlspelling import normalize
+from urlspelling.domain import origin
+
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.urls import normalize
-from aragog.urls.domain import origin
 
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:

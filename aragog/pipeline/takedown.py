@@ -20,6 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.pinlater.admin import Admin
@@ -33,9 +36,6 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.errors import redis_errors
-from aragog.urls import normalize
-from aragog.urls.domain import host
-from aragog.urls.hosts import and_parents
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from urlspelling.domain import host, registered_domain
+
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
-from aragog.urls.domain import host, registered_domain
 
 
 class Rates:

@@ -17,6 +17,7 @@ from urllib.parse import urldefrag
 
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Page, Request, Route
+from urlspelling.domain import origin
 
 from aragog.errors import (
     ALL,
@@ -31,7 +32,6 @@ from aragog.rendering.models import (
     ResourceRequest,
 )
 from aragog.settings import RenderingSettings
-from aragog.urls.domain import origin
 
 log = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from scrapy import Request, Spider
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
+from urlspelling import normalize
 
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.errors import InvalidUrl
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.responses import OF_THE_WIRE
-from aragog.urls import normalize
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 

@@ -14,6 +14,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from urlspelling.canonical import KnownPage
+
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
 from aragog.pipeline import counters
@@ -38,7 +40,6 @@ from aragog.stages.page_updates import (
     to_blob,
 )
 from aragog.stages.rescheduling import Rescheduling
-from aragog.urls.canonical import KnownPage
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 

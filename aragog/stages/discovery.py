@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from urlspelling.domain import registered_domain
+
 from aragog.clock import Clock
 from aragog.errors import (
     BAD_INPUT,
@@ -35,7 +37,6 @@ from aragog.stages import damaged
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.stages.page_limits import limited
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
 

@@ -20,6 +20,9 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import islice, zip_longest
 from typing import Annotated, Any
 
+from urlspelling import normalize
+from urlspelling.domain import host, registered_domain
+
 from aragog.clock import SystemClock
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
@@ -40,8 +43,6 @@ from aragog.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.settings import PolitenessSettings, Settings
 from aragog.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.tracing.context import PATTERN
-from aragog.urls import normalize
-from aragog.urls.domain import host, registered_domain
 
 log = logging.getLogger(__name__)
 

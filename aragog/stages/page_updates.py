@@ -18,6 +18,7 @@ from itertools import compress, product
 from typing import Any
 
 import orjson
+from urlspelling.canonical import Decision
 
 from aragog.errors import InvalidMessage
 from aragog.fetcher.headers import fresh_s, http_date_ms
@@ -29,7 +30,6 @@ from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import PreferencesSettings, Settings
 from aragog.stages.page_analysis import PageAnalysis
-from aragog.urls.canonical import Decision
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen

@@ -19,6 +19,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from urlspelling.domain import origin
+
 from aragog.clock import Clock
 from aragog.instruments import REFRESH_URLS
 from aragog.pipeline.counters import Counters
@@ -27,7 +29,6 @@ from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import Settings
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.urls.domain import origin
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule

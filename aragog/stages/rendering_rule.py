@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from urlspelling.domain import host
+
 from aragog.fetcher.content_types import refused_by_type
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, ResultBatch
@@ -11,7 +13,6 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
 from aragog.stages.revalidation import StoredValidators
-from aragog.urls.domain import host
 
 
 class RenderingRule:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from urlspelling import normalize
+
 from aragog.clock import Clock, SystemClock
 from aragog.errors import (
     BAD_INPUT,
@@ -19,7 +21,6 @@ from aragog.errors import (
 )
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
-from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import orjson
+from urlspelling import normalize
 
 from aragog.errors import TakenDown
-from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.takedowns import Takedowns

@@ -19,10 +19,10 @@ from itertools import islice
 from typing import Literal
 
 import orjson
+from urlspelling.domain import host as host_of
 
 from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
-from aragog.urls.domain import host as host_of
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage

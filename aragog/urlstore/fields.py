@@ -13,11 +13,11 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import orjson
+from urlspelling import normalize
 
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
 from aragog.settings import StoreSettings
-from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put

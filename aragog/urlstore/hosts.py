@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from aragog.urls.domain import host, reversed_host
+from urlspelling.domain import host, reversed_host
+
 from aragog.urlstore.nodes import CANONICAL, SENTINEL, alias_of
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
+from urlspelling import normalize
 
 from aragog.errors import BadInput
-from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import LinkRecord, ListPage, OutLink

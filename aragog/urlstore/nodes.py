@@ -37,9 +37,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import orjson
+from urlspelling.domain import host
 
 from aragog.errors import CorruptRow
-from aragog.urls.domain import host
 from aragog.urlstore.records import Fact, Likeness
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 
 import orjson
+from urlspelling import normalize
 
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from urlspelling import normalize
+from urlspelling.domain import host
+
 from aragog.errors import InvalidUrl
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.hosts import is_ip
-from aragog.urls import normalize
-from aragog.urls.domain import host
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import FieldInfo
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+from urlspelling import normalize
+from urlspelling.canonical import KnownPage
+
 from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urls import normalize
-from aragog.urls.canonical import KnownPage
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from urlspelling import normalize
+
 from aragog.errors import BadInput
-from aragog.urls import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.crawl_budget import Budget

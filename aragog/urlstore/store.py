@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from urlspelling import normalize
+
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urls import normalize
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Feed

@@ -15,10 +15,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
+from urlspelling import normalize
+from urlspelling.domain import host as host_of
+from urlspelling.hosts import longest_match
+
 from aragog.errors import BadInput, InvalidUrl
-from aragog.urls import normalize
-from aragog.urls.domain import host as host_of
-from aragog.urls.hosts import longest_match
 from aragog.zen.graph import Zen
 from aragog.zen.properties import newest_ms
 

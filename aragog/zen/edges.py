@@ -12,9 +12,10 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
+from urlspelling import url_key
+
 from aragog.clock import Clock
 from aragog.errors import BadInput
-from aragog.urls import url_key
 from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
 from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from aragog.zen.inlinks.posting_lists import PostingLists

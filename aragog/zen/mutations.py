@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aragog.urls.domain import host
+from urlspelling.domain import host
+
 from aragog.zen.codec import due_key, host_key, journal_key, sender_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put

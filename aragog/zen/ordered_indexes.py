@@ -11,7 +11,8 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import ClassVar, NamedTuple
 
-from aragog.urls.domain import host
+from urlspelling.domain import host
+
 from aragog.zen.codec import (
     BUCKETS,
     SENDERS,

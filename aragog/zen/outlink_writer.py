@@ -18,9 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from urlspelling.domain import registered_domain
+
 from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
-from aragog.urls.domain import registered_domain
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, compress_lines

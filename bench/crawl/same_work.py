@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from lxml import html
+from urlspelling import normalize
 
 from aragog.errors import InvalidUrl
-from aragog.urls import normalize
 from bench.crawl.page_sets import PageSet
 from bench.crawl.sides import MAX_LINKS, Stored
 

@@ -201,7 +201,7 @@ class PageOracle:
         return frozenset(filter(None, found))
 
     def _joined(self, href: str) -> str | None:
-        from aragog.urls import resolve as parse  # urljoin of Python loses empty segments
+        from urlspelling import resolve as parse  # urljoin of Python loses empty segments
 
         try:
             return same_url(parse(href.strip(), self.base))
@@ -211,8 +211,9 @@ class PageOracle:
 
 def same_url(url: str) -> str:
     """A spelling in which a URL can be compared: normalized as links are, fragment unquoted."""
+    from urlspelling import normalize
+
     from aragog.errors import InvalidUrl
-    from aragog.urls import normalize
 
     front, _, fragment = url.partition("#")
     try:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from urlspelling.domain import registered_domain
+
 from aragog.clock import ManualClock
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
@@ -25,7 +27,6 @@ from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import Enqueuer
 from aragog.stages.rescheduling import Rescheduling
 from aragog.stages.waiting_line import InLine
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import redis
+from urlspelling.domain import registered_domain
 
 from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
@@ -27,7 +28,6 @@ from aragog.stages.page_limits import RunMarks
 from aragog.stages.refresh import RefreshStage, Tick
 from aragog.stages.rescheduling import Rescheduling
 from aragog.stages.store import StoreStage
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
+from urlspelling import normalize
 
 from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore, unhedged
@@ -28,7 +29,6 @@ from aragog.errors import (
     TakenDown,
 )
 from aragog.pages.preferences import PURPOSES
-from aragog.urls import normalize
 from aragog.urlstore.records import FieldValues, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 import click
+from urlspelling import normalize
 
 from aragog.api import administration
 from aragog.api.values import MOST_ITEMS
@@ -18,7 +19,6 @@ from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
-from aragog.urls import normalize
 from aragog.urlstore.store import UrlStore
 
 

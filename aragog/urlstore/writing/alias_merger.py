@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 import orjson
+from urlspelling.domain import host
 
 from aragog.settings import RefreshSettings
-from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content_port import ContentStore

@@ -6,11 +6,11 @@ import sys
 from contextlib import closing, contextmanager
 
 import pytest
+from urlspelling import url_key
 
 from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
-from aragog.urls import url_key
 from aragog.zen.codec import IN, OUT
 from aragog.zen.indexes import MAX_LIMIT
 from aragog.zen.pair_edges import NewEdge, PairEdge

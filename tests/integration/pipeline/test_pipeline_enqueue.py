@@ -8,12 +8,12 @@ import threading
 import time
 
 import pytest
+from urlspelling import url_key
 
 from aragog.client import Aragog
 from aragog.errors import BadInput, BrokerUnavailable
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.urls import url_key
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
 

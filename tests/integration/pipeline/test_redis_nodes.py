@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from urlspelling import url_key
 
 from aragog.client import Aragog
 from aragog.pipeline.in_flight import InFlightSet, done_channel
@@ -13,7 +14,6 @@ from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import url_key
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

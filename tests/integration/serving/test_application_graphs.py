@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from urlspelling import url_key
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -15,7 +16,6 @@ from aragog.cli import main
 from aragog.client import GraphMutation, connect
 from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
-from aragog.urls import url_key
 from aragog.zen.codec import OUT
 from aragog.zen.edges import count_column
 from aragog.zen.tables.memory import MemoryTables

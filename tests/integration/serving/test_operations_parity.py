@@ -8,6 +8,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 from click.testing import CliRunner
+from urlspelling import normalize
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
@@ -35,7 +36,6 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
-from aragog.urls import normalize
 from aragog.zen.application_graphs import ApplicationGraphs
 from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from urlspelling.canonical import Evidence, decide
 
 from aragog.api.json_values import to_json
 from aragog.api.values import BUILT_IN
@@ -10,7 +11,6 @@ from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import RedisSettings
-from aragog.urls.canonical import Evidence, decide
 from aragog.urlstore.records import Likeness, OutLink
 from tests.support.stores import SAME, page
 

@@ -4,6 +4,7 @@ import json
 
 import orjson
 import pytest
+from urlspelling.canonical import KnownPage, is_gone
 
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.fetcher.attempt import TEMPORARY
@@ -16,7 +17,6 @@ from aragog.fetcher.outcome import (
     OutcomeKind,
 )
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.urls.canonical import KnownPage, is_gone
 from aragog.urlstore import record_reader
 
 A, B = "http://a.test/", "http://b.test/"

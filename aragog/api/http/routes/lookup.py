@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from urlspelling import normalize
 
 from aragog.api.fetching import FetchRequest
 from aragog.api.http.calls import StoreCalls
@@ -26,7 +27,6 @@ from aragog.clock import SystemClock
 from aragog.errors import (
     ALL,
 )
-from aragog.urls import normalize
 from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
 

@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from aragog.urls import _steps as steps
-from aragog.urls._normalization import current_rules, normalize
-from aragog.urls._parser import resolve
-from aragog.urls._query import sort_key
-from aragog.urls.domain import host as host_of
-from aragog.urls.domain import is_ip
+from urlspelling import _steps as steps
+from urlspelling._normalization import current_rules, normalize
+from urlspelling._parser import resolve
+from urlspelling._query import sort_key
+from urlspelling.domain import host as host_of
+from urlspelling.domain import is_ip
 
 _EDGES = "".join(map(chr, range(0x21)))
 _TAB_OR_NEWLINE = {9: None, 10: None, 13: None}

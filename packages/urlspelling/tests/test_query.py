@@ -5,10 +5,9 @@ from importlib import resources
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.urls import InvalidSiteRules, SiteRule, normalize, site_rules, use_site_rules
-from aragog.urls import normalize as public_normalize
-from aragog.urls._query import QueryRules, packaged_rules, sort_key
+from urlspelling import InvalidSiteRules, SiteRule, normalize, site_rules, use_site_rules
+from urlspelling import normalize as public_normalize
+from urlspelling._query import QueryRules, packaged_rules, sort_key
 
 RULES = QueryRules(
     removed={"click"},
@@ -109,7 +108,7 @@ def test_the_short_cut_sorts_as_the_rule_does(parameters):
 
 
 def test_the_packaged_files_are_dated_lower_case_and_without_doubles():
-    folder = resources.files("aragog.urls")
+    folder = resources.files("urlspelling")
     data = tomllib.loads(folder.joinpath("query_rules.toml").read_text())
     seen = [
         name

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from aragog.urls._normalization import normalize
-from aragog.urls.errors import InvalidUrl
+from urlspelling._normalization import normalize
+from urlspelling.errors import InvalidUrl
 
 MAX_LINKS = 1_000
 """Maximum per response; servers limit all headers together to about 100 KB."""

@@ -8,8 +8,7 @@ import can_ada
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from aragog.urls import MAX_URL_CHARS, InvalidUrl, explain, normalize, resolve, url_key
+from urlspelling import MAX_URL_CHARS, InvalidUrl, explain, normalize, resolve, url_key
 
 SPELLINGS = {
     "white space around and inside": ("  http://a.test/x\ty\n ", "http://a.test/xy"),

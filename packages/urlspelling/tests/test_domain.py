@@ -1,9 +1,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.urls import InvalidUrl
-from aragog.urls.domain import host, is_ip, origin, registered_domain, reversed_host
+from urlspelling import InvalidUrl
+from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_host
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from aragog.urls import _steps as steps
-from aragog.urls._parser import resolve
-from aragog.urls._query import QueryRules, SiteRule, packaged_rules
-from aragog.urls.domain import host
-from aragog.urls.errors import InvalidUrl
+from urlspelling import _steps as steps
+from urlspelling._parser import resolve
+from urlspelling._query import QueryRules, SiteRule, packaged_rules
+from urlspelling.domain import host
+from urlspelling.errors import InvalidUrl
 
 NORMALIZATION_VERSION = 1
 """Incremented when the result for any URL changes, because stored URLs then have other keys."""

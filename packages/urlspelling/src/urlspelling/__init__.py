@@ -8,7 +8,7 @@ What stands here is public, and so are these modules:
 - `hosts` splits ports off, and finds names that cover a host;
 - `link_header` parses Link headers (RFC 8288).
 
-The names load when they are first used: `import aragog.urls` alone costs next to nothing.
+The names load when they are first used: `import urlspelling` alone costs next to nothing.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aragog.urls._explanation import Step, explain
-    from aragog.urls._keys import KEY_BYTES, url_key
-    from aragog.urls._normalization import (
+    from urlspelling._explanation import Step, explain
+    from urlspelling._keys import KEY_BYTES, url_key
+    from urlspelling._normalization import (
         MAX_URL_CHARS,
         NORMALIZATION_VERSION,
         normalize,
         use_site_rules,
         with_query,
     )
-    from aragog.urls._parser import resolve
-    from aragog.urls._placeholders import why_no_page
-    from aragog.urls._query import SiteRule, site_rules
-    from aragog.urls.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
-    from aragog.urls.link_header import HeaderLink, parse_link_header
+    from urlspelling._parser import resolve
+    from urlspelling._placeholders import why_no_page
+    from urlspelling._query import SiteRule, site_rules
+    from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
+    from urlspelling.link_header import HeaderLink, parse_link_header
 
 __all__ = [
     "KEY_BYTES",

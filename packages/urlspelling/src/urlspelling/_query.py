@@ -17,8 +17,8 @@ from operator import methodcaller
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from aragog.urls.errors import InvalidSiteRules
-from aragog.urls.hosts import longest_match
+from urlspelling.errors import InvalidSiteRules
+from urlspelling.hosts import longest_match
 
 _CACHED_NAMES = 8_192
 _MAX_CACHED_CHARS = 255
@@ -216,7 +216,7 @@ def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
 
 
 def _packaged(name: str) -> str:
-    return resources.files("aragog.urls").joinpath(name).read_text("utf-8")
+    return resources.files("urlspelling").joinpath(name).read_text("utf-8")
 
 
 def packaged_rules() -> QueryRules:
