@@ -43,11 +43,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from urlspelling.domain import registered_domain
 
 from aragog.pages.extraction import extract
 from aragog.pages.rich_pins import RichPin
 from bench.quick import add_quick
+from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]
 Score = dict[tuple[str, str, str, str], Counter[str]]

@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from urlspelling import url_key
-
 from aragog.bootstrap.graphs import application_graphs
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
@@ -32,6 +30,7 @@ from aragog.zen.codec import IN
 from aragog.zen.pair_edges import NewEdge, PairEdge
 from bench.quick import add_quick
 from bench.zen import server
+from urlspelling import url_key
 
 ROOT = Path(__file__).parent.parent
 FOLLOWS, FEED = 16, 17

@@ -27,12 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from urlspelling.domain import registered_domain
-
 from aragog.errors import InvalidUrl
 from aragog.pages.extraction import extract
 from bench.extraction import values_of
 from bench.quick import add_quick
+from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]
 

@@ -103,7 +103,7 @@ def canonicalize_url():
 
 
 def main() -> None:
-    from urlspelling import explain, normalize, url_key
+    from urlspelling import explain, normalize, resolve, url_key
     from urlspelling.domain import host, origin, registered_domain
 
     parser = argparse.ArgumentParser(description=__doc__)

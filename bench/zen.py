@@ -32,7 +32,6 @@ from urllib.parse import urlencode
 
 import orjson
 import uvloop
-from urlspelling import url_key
 
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
@@ -53,6 +52,7 @@ from aragog.zen.tables.memory import MemoryTables
 from bench.open_loop import divide_cores, http_reply, thrift_reply
 from bench.quick import add_quick
 from bench.serving_thrift import Load, measure, message, warm_up
+from urlspelling import url_key
 
 FOLLOWS, HOLDS = 16, 17
 FOLLOWERS = 10_000

@@ -26,7 +26,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import requests
-from urlspelling import normalize
 from warcio.archiveiterator import ArchiveIterator
 
 from aragog.errors import InvalidUrl
@@ -37,6 +36,7 @@ from aragog.transfer.warc import export_warc, index_of
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
+from urlspelling import normalize
 
 PROGRAMS = Path(__file__).resolve().parent.parent / ".venv-archives" / "bin"
 START_S = 60.0

@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from urlspelling import explain as steps
-from urlspelling import normalize
-from urlspelling.domain import host
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
@@ -40,6 +37,9 @@ from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
+from urlspelling import explain as steps
+from urlspelling import normalize
+from urlspelling.domain import host
 
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"

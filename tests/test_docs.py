@@ -242,8 +242,6 @@ def test_the_page_about_the_store_lists_its_parts():
 
 
 def test_the_page_about_fetching_lists_the_facts():
-    from urlspelling.canonical import Evidence, decide
-
     from aragog.fetcher.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
     from aragog.pipeline.messages import UrlJob
@@ -253,6 +251,7 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
+    from urlspelling.canonical import Evidence, decide
 
     url = "http://a.example/"
     fetched = fetch_result(

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from urlspelling import canonical, normalize
-from urlspelling.domain import host
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -50,6 +48,8 @@ from aragog.workers import preload
 from aragog.zen import outlinks
 from bench.crawl import page_sets
 from tests.support.documented import blocks
+from urlspelling import canonical, normalize
+from urlspelling.domain import host
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

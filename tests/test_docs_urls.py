@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from urlspelling import MAX_URL_CHARS, normalize, site_rules
 
 from aragog.errors import InvalidUrl
 from tests.support.documented import blocks
+from urlspelling import MAX_URL_CHARS, normalize, site_rules
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 
-from urlspelling import normalize
-
 from aragog.api.fetching import TAKEN_DOWN
 from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
@@ -14,6 +12,7 @@ from aragog.dashboard import flower
 from aragog.errors import InvalidUrl
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings.in_use import process_settings
+from urlspelling import normalize
 
 
 def install() -> None:

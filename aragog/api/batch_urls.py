@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from urlspelling import normalize
-
 from aragog.errors import InvalidUrl, TakenDown
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 T = TypeVar("T")
 

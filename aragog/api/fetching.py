@@ -14,8 +14,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from urlspelling import normalize
-
 from aragog.api.steps import Run, Steps, Wait, finished, finished_async
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
@@ -26,6 +24,7 @@ from aragog.stages.enqueue import checked_request_id
 from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 PRIORITY = 0
 LONGEST_WAIT_MS = 60_000

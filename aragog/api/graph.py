@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from urlspelling import normalize, url_key
-
 from aragog.api.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
 from aragog.api.operation import Caller
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
@@ -25,6 +23,7 @@ from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN, OUT
 from aragog.zen.edges import Edge
 from aragog.zen.node_ids import node_id
+from urlspelling import normalize, url_key
 
 T = TypeVar("T")
 

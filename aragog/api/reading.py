@@ -7,8 +7,6 @@ from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated, Any
 
-from urlspelling import normalize
-
 from aragog.api.batch_urls import present, with_takedowns
 from aragog.api.operation import Caller, Form, HttpRoute, Pool, operation
 from aragog.api.page_texts import FORMS, ORIGINAL
@@ -37,6 +35,7 @@ from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.tombstones import site_name
 from aragog.urlstore.uses import is_usable, usable_changes, usable_urls
+from urlspelling import normalize
 
 MOST_CONTENT_BYTES = 15_000_000
 LONGEST_FEED_WAIT_MS = 30_000

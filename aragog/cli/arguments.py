@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 import click
-from urlspelling import normalize
 
 from aragog.cli.data_folder import command_settings
 from aragog.errors import (
@@ -22,6 +21,7 @@ from aragog.errors import (
 from aragog.options import OptionField, option_fields
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
+from urlspelling import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,7 +22,6 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from urlspelling import normalize
 
 from aragog.api.json_values import to_json
 from aragog.api.values import BUILT_IN
@@ -41,6 +40,7 @@ from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.terminal import SafeConsole, echo, echo_json, note
+from urlspelling import normalize
 
 # Browsers limit URLs to 2 MB, servers to 8 to 64 KB.
 LONGEST_LINE_BYTES = 65_536

@@ -13,7 +13,6 @@ from typing import Any
 import click
 import orjson
 from rich.table import Table
-from urlspelling.domain import host, registered_domain
 
 from aragog.api import reading
 from aragog.api.values import MOST_ITEMS
@@ -39,6 +38,7 @@ from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import host, registered_domain
 
 LOOK_S = 0.5
 _ASYNCHRONOUS = "once a worker has read the message"

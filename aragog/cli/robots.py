@@ -9,8 +9,6 @@ from typing import BinaryIO
 import click
 from rich.markup import escape
 from rich.table import Table
-from urlspelling import normalize
-from urlspelling.domain import origin
 
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli.arguments import as_json
@@ -23,6 +21,8 @@ from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.robots_engines import ENGINES, Opinion
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.terminal import SafeConsole, echo, echo_json
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 
 @click.group()

@@ -21,7 +21,6 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
-from urlspelling.domain import host
 
 from aragog.cli.run_tracker import NotStored
 from aragog.durations import span
@@ -34,6 +33,7 @@ from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line, printable, warn
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import host
 
 MOST_SHOWN = 20
 _NAME = re.compile(r"\b([a-z]+)\.([a-z_]+)\b")

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import click
 import prometheus_client
-from urlspelling.hosts import split_port
 
 from aragog.allocator import return_freed, return_large_blocks
 from aragog.api.access_log import access_log
@@ -44,6 +43,7 @@ from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.tracing.tracer import name_service
 from aragog.urlstore.store import UrlStore
+from urlspelling.hosts import split_port
 
 
 @click.command("serve")

@@ -18,8 +18,6 @@ import click
 import orjson
 from rich.table import Table
 from rich.text import Text
-from urlspelling import normalize
-from urlspelling.domain import host, origin
 
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
@@ -45,6 +43,8 @@ from aragog.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.stages.robots import status_of
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
 from aragog.urlstore.field_formats import FieldFormats
+from urlspelling import normalize
+from urlspelling.domain import host, origin
 
 MOST_CHARS = 200
 MOST_LINKS = 10

@@ -19,7 +19,6 @@ from typing import Annotated, Self
 
 import redis
 from celery import Celery
-from urlspelling import normalize
 
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
@@ -37,6 +36,7 @@ from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
+from urlspelling import normalize
 
 
 @dataclass(frozen=True, slots=True)

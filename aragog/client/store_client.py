@@ -16,8 +16,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from urlspelling import normalize
-
 from aragog.api import (
     administration,
     crawling,
@@ -33,6 +31,7 @@ from aragog.api.page_texts import ORIGINAL
 from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TransientError
 from aragog.options import OptionField, arguments_text
+from urlspelling import normalize
 
 P = ParamSpec("P")
 R = TypeVar("R")

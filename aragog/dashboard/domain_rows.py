@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from urlspelling.domain import registered_domain
-
 from aragog.dashboard.components import Components
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.durations import span
@@ -18,6 +16,7 @@ from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.overrides import Override
 from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.slots import DomainReport
+from urlspelling.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.
 LEAST_PAUSE_MS = 1000

@@ -15,10 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from urlspelling import normalize
-from urlspelling.domain import registered_domain, reversed_host
-from urlspelling.hosts import and_parents
-
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
@@ -31,6 +27,9 @@ from aragog.errors import (
 from aragog.formatting import plain
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.quiet_hours import quiet_hours
+from urlspelling import normalize
+from urlspelling.domain import registered_domain, reversed_host
+from urlspelling.hosts import and_parents
 
 PAGE = 50
 MOST_RANKED = 1000

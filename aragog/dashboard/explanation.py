@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from urlspelling import explain, normalize
-from urlspelling.canonical import PROVISIONAL
-from urlspelling.domain import host, origin
-
 from aragog.api.values import Explanation, ExplanationSection
 from aragog.api.values import ExplanationLine as Line
 from aragog.dashboard.components import Components
@@ -28,6 +24,9 @@ from aragog.pipeline.routing import Queue
 from aragog.politeness.slots import DomainReport
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
+from urlspelling import explain, normalize
+from urlspelling.canonical import PROVISIONAL
+from urlspelling.domain import host, origin
 
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000

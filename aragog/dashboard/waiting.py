@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from urlspelling.domain import origin
-
 from aragog.dashboard.components import Components
 from aragog.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
 from aragog.politeness.lines import is_of_rules
+from urlspelling.domain import origin
 
 MOST_LINES = 1000
 """The longest lines that are looked at for origins whose robots.txt does not answer."""

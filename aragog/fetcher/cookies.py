@@ -12,10 +12,9 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from urlspelling.domain import is_ip, is_public_suffix
-
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.http1.head import ResponseHead
+from urlspelling.domain import is_ip, is_public_suffix
 
 # A session needs far fewer; more are an attack on memory.
 MAX_COOKIES = 50

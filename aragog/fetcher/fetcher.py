@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 import requests
-from urlspelling import normalize
 
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher import ssrf
@@ -27,6 +26,7 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.fetcher.user_agent import user_agent
 from aragog.identity.request_signer import RequestSigner
 from aragog.settings import FetchSettings
+from urlspelling import normalize
 
 
 class Fetcher:

@@ -9,12 +9,12 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import can_ada
-from urlspelling import normalize
 
 from aragog.errors import InvalidUrl
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.outcome import UnreachableKind
+from urlspelling import normalize
 
 
 def http_date_ms(text: str | None) -> int | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from urlspelling import normalize
-from urlspelling.hosts import longest_match
-
 from aragog.clock import Clock
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.extras import require
+from urlspelling import normalize
+from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
 # A host whose HTTP/2 failed is offered it again after an hour; it may have been repaired.

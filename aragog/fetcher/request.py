@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 import requests
 from requests.structures import CaseInsensitiveDict
-from urlspelling.hosts import split_port
 
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.identity.signature_requests import SignatureRequest
+from urlspelling.hosts import split_port
 
 
 def _no_op() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from urlspelling.domain import origin
-
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.fetcher.adapter import PinnedAdapter
@@ -17,6 +15,7 @@ from aragog.fetcher.user_agent import user_agent
 from aragog.secret import reveal
 from aragog.settings import FetchSettings
 from aragog.settings.credentials import credential_problems, header_lines, origin_of
+from urlspelling.domain import origin
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 

@@ -20,7 +20,6 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 import can_ada
-from urlspelling.hosts import and_parents, split_port
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError, InvalidUrl
@@ -37,6 +36,7 @@ from aragog.fetcher.blocked_addresses import (
 )
 from aragog.fetcher.dns import Lookup, Resolver, system_lookup
 from aragog.settings import FetchSettings
+from urlspelling.hosts import and_parents, split_port
 
 Address = tuple[str, int]
 """IP address and port."""

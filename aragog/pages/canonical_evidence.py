@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from urlspelling import why_no_page
-from urlspelling.canonical import Evidence, Redirect
-from urlspelling.link_header import parse_link_header
-
 from aragog.pages import robots_meta as robots
 from aragog.pages.document import Document, LinkElement
 from aragog.pages.robots_meta import PageRobots
+from urlspelling import why_no_page
+from urlspelling.canonical import Evidence, Redirect
+from urlspelling.link_header import parse_link_header
 
 Headers = Iterable[tuple[str, str]]
 

@@ -26,14 +26,14 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
-from urlspelling import normalize
-from urlspelling.domain import host
-from urlspelling.hosts import and_parents
 
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.pages.document import Document, normalize_space
 from aragog.pages.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 from aragog.settings.extractor_names import SITE
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 MOST_VALUES = 1_000
 _RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)

@@ -16,14 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from urlspelling import normalize
-
 from aragog.errors import InvalidUrl
 from aragog.pages.encodings import labels, prescan
 from aragog.pages.encodings.detection import is_surely_utf8
 from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
 from aragog.pages.sitemap_dates import DateSpan
 from aragog.pages.tolerant_xml import text_of
+from urlspelling import normalize
 
 MAX_URLS = 50_000
 MAX_ENTRIES = 100_000

@@ -23,10 +23,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from urlspelling.hosts import split_port
-
 from aragog.errors import ConfigError
 from aragog.secret import reveal
+from urlspelling.hosts import split_port
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
 POSTGRES_SCHEME = "pinlater+postgresql"

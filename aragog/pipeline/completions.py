@@ -17,11 +17,11 @@ from contextlib import contextmanager, suppress
 
 import redis
 from redis.client import PubSub
-from urlspelling import KEY_BYTES, url_key
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.in_flight import done_channel
 from aragog.redis_kit.errors import redis_errors
+from urlspelling import KEY_BYTES, url_key
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0

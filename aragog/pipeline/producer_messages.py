@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from urlspelling import normalize
-from urlspelling.domain import origin
-
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
-
 from aragog.errors import ConfigError
 from aragog.politeness.robots_rules import comparable_url
 from aragog.settings import Settings
+from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 
 def take_up_site_rules(settings: Settings) -> None:

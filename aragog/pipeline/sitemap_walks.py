@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import redis
-from urlspelling import url_key
-from urlspelling.domain import registered_domain
 
 from aragog.redis_kit.errors import redis_errors
+from urlspelling import url_key
+from urlspelling.domain import registered_domain
 
 KEPT_S = 7 * 86_400
 """How long a walk is remembered after its last file."""

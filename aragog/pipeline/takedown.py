@@ -20,9 +20,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
-from urlspelling import normalize
-from urlspelling.domain import host
-from urlspelling.hosts import and_parents
 
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.pinlater.admin import Admin
@@ -37,6 +34,9 @@ from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.errors import redis_errors
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 
 class SiteBlocks:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import idna
-from urlspelling.hosts import longest_match
 
 from aragog.errors import ConfigError
+from urlspelling.hosts import longest_match
 
 
 class HostNames:

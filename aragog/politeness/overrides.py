@@ -23,8 +23,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from urlspelling.hosts import longest_match
-
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput, ConfigError, TransientError
 from aragog.politeness.blocked_hosts import BlockedHosts, WatchedFile
@@ -32,6 +30,7 @@ from aragog.politeness.host_names import host_name
 from aragog.politeness.live_overrides import MAX_QPS, LiveOverrides
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
+from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
 # How often the file is checked, with one stat(2), and the live overrides, in one round trip;

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from urlspelling.domain import host, registered_domain
-
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
+from urlspelling.domain import host, registered_domain
 
 
 class Rates:

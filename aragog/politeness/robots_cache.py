@@ -17,8 +17,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from urlspelling.domain import registered_domain
-
 from aragog.clock import Clock, SystemClock
 from aragog.politeness.robots_records import (
     HEAD,
@@ -44,6 +42,7 @@ from aragog.redis_kit.connect import connect
 from aragog.redis_kit.leases import field
 from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,6 @@ from urllib.parse import urldefrag
 
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Page, Request, Route
-from urlspelling.domain import origin
 
 from aragog.errors import (
     ALL,
@@ -32,6 +31,7 @@ from aragog.rendering.models import (
     ResourceRequest,
 )
 from aragog.settings import RenderingSettings
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 

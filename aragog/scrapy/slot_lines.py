@@ -17,12 +17,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from scrapy import Request
-from urlspelling import normalize
 
 from aragog.clock import Clock
 from aragog.errors import InvalidUrl
 from aragog.politeness.slots import Slot
 from aragog.stages.single_fetch import SlotSearch
+from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48

@@ -9,7 +9,6 @@ from scrapy import Request, Spider
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
-from urlspelling import normalize
 
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
@@ -18,6 +17,7 @@ from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.responses import OF_THE_WIRE
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 # Stored cookies have no values: Scrapy would replace those of a session with them.
 _LEFT_OUT = OF_THE_WIRE | {"set-cookie"}

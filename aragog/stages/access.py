@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, assert_never
 
-from urlspelling.domain import origin
-
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages.preferences import packed
@@ -27,6 +25,7 @@ from aragog.stages.access_rules import (
 )
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLine
+from urlspelling.domain import origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.

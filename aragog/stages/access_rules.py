@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from urlspelling.domain import host, origin
-
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.outcome import UnreachableKind
 from aragog.fetcher.ssrf import AddressPolicy
@@ -26,6 +24,7 @@ from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.tdm_file import is_about
 from aragog.settings import Settings
+from urlspelling.domain import host, origin
 
 _TAKEN_DOWN = "was taken down"
 _NO_ANSWER = {

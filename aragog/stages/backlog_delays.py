@@ -15,10 +15,9 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from urlspelling.domain import registered_domain
-
 from aragog.clock import Clock, SystemClock
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from urlspelling.domain import registered_domain
 
 # URLs that a domain cannot serve within this time are enqueued after the others.
 AHEAD_S = 10.0

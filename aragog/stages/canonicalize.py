@@ -14,8 +14,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from urlspelling.canonical import KnownPage
-
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
 from aragog.pipeline import counters
@@ -42,6 +40,7 @@ from aragog.stages.page_updates import (
 from aragog.stages.rescheduling import Rescheduling
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.canonical import KnownPage
 
 log = logging.getLogger(__name__)
 

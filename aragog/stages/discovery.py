@@ -19,8 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from urlspelling.domain import registered_domain
-
 from aragog.clock import Clock
 from aragog.errors import (
     BAD_INPUT,
@@ -39,6 +37,7 @@ from aragog.stages.page_analysis import PageAnalysis
 from aragog.stages.page_limits import limited
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -20,9 +20,6 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import islice, zip_longest
 from typing import Annotated, Any
 
-from urlspelling import normalize
-from urlspelling.domain import host, registered_domain
-
 from aragog.clock import SystemClock
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
@@ -43,6 +40,8 @@ from aragog.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.settings import PolitenessSettings, Settings
 from aragog.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.tracing.context import PATTERN
+from urlspelling import normalize
+from urlspelling.domain import host, registered_domain
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from urlspelling.domain import origin
-
 from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.outcome import (
     Busy,
@@ -46,6 +44,7 @@ from aragog.stages.requester import Requester
 from aragog.stages.rescheduling import Delayed, Rescheduling
 from aragog.stages.revalidation import JobSelection, StoredValidators
 from aragog.stages.waiting_line import InLine
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 

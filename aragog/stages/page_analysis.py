@@ -13,9 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from urlspelling import canonical
-from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
-
 from aragog.pages import (
     canonical_evidence,
     compared_text,
@@ -35,6 +32,8 @@ from aragog.pages.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots_rules import product_token
 from aragog.settings import FetchSettings, PipelineSettings
+from urlspelling import canonical
+from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
 
 log = logging.getLogger(__name__)
 

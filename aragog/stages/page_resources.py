@@ -15,9 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from urlspelling import normalize
-from urlspelling.domain import origin
-
 from aragog.clock import Clock
 from aragog.errors import InvalidUrl
 from aragog.fetcher.causes import DeferralCause
@@ -33,6 +30,8 @@ from aragog.stages.access import Access
 from aragog.stages.access_rules import AccessRules
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.requester import answered_well, contained
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 # While another process fetches the rules of an origin.
 ASK_AGAIN_S = 0.25

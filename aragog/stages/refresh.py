@@ -19,8 +19,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from urlspelling.domain import origin
-
 from aragog.clock import Clock
 from aragog.instruments import REFRESH_URLS
 from aragog.pipeline.counters import Counters
@@ -32,6 +30,7 @@ from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
+from urlspelling.domain import origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from urlspelling.domain import host
-
 from aragog.fetcher.content_types import refused_by_type
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, ResultBatch
@@ -13,6 +11,7 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
 from aragog.stages.revalidation import StoredValidators
+from urlspelling.domain import host
 
 
 class RenderingRule:

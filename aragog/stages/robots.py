@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from urlspelling.domain import origin
-
 from aragog.clock import Clock
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.content_types import is_undecoded
@@ -52,6 +50,7 @@ from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.stages.requester import contained
 from aragog.stages.robots_waits import BACKGROUND, RulesWait, onward
+from urlspelling.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
 ASK_AGAIN_MS = 500

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from urlspelling.domain import origin
-
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from urlspelling.domain import origin
 
 # The priority of refreshes that no URL waits for.
 BACKGROUND = 8

@@ -18,9 +18,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from urlspelling import normalize
-from urlspelling.domain import origin
-
 from aragog.clock import Clock
 from aragog.errors import LimiterUnavailable, TransientError
 from aragog.fetcher.causes import DeferralCause
@@ -43,6 +40,8 @@ from aragog.stages.access import HEAD_START_MS, Access, Denial
 from aragog.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.requester import answered_well, contained
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from urlspelling import normalize
-
 from aragog.clock import Clock, SystemClock
 from aragog.errors import (
     BAD_INPUT,
@@ -32,6 +30,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
+from urlspelling import normalize
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]

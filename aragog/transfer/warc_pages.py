@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
-from urlspelling import normalize
-
 from aragog.errors import InvalidUrl
 from aragog.fetcher.faults import Fault
 from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.fetcher.recorded import RecordedLimits, RecordedResponse, read_recorded
 from aragog.transfer.json_lines import BadRecord
 from aragog.transfer.warc_records import BadWarc, WarcRecord, read_records
+from urlspelling import normalize
 
 _EXPORTED = "X-Crawler-"
 """Begins the names of headers that describe an encoding that the record does not have."""

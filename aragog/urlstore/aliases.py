@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import orjson
-from urlspelling import normalize
 
 from aragog.errors import TakenDown
 from aragog.urlstore import nodes
@@ -13,6 +12,7 @@ from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
+from urlspelling import normalize
 
 
 class Aliases:

@@ -19,7 +19,6 @@ from itertools import islice
 from typing import Literal
 
 import orjson
-from urlspelling.domain import host as host_of
 
 from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
@@ -33,6 +32,7 @@ from aragog.zen.log import TimeLog
 from aragog.zen.mutations import Mutation, append_log
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
+from urlspelling.domain import host as host_of
 
 ChangeKind = Literal[
     "new",

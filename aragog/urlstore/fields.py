@@ -13,7 +13,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import orjson
-from urlspelling import normalize
 
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
@@ -30,6 +29,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import CellSize, Row
+from urlspelling import normalize
 
 LOCK_MS = 10_000
 

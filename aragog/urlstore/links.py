@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
-from urlspelling import normalize
 
 from aragog.errors import BadInput
 from aragog.urlstore import nodes
@@ -26,6 +25,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.node_ids import list_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
 from aragog.zen.outlinks import from_lines, to_lines
+from urlspelling import normalize
 
 MAX_LIMIT = 6000
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 import orjson
-from urlspelling import normalize
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore import nodes
@@ -23,6 +22,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
+from urlspelling import normalize
 
 _COLUMNS = (*BASE, nodes.FETCHED)
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from urlspelling import normalize
-from urlspelling.domain import host
-
 from aragog.errors import InvalidUrl
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.hosts import is_ip
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import FieldInfo
+from urlspelling import normalize
+from urlspelling.domain import host
 
 MOST_CHARACTERS = 600
 _PRICES = ("product.price", "app.price", "book.price")

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from urlspelling import normalize
-from urlspelling.canonical import KnownPage
-
 from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore import nodes, page_content
@@ -29,6 +26,8 @@ from aragog.urlstore.records import FieldValues, ListPage, Record
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 from aragog.zen.ordered_indexes import HostWalk
+from urlspelling import normalize
+from urlspelling.canonical import KnownPage
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from urlspelling import normalize
-
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.settings import RefreshSettings, StoreSettings
@@ -44,6 +42,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import OutlinkWriter
 from aragog.zen.row_limits import Most
 from aragog.zen.tables import Tables
+from urlspelling import normalize
 
 
 class UrlStore:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from urlspelling import normalize
-
 from aragog.errors import BadInput, TakenDown
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
@@ -16,6 +14,7 @@ from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.removal import Takedown
 from aragog.zen.properties import Row
+from urlspelling import normalize
 
 
 @dataclass(frozen=True, slots=True)

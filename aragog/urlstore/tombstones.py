@@ -15,13 +15,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from urlspelling import normalize
-from urlspelling.domain import host as host_of
-from urlspelling.hosts import longest_match
-
 from aragog.errors import BadInput, InvalidUrl
 from aragog.zen.graph import Zen
 from aragog.zen.properties import newest_ms
+from urlspelling import normalize
+from urlspelling.domain import host as host_of
+from urlspelling.hosts import longest_match
 
 HOST, DOMAIN, URL = "host", "domain", "url"
 

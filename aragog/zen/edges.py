@@ -12,8 +12,6 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
-from urlspelling import url_key
-
 from aragog.clock import Clock
 from aragog.errors import BadInput
 from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
@@ -26,6 +24,7 @@ from aragog.zen.outlinks import from_lines, unpack
 from aragog.zen.properties import Row, newest_ms
 from aragog.zen.row_limits import RowLimits
 from aragog.zen.tables import Put, Tables
+from urlspelling import url_key
 
 _URL = b"s:url"
 _EDGE = b"p:_"

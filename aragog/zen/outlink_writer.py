@@ -18,8 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from urlspelling.domain import registered_domain
-
 from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.zen.codec import BUCKETS
@@ -47,6 +45,7 @@ from aragog.zen.outlinks import (
     unpack,
 )
 from aragog.zen.tables import Tables, open_bucket
+from urlspelling.domain import registered_domain
 
 CELL = b"l:v"
 _ATTEMPTS = 30

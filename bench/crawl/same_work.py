@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from lxml import html
-from urlspelling import normalize
 
 from aragog.errors import InvalidUrl
 from bench.crawl.page_sets import PageSet
 from bench.crawl.sides import MAX_LINKS, Stored
+from urlspelling import normalize
 
 
 def differences(

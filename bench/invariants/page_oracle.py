@@ -211,9 +211,8 @@ class PageOracle:
 
 def same_url(url: str) -> str:
     """A spelling in which a URL can be compared: normalized as links are, fragment unquoted."""
-    from urlspelling import normalize
-
     from aragog.errors import InvalidUrl
+    from urlspelling import normalize
 
     front, _, fragment = url.partition("#")
     try:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+from aragog.errors import InvalidUrl
+from tests.fuzz.engine import edited, fuzz
 from urlspelling import explain, normalize, parse_link_header, url_key
 from urlspelling.canonical import Evidence, KnownPage, Redirect, decide
 from urlspelling.domain import host, origin, registered_domain, reversed_host
-
-from aragog.errors import InvalidUrl
-from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (
     b"http://me:pw@EXAMPLE.com.:80/a/../b/%7efoo%2f%zz;jsessionid=1?b=2&&utm_source=x&a=1#f",

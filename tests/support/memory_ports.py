@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from urlspelling.domain import registered_domain
-
 from aragog.clock import ManualClock
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
@@ -32,6 +30,7 @@ from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.pipeline_stand import Sent
 from tests.support.stores import NOW_MS
+from urlspelling.domain import registered_domain
 
 AGENT = "test (+http://test.test/)"
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
-from urlspelling import normalize
 
 from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore, unhedged
@@ -31,6 +30,7 @@ from aragog.errors import (
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.records import FieldValues, Record, is_allowed
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 
-from urlspelling.hosts import split_port
-
 from aragog import open_files
 from aragog.api.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
@@ -32,6 +30,7 @@ from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
+from urlspelling.hosts import split_port
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 import click
-from urlspelling import normalize
 
 from aragog.api import administration
 from aragog.api.values import MOST_ITEMS
@@ -20,6 +19,7 @@ from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, Spoo
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 
 def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:

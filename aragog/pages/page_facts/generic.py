@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from urlspelling import why_no_page
-
 from aragog.pages.page_facts import publication
 from aragog.pages.page_facts.site_names import site_name_of
 from aragog.pages.page_facts.titles import title_of
@@ -18,6 +16,7 @@ from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import images, scalars
 from aragog.pages.values.dates import AnyDate, Moment
 from aragog.pages.values.images import Image
+from urlspelling import why_no_page
 
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}

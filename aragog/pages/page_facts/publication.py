@@ -13,8 +13,6 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
-from urlspelling.domain import registered_domain
-
 from aragog.pages.page_facts.no_authors import is_no_author
 from aragog.pages.page_facts.site_names import bare, own_names
 from aragog.pages.provenance import Candidate
@@ -23,6 +21,7 @@ from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import dates, scalars
 from aragog.pages.values.dates import AnyDate, Moment
 from aragog.pages.values.scalars import MAX_NAME_CHARS
+from urlspelling.domain import registered_domain
 
 _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",

@@ -11,8 +11,6 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
-from urlspelling.domain import registered_domain
-
 from aragog.errors import InvalidUrl
 from aragog.pages.list_entries import addresses_of, has_address
 from aragog.pages.page_types import PageType, article
@@ -32,6 +30,7 @@ from aragog.pages.values.prices import (
 from aragog.pages.values.ratings import Rating, rating_of
 from aragog.pages.visible_text import product_details
 from aragog.pages.visible_text.price import shown_price
+from urlspelling.domain import registered_domain
 
 Condition = Literal["new", "used", "refurbished", "damaged"]
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 import orjson
-from urlspelling.domain import host
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
@@ -32,6 +31,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.outlinks import PackedLinks
 from aragog.zen.properties import Cell, Row, newest_ms
+from urlspelling.domain import host
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
-from urlspelling.domain import host
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
@@ -25,6 +24,7 @@ from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetc
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt
 from aragog.zen.properties import Cell, Row
+from urlspelling.domain import host
 
 
 @dataclass(slots=True)

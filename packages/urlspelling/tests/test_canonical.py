@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect, decide
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"

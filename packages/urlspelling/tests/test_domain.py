@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from urlspelling import InvalidUrl
 from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_host
 

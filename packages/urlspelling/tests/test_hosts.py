@@ -1,6 +1,7 @@
 """Hosts with and without ports, in every spelling that settings and headers use."""
 
 import pytest
+
 from urlspelling.hosts import and_parents, longest_match, split_port
 
 

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from urlspelling import parse_link_header
 from urlspelling.link_header import MAX_LINKS, HeaderLink
 

@@ -8,6 +8,7 @@ import can_ada
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from urlspelling import MAX_URL_CHARS, InvalidUrl, explain, normalize, resolve, url_key
 
 SPELLINGS = {

@@ -1,6 +1,7 @@
 """Texts in place of a canonical URL that name no page, and real URLs that look like them."""
 
 import pytest
+
 from urlspelling import why_no_page
 
 PAGE = "https://a.test/p/1"

@@ -5,6 +5,7 @@ from importlib import resources
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from urlspelling import InvalidSiteRules, SiteRule, normalize, site_rules, use_site_rules
 from urlspelling import normalize as public_normalize
 from urlspelling._query import QueryRules, packaged_rules, sort_key

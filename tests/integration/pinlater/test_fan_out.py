@@ -6,7 +6,6 @@ import sys
 from contextlib import closing, contextmanager
 
 import pytest
-from urlspelling import url_key
 
 from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
@@ -20,6 +19,7 @@ from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 
 pytestmark = pytest.mark.redis
 

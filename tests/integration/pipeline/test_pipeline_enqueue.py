@@ -8,7 +8,6 @@ import threading
 import time
 
 import pytest
-from urlspelling import url_key
 
 from aragog.client import Aragog
 from aragog.errors import BadInput, BrokerUnavailable
@@ -16,6 +15,7 @@ from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.in_flight import InFlightSet
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 
 pytestmark = pytest.mark.redis
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import redis
-from urlspelling import url_key
 
 from aragog.client import Aragog
 from aragog.pipeline.in_flight import InFlightSet, done_channel
@@ -15,6 +14,7 @@ from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 
 pytestmark = pytest.mark.redis
 

@@ -7,7 +7,6 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
-from urlspelling import url_key
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -22,6 +21,7 @@ from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.documented import Shell, blocks
 from tests.support.stores import stand
+from urlspelling import url_key
 
 DOCS = "docs/zen.md"
 

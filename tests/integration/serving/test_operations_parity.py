@@ -8,7 +8,6 @@ from urllib.parse import quote
 import orjson
 import pytest
 from click.testing import CliRunner
-from urlspelling import normalize
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
@@ -43,6 +42,7 @@ from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
 from tests.unit.pages.test_main_text import FIRST, PAGE
+from urlspelling import normalize
 
 pytestmark = pytest.mark.redis
 

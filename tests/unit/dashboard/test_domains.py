@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from urlspelling.domain import registered_domain, reversed_host
 
 from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
 from aragog.zen.mutations import put_host
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, stand
+from urlspelling.domain import registered_domain, reversed_host
 
 
 def listed(

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from urlspelling.canonical import Evidence, decide
 
 from aragog.api.json_values import to_json
 from aragog.api.values import BUILT_IN
@@ -13,6 +12,7 @@ from aragog.errors import InvalidUrl
 from aragog.settings import RedisSettings
 from aragog.urlstore.records import Likeness, OutLink
 from tests.support.stores import SAME, page
+from urlspelling.canonical import Evidence, decide
 
 PAGE, ALIAS = "http://example.com/page", "http://example.com/page?ref=home"
 

@@ -4,7 +4,6 @@ import json
 
 import orjson
 import pytest
-from urlspelling.canonical import KnownPage, is_gone
 
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.fetcher.attempt import TEMPORARY
@@ -18,6 +17,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.urlstore import record_reader
+from urlspelling.canonical import KnownPage, is_gone
 
 A, B = "http://a.test/", "http://b.test/"
 EXAMPLES = {str: "text", int: 7, float: 2.5, bool: True}

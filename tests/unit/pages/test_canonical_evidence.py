@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from urlspelling.canonical import Redirect
-
 from aragog.pages.canonical_evidence import collect, page_robots
 from aragog.pages.document import parse
+from urlspelling.canonical import Redirect
 
 URL = "https://shop.test/a?utm_source=x"
 FINAL = "https://shop.test/b"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from urlspelling import normalize
 
 from aragog.errors import InvalidUrl
 from aragog.pages.link_resolver import LinkResolver
+from urlspelling import normalize
 
 BASES = ["https://shop.test/dir/page", "http://shop.test:8080/", "http://[::1]/x?y=z"]
 

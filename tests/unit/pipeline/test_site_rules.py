@@ -1,11 +1,11 @@
 """Rules for single sites, and spellings that robots.txt is asked about."""
 
 import pytest
-from urlspelling import normalize, use_site_rules
 
 from aragog.errors import ConfigError
 from aragog.pipeline.site_rules import other_spelling, take_up_site_rules
 from aragog.settings import Settings
+from urlspelling import normalize, use_site_rules
 
 URL = "http://operator.test/?b=1&x=2&a=3"
 

@@ -7,13 +7,13 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from urlspelling import normalize
-from urlspelling import resolve as parse
 
 from aragog.politeness.robots_parser.match import Matcher
 from aragog.politeness.robots_parser.parse import Rule, escaped
 from aragog.politeness.robots_parser.spelling import comparable_path, path_of
 from aragog.politeness.robots_rules import RobotsRules, rules_for_status
+from urlspelling import normalize
+from urlspelling import resolve as parse
 
 PIECES = st.sampled_from(
     [

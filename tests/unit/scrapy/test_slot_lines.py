@@ -4,7 +4,6 @@ import logging
 
 import pytest
 from scrapy import Request
-from urlspelling.domain import host
 
 from aragog.clock import ManualClock
 from aragog.errors import LimiterUnavailable
@@ -17,6 +16,7 @@ from aragog.scrapy.slot_lines import (
     SlotLines,
 )
 from aragog.stages.single_fetch import SlotSearch
+from urlspelling.domain import host
 
 SLOT = Slot("a.test", 0.0, 0, 1e5, 1)
 GO, REFUSED = SlotSearch(SLOT, 0, 0.1), SlotSearch(None, 0)

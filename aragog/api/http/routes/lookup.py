@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from urlspelling import normalize
 
 from aragog.api.fetching import FetchRequest
 from aragog.api.http.calls import StoreCalls
@@ -29,6 +28,7 @@ from aragog.errors import (
 )
 from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 REFRESH_WAIT_MS = 10_000
 SHOWN_LINKS = 50

@@ -25,6 +25,7 @@ import Hbase_thrift as thrift_api  # made by happybase from its IDL, so imported
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined] # compiled
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket
+
 from urlspelling.hosts import split_port
 
 __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many", "thrift_api"]
