@@ -18,7 +18,9 @@ import sys
 import click
 from celery.bin.base import CLIContext
 
-from aragog.errors import ConfigError
+from aragog.errors import (
+    ConfigError,
+)
 from aragog.extras import require
 from aragog.logs import configure
 from aragog.open_files import raise_limit

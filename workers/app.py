@@ -25,7 +25,10 @@ from celery.signals import (
 )
 
 from aragog.allocator import return_freed
-from aragog.errors import ConfigError, TransientError
+from aragog.errors import (
+    ConfigError,
+    TransientError,
+)
 from aragog.logs import format_handlers
 from aragog.open_files import raise_limit
 from aragog.pinlater import gates

@@ -37,6 +37,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.pipeline.waiting_urls import SLOT
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
@@ -44,7 +45,6 @@ from aragog.stages.enqueue import CHUNK
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn
-from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
 
 MOST_INVALID_SHOWN = 10

@@ -36,7 +36,7 @@ from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
-from aragog.urls import normalize
+from urlspelling import normalize
 
 
 @dataclass(frozen=True, slots=True)

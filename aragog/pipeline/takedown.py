@@ -22,7 +22,6 @@ from typing import Any
 import redis
 
 from aragog.errors import InvalidMessage, InvalidUrl
-from aragog.hosts import and_parents
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobInfo, JobState
@@ -34,9 +33,10 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.redis_kit.errors import redis_errors
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 
 class SiteBlocks:

@@ -9,7 +9,9 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from aragog.errors import ConfigError
+from aragog.errors import (
+    ConfigError,
+)
 from aragog.scrapy import unused_values
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.one_off import is_one_off

@@ -20,22 +20,24 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock
-from aragog.errors import BadInput
+from aragog.errors import (
+    BAD_INPUT,
+)
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.followed_pages import FULL, FollowedPages
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.pipeline.ports import Walks
 from aragog.pipeline.sitemap_walks import Walk, WalkSize
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.settings import Settings
 from aragog.stages import damaged
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.stages.page_limits import limited
-from aragog.urls.domain import registered_domain
-from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -320,5 +322,5 @@ def _filter(job: UrlJob) -> UrlFilter:
     """The job's filter; of a message whose filter cannot be read, one that accepts nothing."""
     try:
         return UrlFilter.read(job.url_filter)
-    except BadInput:
+    except BAD_INPUT:
         return UrlFilter(exclude=("*",))

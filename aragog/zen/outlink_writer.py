@@ -20,7 +20,6 @@ from typing import Literal
 
 from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
-from aragog.urls.domain import registered_domain
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, compress_lines
@@ -46,6 +45,7 @@ from aragog.zen.outlinks import (
     unpack,
 )
 from aragog.zen.tables import Tables, open_bucket
+from urlspelling.domain import registered_domain
 
 CELL = b"l:v"
 _ATTEMPTS = 30

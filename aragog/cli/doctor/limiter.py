@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from aragog.bootstrap.redis_services import limiter_ring
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import ConfigError, LimiterUnavailable
+from aragog.errors import (
+    ConfigError,
+    LimiterUnavailable,
+)
 from aragog.politeness.limiter_ring import RingReport
 
 

@@ -14,7 +14,10 @@ from kombu.connection import Connection
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import BrokerUnavailable, ConfigError
+from aragog.errors import (
+    BrokerUnavailable,
+    ConfigError,
+)
 from aragog.pinlater.brokers import (
     celery_settings,
     is_postgres,

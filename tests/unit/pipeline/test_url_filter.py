@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import BadInput
-from aragog.urls.url_filter import UrlFilter, matches
+from aragog.pipeline.url_filter import UrlFilter, matches
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=12))
