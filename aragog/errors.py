@@ -3,10 +3,13 @@ The exceptions of aragog, grouped by remedy: who must act, and whether a retry c
 
 Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
+Each library has exceptions of its own. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` name the
+classes of each remedy over all libraries, and `ALL` the base classes: code that reacts to a remedy
+writes `except TRANSIENT`, not `except TransientError`.
+
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
     ├── BadInput                    fix the call; a retry cannot help
-    │   ├── InvalidUrl
     │   ├── InvalidField            name or size of a field
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
@@ -33,6 +36,8 @@ Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions
         ├── CorruptRow
         └── CorruptContent
 
+`InvalidUrl` is of the library for URLs.
+
 The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
 """
@@ -41,6 +46,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
+
+__all__ = [
+    "ALL",
+    "BAD_INPUT",
+    "CONFIG",
+    "PERMANENT",
+    "REMEDIES",
+    "TRANSIENT",
+    "AccessDenied",
+    "AragogError",
+    "BadInput",
+    "BrokerFull",
+    "BrokerUnavailable",
+    "BrowserUnavailable",
+    "ConfigError",
+    "ContentReplaced",
+    "ContentUnavailable",
+    "CorruptContent",
+    "CorruptRow",
+    "InvalidField",
+    "InvalidMessage",
+    "InvalidUrl",
+    "LimiterUnavailable",
+    "NewerMessage",
+    "NotUnique",
+    "PermanentError",
+    "RobotsUnavailable",
+    "ServiceUnavailable",
+    "SizeExceeded",
+    "SlowDown",
+    "SpoolUnavailable",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "TakenDown",
+    "TransientError",
+    "Unfinished",
+    "Unsupported",
+    "VersionConflict",
+]
 
 
 class AragogError(Exception):
@@ -73,18 +119,6 @@ class ConfigError(AragogError):
 
 class BadInput(AragogError):
     """The caller passed an invalid argument; a retry cannot help."""
-
-
-@dataclass(eq=False, repr=False)
-class InvalidUrl(BadInput, ValueError):
-    """The string is not an http(s) URL. The message shows at most 200 characters of it."""
-
-    url: str
-    reason: str
-
-    def __str__(self) -> str:
-        shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
-        return f"{self.reason}: {shown!r}"
 
 
 @dataclass(eq=False, repr=False)
@@ -240,3 +274,23 @@ class CorruptContent(PermanentError):
     MESSAGE = "content {key}: {reason}"
     key: str
     reason: str
+
+
+TRANSIENT = (TransientError,)
+"""A part of our own infrastructure is unavailable: the same call may work later."""
+BAD_INPUT = (BadInput, InvalidUrl)
+"""The caller must change the call."""
+CONFIG = (ConfigError, InvalidSiteRules)
+"""The operator must change the settings. Each has `problems`, a line for each."""
+PERMANENT = (PermanentError,)
+"""Our own data is damaged: an operator must act."""
+ALL = (AragogError, UrlSpellingError)
+"""The base class of each library: whatever aragog raises on purpose."""
+
+REMEDIES = {
+    "retry": TRANSIENT,
+    "fix the call": BAD_INPUT,
+    "fix the settings": CONFIG,
+    "repair the data": PERMANENT,
+}
+"""What helps against the errors of each library; no error has two remedies."""

@@ -25,12 +25,12 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls.keys import url_key
 from aragog.zen.application_graphs import ApplicationGraph
 from aragog.zen.codec import IN
 from aragog.zen.pair_edges import NewEdge, PairEdge
 from bench.quick import add_quick
 from bench.zen import server
+from urlspelling import url_key
 
 ROOT = Path(__file__).parent.parent
 FOLLOWS, FEED = 16, 17

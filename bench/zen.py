@@ -43,7 +43,6 @@ from aragog.api.server.thrift.server import ThriftServer
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.settings import ServingSettings, StoreSettings, load_settings
 from aragog.standalone.postgres_server import PostgresServer
-from aragog.urls.keys import url_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.application_graphs import ApplicationGraph
@@ -53,6 +52,7 @@ from aragog.zen.tables.memory import MemoryTables
 from bench.open_loop import divide_cores, http_reply, thrift_reply
 from bench.quick import add_quick
 from bench.serving_thrift import Load, measure, message, warm_up
+from urlspelling import url_key
 
 FOLLOWS, HOLDS = 16, 17
 FOLLOWERS = 10_000

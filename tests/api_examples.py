@@ -29,9 +29,6 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import explain as steps
-from aragog.urls import normalize
-from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
@@ -40,6 +37,9 @@ from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
+from urlspelling import explain as steps
+from urlspelling import normalize
+from urlspelling.domain import host
 
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"

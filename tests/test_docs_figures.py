@@ -43,15 +43,14 @@ from aragog.pinlater import flower_pages
 from aragog.pinlater.policy import RetryPolicy
 from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
-from aragog.urls import canonical
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from aragog.zen import outlinks
 from bench.crawl import page_sets
 from tests.support.documented import blocks
+from urlspelling import canonical, normalize
+from urlspelling.domain import host
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

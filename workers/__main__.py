@@ -18,7 +18,9 @@ import sys
 import click
 from celery.bin.base import CLIContext
 
-from aragog.errors import ConfigError
+from aragog.errors import (
+    ConfigError,
+)
 from aragog.observability.logs import configure
 from aragog.observability.tracing.tracer import name_service
 from aragog.runtime.extras import require

@@ -28,7 +28,10 @@ from aragog.crawl.pipeline.routing import CelerySender, Destination, Queue
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.crawl.stages.page_limits import make_expendable
 from aragog.crawl.stages.rendering_rule import RenderingRule
-from aragog.errors import ConfigError, TransientError
+from aragog.errors import (
+    ConfigError,
+    TransientError,
+)
 from aragog.observability.logs import format_handlers
 from aragog.observability.tracing.tracer import flush_spans
 from aragog.pinlater import gates

@@ -9,8 +9,8 @@ from importlib import import_module
 from aragog.pages.page_types import page_types
 from aragog.runtime.allocator import return_freed
 from aragog.settings.in_use import process_settings
-from aragog.urls.domain import registered_domain
 from aragog.workers.app import app
+from urlspelling.domain import registered_domain
 
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for
 # cycles after every 700.

@@ -10,9 +10,9 @@ import orjson
 
 from aragog.api.operations.scopes import LacksScope
 from aragog.errors import (
+    ALL,
+    BAD_INPUT,
     AccessDenied,
-    AragogError,
-    BadInput,
     NotUnique,
     SizeExceeded,
     SlowDown,
@@ -98,7 +98,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(501, str(error))
         case SizeExceeded():
             return Problem(413, str(error))
-        case BadInput():
+        case _ if isinstance(error, BAD_INPUT):
             return Problem(400, str(error))
         case SlowDown():
             return Problem(503, str(error), {"Retry-After": str(round(error.retry_after_s))})
@@ -106,7 +106,7 @@ def problem_of(error: Exception) -> Problem:
             return unavailable(str(error))
         case TimeoutError():
             return Problem(504, "not answered within the deadline", {"Retry-After": "1"})
-        case AragogError():
+        case _ if isinstance(error, ALL):
             return Problem(500, str(error))
         case _:
             return Problem(500, "internal error; the server's log has the details")

@@ -17,14 +17,7 @@ from rich.table import Table
 from aragog.api.operations import reading
 from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import (
-    CHANGES_PURPOSE,
-    Host,
-    Owner,
-    Utf8Text,
-    WebAddress,
-    as_json_lines,
-)
+from aragog.cli.arguments import CHANGES_PURPOSE, Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
@@ -34,11 +27,11 @@ from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.stages.webhook_post import AllowedHosts
 from aragog.observability.durations import span
 from aragog.terminal import echo, echo_json, note, one_line, print_table
-from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import host, registered_domain
 
 LOOK_S = 0.5
 _ASYNCHRONOUS = "once a worker has read the message"

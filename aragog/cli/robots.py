@@ -21,8 +21,8 @@ from aragog.crawl.politeness.robots_engines import ENGINES, Opinion
 from aragog.crawl.politeness.robots_rules import RobotsRules
 from aragog.errors import InvalidUrl
 from aragog.terminal import SafeConsole, echo, echo_json
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 
 @click.group()

@@ -34,6 +34,7 @@ from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.pipeline.waiting_urls import SLOT
 from aragog.crawl.stages.enqueue import CHUNK
 from aragog.errors import ConfigError, SlowDown
@@ -44,7 +45,6 @@ from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn
-from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
 
 MOST_INVALID_SHOWN = 10

@@ -36,7 +36,6 @@ from aragog.client import Aragog
 from aragog.crawl.identity.published_files import Publication
 from aragog.crawl.pipeline.metric_totals import MetricShipper
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.hosts import split_port
 from aragog.observability.logs import configure
 from aragog.observability.tracing.tracer import name_service
 from aragog.runtime.allocator import return_freed, return_large_blocks
@@ -45,6 +44,7 @@ from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.urlstore.store import UrlStore
+from urlspelling.hosts import split_port
 
 
 @click.command("serve")

@@ -42,9 +42,9 @@ from aragog.pages.selectors import SiteRules
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
-from aragog.urls.domain import host, origin
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import FieldFormats
+from urlspelling import normalize
+from urlspelling.domain import host, origin
 
 MOST_CHARS = 200
 MOST_LINKS = 10

@@ -37,7 +37,7 @@ from aragog.redis_kit.connect import connect
 from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
-from aragog.urls import normalize
+from urlspelling import normalize
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from aragog.api.operations.options import OptionField, arguments_text
 from aragog.api.operations.page_texts import ORIGINAL
 from aragog.api.operations.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TransientError
-from aragog.urls.normalize import normalize
+from urlspelling import normalize
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,7 +16,7 @@ from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BrokerUnavailable
 from aragog.observability.durations import span
 from aragog.observability.formatting import at, moment
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.
 LEAST_PAUSE_MS = 1000

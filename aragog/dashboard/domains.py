@@ -20,11 +20,11 @@ from aragog.crawl.politeness.quiet_hours import quiet_hours
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
-from aragog.hosts import and_parents
+from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
 from aragog.observability.formatting import plain
-from aragog.urls import normalize
-from aragog.urls.domain import registered_domain, reversed_host
+from urlspelling import normalize
+from urlspelling.domain import registered_domain, reversed_host
+from urlspelling.hosts import and_parents
 
 PAGE = 50
 MOST_RANKED = 1000
@@ -91,7 +91,7 @@ def find_domains(
     page = _list(components).page(SORTS[sort](components), search.lower(), cursor)
     keys = page.domains
     if cursor is None and "." in search:
-        with contextlib.suppress(BadInput):
+        with contextlib.suppress(*BAD_INPUT):
             keys = list(dict.fromkeys([limiter_key(search, components), *keys]))
     return domain_rows(keys, components), page.cursor
 

@@ -16,15 +16,15 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.observability.durations import span
 from aragog.observability.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
-from aragog.urls import explain, normalize
-from aragog.urls.canonical import PROVISIONAL
-from aragog.urls.domain import host, origin
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
+from urlspelling import explain, normalize
+from urlspelling.canonical import PROVISIONAL
+from urlspelling.domain import host, origin
 
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000
@@ -58,7 +58,7 @@ def _section(
             Line(plain(line.name), plain(line.text, 2000), plain(line.note))
             for line in how(url, components)
         )
-    except AragogError as error:
+    except ALL as error:
         problem = plain(str(error), 2000)
     return ExplanationSection(title, tuple(lines), problem)
 

@@ -16,15 +16,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import redis
-from prometheus_client.core import (
-    GaugeMetricFamily,
-    Metric,
-)
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.metric_readers import READERS
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.runtime.clock import Clock
 
 WAIT_S = 1.0
@@ -65,7 +62,7 @@ class MetricsPart:
         """Read, and store the result or the error; a late result is used by the next scrape."""
         try:
             metrics = self._read()
-        except (AragogError, redis.RedisError, OSError) as error:
+        except (*ALL, redis.RedisError, OSError) as error:
             if not _is_timeout(error):  # a timeout counts as late
                 with self._lock:
                     self._good, self._failed = None, True

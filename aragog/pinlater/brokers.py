@@ -24,8 +24,8 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from aragog.errors import ConfigError
-from aragog.hosts import split_port
 from aragog.runtime.secret import reveal
+from urlspelling.hosts import split_port
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
 POSTGRES_SCHEME = "pinlater+postgresql"

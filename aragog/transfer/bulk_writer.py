@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from aragog.errors import BadInput, InvalidUrl, NotUnique
+from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
@@ -27,6 +26,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
+from urlspelling import normalize
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]
@@ -95,7 +95,7 @@ class BulkWriter:
             if record.canonical_url is not None:
                 normalize(record.canonical_url)
             return normalize(record.url)
-        except BadInput as error:
+        except BAD_INPUT as error:
             on_problem(number, str(error))
             return None
 
@@ -198,7 +198,7 @@ class BulkWriter:
             )
             if record.fields:
                 self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
-        except BadInput as error:
+        except BAD_INPUT as error:
             on_problem(number, str(error))
             return 0
         return 1

@@ -22,7 +22,6 @@ import orjson
 
 from aragog.errors import BadInput, CorruptRow
 from aragog.runtime.clock import Clock
-from aragog.urls.domain import host as host_of
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
@@ -33,6 +32,7 @@ from aragog.zen.log import TimeLog
 from aragog.zen.mutations import Mutation, append_log
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
+from urlspelling.domain import host as host_of
 
 ChangeKind = Literal[
     "new",

@@ -17,7 +17,6 @@ import orjson
 from aragog.errors import VersionConflict
 from aragog.runtime.clock import Clock
 from aragog.settings import StoreSettings
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
@@ -30,6 +29,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import CellSize, Row
+from urlspelling import normalize
 
 LOCK_MS = 10_000
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from aragog.urls.domain import host, reversed_host
 from aragog.urlstore.nodes import CANONICAL, SENTINEL, alias_of
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_host, put_sender
 from aragog.zen.node_ids import node_id
 from aragog.zen.ordered_indexes import HostWalk
+from urlspelling.domain import host, reversed_host
 
 HOST_URL = b"i:u"
 SENDER = b"i:f"

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import orjson
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import LinkRecord, ListPage, OutLink
@@ -26,6 +25,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.node_ids import list_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
 from aragog.zen.outlinks import from_lines, to_lines
+from urlspelling import normalize
 
 MAX_LIMIT = 6000
 

@@ -39,11 +39,11 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.urls.domain import host
 from aragog.urlstore.records import Fact, Likeness
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
+from urlspelling.domain import host
 
 SENTINEL = b"m:_"
 """Marks a node with a record. `PRESENT`, or the instant (ms) from which its page is not shown."""

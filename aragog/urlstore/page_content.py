@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from aragog.fetch_record.outcome import FetchRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore
@@ -23,6 +22,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
+from urlspelling import normalize
 
 _COLUMNS = (*BASE, nodes.FETCHED)
 

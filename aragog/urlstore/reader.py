@@ -7,8 +7,6 @@ from contextlib import closing
 
 from aragog.errors import BadInput
 from aragog.fetch_record.outcome import FetchRecord
-from aragog.urls.canonical import KnownPage
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts
@@ -28,6 +26,8 @@ from aragog.urlstore.records import FieldValues, ListPage, Record
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 from aragog.zen.ordered_indexes import HostWalk
+from urlspelling import normalize
+from urlspelling.canonical import KnownPage
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)

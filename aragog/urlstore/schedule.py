@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.crawl_budget import Budget
@@ -20,6 +19,7 @@ from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
 from aragog.urlstore.writing.next_due import state_of
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
+from urlspelling import normalize
 
 
 class Schedule:

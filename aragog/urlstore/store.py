@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from aragog.errors import ConfigError
 from aragog.runtime.clock import Clock
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urls.normalize import normalize
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Feed
@@ -43,6 +42,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import OutlinkWriter
 from aragog.zen.row_limits import Most
 from aragog.zen.tables import Tables
+from urlspelling import normalize
 
 
 class UrlStore:

@@ -16,11 +16,11 @@ import threading
 from collections.abc import Iterable
 
 from aragog.errors import BadInput, InvalidUrl
-from aragog.hosts import longest_match
-from aragog.urls.domain import host as host_of
-from aragog.urls.normalize import normalize
 from aragog.zen.graph import Zen
 from aragog.zen.properties import newest_ms
+from urlspelling import normalize
+from urlspelling.domain import host as host_of
+from urlspelling.hosts import longest_match
 
 HOST, DOMAIN, URL = "host", "domain", "url"
 

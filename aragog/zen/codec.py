@@ -1,7 +1,7 @@
 """
 The row keys of every table. Pure.
 
-An id is 16 bytes, uniformly distributed (`aragog.urls.keys.url_key`). Integers are big-endian, so
+An id is 16 bytes, uniformly distributed (`urlspelling.url_key`). Integers are big-endian, so
 that keys sort like numbers. Keys of tables that would otherwise grow only at their end (due,
 journal, hosts) begin with a bucket: the low four bits of a hash, so that writes spread over regions
 and files; a node's due and host rows share the file of its node, because the low bits of the first
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 
-from aragog.urls.domain import reversed_host
+from urlspelling.domain import reversed_host
 
 ID_BYTES = 16
 BUCKETS = 16

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from aragog.errors import BadInput
 from aragog.runtime.clock import Clock
-from aragog.urls.keys import url_key
 from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
 from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from aragog.zen.inlinks.posting_lists import PostingLists
@@ -25,6 +24,7 @@ from aragog.zen.outlinks import from_lines, unpack
 from aragog.zen.properties import Row, newest_ms
 from aragog.zen.row_limits import RowLimits
 from aragog.zen.tables import Put, Tables
+from urlspelling import url_key
 
 _URL = b"s:url"
 _EDGE = b"p:_"

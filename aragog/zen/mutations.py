@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aragog.urls.domain import host
 from aragog.zen.codec import due_key, host_key, journal_key, sender_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put
+from urlspelling.domain import host
 
 Mutation = Put
 """One row to put, made by the functions below. Safe to repeat."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 
-from aragog.urls.keys import url_key
+from urlspelling import url_key
 
 node_id = lru_cache(maxsize=65_536)(url_key)
 """The id of a normalized URL's node. Cached: the links of a site repeat."""

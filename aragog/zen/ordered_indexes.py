@@ -11,7 +11,6 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import ClassVar, NamedTuple
 
-from aragog.urls.domain import host
 from aragog.zen.codec import (
     BUCKETS,
     SENDERS,
@@ -25,6 +24,7 @@ from aragog.zen.leases import Lease, take_many
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 from aragog.zen.tables import CellTable, Tables
+from urlspelling.domain import host
 
 _CLAIM = b"i:c"
 

@@ -20,17 +20,10 @@ from typing import Literal
 
 from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.runtime.clock import Clock
-from aragog.urls.domain import registered_domain
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, compress_lines
-from aragog.zen.journal_keys import (
-    beside_key,
-    bucket_of_lane,
-    lane_key,
-    lane_of,
-    oldest_ms,
-)
+from aragog.zen.journal_keys import beside_key, bucket_of_lane, lane_key, lane_of, oldest_ms
 from aragog.zen.node_ids import node_id
 from aragog.zen.outlinks import (
     MANY_CHANGES,
@@ -46,6 +39,7 @@ from aragog.zen.outlinks import (
     unpack,
 )
 from aragog.zen.tables import Tables, open_bucket
+from urlspelling.domain import registered_domain
 
 CELL = b"l:v"
 _ATTEMPTS = 30

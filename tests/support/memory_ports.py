@@ -25,12 +25,12 @@ from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import ManualClock
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, Settings
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.pipeline_stand import Sent
 from tests.support.stores import NOW_MS
+from urlspelling.domain import registered_domain
 
 AGENT = "test (+http://test.test/)"
 

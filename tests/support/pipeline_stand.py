@@ -27,11 +27,11 @@ from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.crawl.stages.store import StoreStage
 from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
+from urlspelling.domain import registered_domain
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import Any
 
 PACKAGES = (
     "aragog.pages",
-    "aragog.urls",
+    "urlspelling",
     "aragog.crawl.fetcher",
     "aragog.crawl.politeness",
     "aragog.crawl.pipeline",

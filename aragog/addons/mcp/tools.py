@@ -27,7 +27,7 @@ from aragog.api.operations.table import OPERATIONS
 from aragog.api.operations.values import ContentPart
 from aragog.api.server.http.openapi.schemas import option_schema
 from aragog.client.store_client import Client
-from aragog.errors import AragogError, BadInput
+from aragog.errors import ALL, BadInput
 from aragog.runtime.extras import DISTRIBUTION
 from aragog.urlstore.field_formats import FieldFormats
 
@@ -130,7 +130,7 @@ def _called(
             given["limit_bytes"] = MOST_CONTENT_BYTES
         with lent as client:
             answer = client.call(operation, **given)
-    except AragogError as error:
+    except ALL as error:
         return _error(f"{type(error).__name__}: {error}")
     except (TypeError, ValueError) as error:
         return _error(f"BadInput: {error}")

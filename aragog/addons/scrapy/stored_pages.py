@@ -15,9 +15,9 @@ from aragog.addons.scrapy.responses import OF_THE_WIRE
 from aragog.bootstrap.stores import url_store
 from aragog.errors import InvalidUrl
 from aragog.runtime.clock import Clock, SystemClock
-from aragog.urls import normalize
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 # Stored cookies have no values: Scrapy would replace those of a session with them.
 _LEFT_OUT = OF_THE_WIRE | {"set-cookie"}

@@ -14,10 +14,10 @@ from typing import Annotated
 
 from aragog.api.operations.options import Option, checked
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput
 from aragog.observability.tracing.context import PATTERN
-from aragog.urls.url_filter import UrlFilter
 
 LATEST_RUN_AFTER_MS = 253_370_764_800_000
 """The beginning of the year 9999: Celery computes with dates, which end with that year."""

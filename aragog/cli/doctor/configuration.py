@@ -19,7 +19,6 @@ from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
-from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
 from aragog.runtime import open_files
@@ -28,6 +27,7 @@ from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
+from urlspelling.hosts import split_port
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:

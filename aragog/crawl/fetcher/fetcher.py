@@ -26,7 +26,7 @@ from aragog.crawl.identity.request_signer import RequestSigner
 from aragog.fetch_record.outcome import Hop, Outcome
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import FetchSettings
-from aragog.urls import normalize
+from urlspelling import normalize
 
 
 class Fetcher:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.hosts import longest_match
 from aragog.runtime.clock import Clock
 from aragog.runtime.extras import require
-from aragog.urls import normalize
+from urlspelling import normalize
+from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
 # A host whose HTTP/2 failed is offered it again after an hour; it may have been repaired.

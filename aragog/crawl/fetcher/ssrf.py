@@ -34,9 +34,9 @@ from aragog.crawl.fetcher.blocked_addresses import (
 )
 from aragog.crawl.fetcher.dns import Lookup, Resolver, system_lookup
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.hosts import and_parents, split_port
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import FetchSettings
+from urlspelling.hosts import and_parents, split_port
 
 Address = tuple[str, int]
 """IP address and port."""

@@ -6,9 +6,10 @@ import importlib.metadata
 import re
 
 from aragog.errors import ConfigError
-from aragog.hosts import is_loopback, split_port
+from aragog.hosts import is_loopback
 from aragog.runtime.extras import DISTRIBUTION
 from aragog.settings import FetchSettings
+from urlspelling.hosts import split_port
 
 _CONTACT = re.compile(
     r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE

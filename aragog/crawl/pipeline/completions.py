@@ -21,8 +21,7 @@ from redis.client import PubSub
 from aragog.crawl.pipeline.in_flight import done_channel
 from aragog.errors import BrokerUnavailable
 from aragog.redis_kit.errors import redis_errors
-from aragog.urls import url_key
-from aragog.urls.keys import KEY_BYTES
+from urlspelling import KEY_BYTES, url_key
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0

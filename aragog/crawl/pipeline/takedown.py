@@ -28,15 +28,15 @@ from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.spool_reclaim import tokens_in
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.errors import InvalidMessage, InvalidUrl
-from aragog.hosts import and_parents
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.models import JobInfo, JobState
 from aragog.pinlater.shard import Shard
 from aragog.redis_kit.errors import redis_errors
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 
 class SiteBlocks:

@@ -28,9 +28,9 @@ from aragog.crawl.politeness.host_names import host_name
 from aragog.crawl.politeness.live_overrides import MAX_QPS, LiveOverrides
 from aragog.crawl.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.errors import BadInput, ConfigError, TransientError
-from aragog.hosts import longest_match
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
+from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
 # How often the file is checked, with one stat(2), and the live overrides, in one round trip;

@@ -42,7 +42,7 @@ from aragog.redis_kit.leases import field
 from aragog.redis_kit.scripts import load_script
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import PolitenessSettings
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 

@@ -27,9 +27,9 @@ from aragog.crawl.rendering.models import (
     Resource,
     ResourceRequest,
 )
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.settings import RenderingSettings
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class PageRun:
         self._has_document = False
         self._requests = 0
         self._bytes = 0
-        self._failure: AragogError | None = None
+        self._failure: Exception | None = None
 
     @property
     def not_taken(self) -> bool:
@@ -206,7 +206,7 @@ class PageRun:
         loop = asyncio.get_running_loop()
         try:
             response = await loop.run_in_executor(self._pool, self._fetch, resource_request)
-        except AragogError as error:
+        except ALL as error:
             self._failure = error
             response = "our own infrastructure failed"
         except Exception:

@@ -25,7 +25,7 @@ from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLi
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import packed
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.

@@ -25,7 +25,7 @@ from aragog.crawl.politeness.tdm_file import is_about
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.settings import Settings
-from aragog.urls.domain import host, origin
+from urlspelling.domain import host, origin
 
 _TAKEN_DOWN = "was taken down"
 _NO_ANSWER = {

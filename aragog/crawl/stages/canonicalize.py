@@ -38,9 +38,9 @@ from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.logs import log_url
 from aragog.settings import Settings
-from aragog.urls.canonical import KnownPage
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.canonical import KnownPage
 
 log = logging.getLogger(__name__)
 

@@ -23,19 +23,19 @@ from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
 from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
+from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_limits import limited
-from aragog.errors import BadInput
+from aragog.errors import BAD_INPUT
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urls.domain import registered_domain
-from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -320,5 +320,5 @@ def _filter(job: UrlJob) -> UrlFilter:
     """The job's filter; of a message whose filter cannot be read, one that accepts nothing."""
     try:
         return UrlFilter.read(job.url_filter)
-    except BadInput:
+    except BAD_INPUT:
         return UrlFilter(exclude=("*",))

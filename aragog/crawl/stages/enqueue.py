@@ -36,8 +36,8 @@ from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
 from aragog.settings import PolitenessSettings, Settings
-from aragog.urls import normalize
-from aragog.urls.domain import host, registered_domain
+from urlspelling import normalize
+from urlspelling.domain import host, registered_domain
 
 log = logging.getLogger(__name__)
 

@@ -44,7 +44,7 @@ from aragog.fetch_record.outcome import (
 )
 from aragog.observability.logs import log_url
 from aragog.settings import RenderingSettings
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 

@@ -32,8 +32,8 @@ from aragog.pages.preferences import PURPOSES, UseStatement
 from aragog.pages.rich_pins import RichPin
 from aragog.pages.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from aragog.settings import FetchSettings, PipelineSettings
-from aragog.urls import canonical
-from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
+from urlspelling import canonical
+from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
 
 log = logging.getLogger(__name__)
 

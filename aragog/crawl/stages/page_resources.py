@@ -30,8 +30,8 @@ from aragog.errors import InvalidUrl
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import Clock
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 # While another process fetches the rules of an origin.
 ASK_AGAIN_S = 0.25

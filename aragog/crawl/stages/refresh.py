@@ -27,10 +27,10 @@ from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urls.domain import origin
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
+from urlspelling.domain import origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,9 @@ from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
 from aragog.errors import InvalidMessage, TransientError
-from aragog.hosts import longest_match
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
+from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
 # How often lines are looked for. A look costs one round trip for each server.

@@ -11,7 +11,7 @@ from aragog.crawl.politeness.host_names import HostNames
 from aragog.crawl.stages.revalidation import StoredValidators
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import RenderingSettings
-from aragog.urls.domain import host
+from urlspelling.domain import host
 
 
 class RenderingRule:

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import HEAD_START_MS, Access
 from aragog.crawl.stages.revalidation import StoredValidators
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
     Blocked,
@@ -55,7 +55,7 @@ def contained(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: C
     """
     try:
         return fetch()
-    except AragogError:
+    except ALL:
         raise
     except Exception as error:
         log.exception("a fetch failed within aragog: %s", next_url)

@@ -24,13 +24,7 @@ from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.crawl.politeness.robots_rules import MAX_BYTES
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.crawl.politeness.tdm_file import (
-    TDM_PATH,
-    UNREADABLE,
-    TdmRule,
-    is_about,
-    read_tdm_file,
-)
+from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import contained
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
@@ -50,7 +44,7 @@ from aragog.fetch_record.outcome import (
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
 ASK_AGAIN_MS = 500

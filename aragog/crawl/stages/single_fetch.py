@@ -40,8 +40,8 @@ from aragog.fetch_record.outcome import (
     Unreachable,
 )
 from aragog.runtime.clock import Clock
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25

@@ -15,7 +15,6 @@ from contextlib import closing
 import orjson
 
 from aragog.settings import RefreshSettings
-from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content_port import ContentStore
@@ -32,6 +31,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.outlinks import PackedLinks
 from aragog.zen.properties import Cell, Row, newest_ms
+from urlspelling.domain import host
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""

@@ -10,7 +10,6 @@ import pytest
 from aragog.api.server.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
-from aragog.urls.keys import url_key
 from aragog.zen.codec import IN, OUT
 from aragog.zen.indexes import MAX_LIMIT
 from aragog.zen.pair_edges import NewEdge, PairEdge
@@ -20,6 +19,7 @@ from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 
 pytestmark = pytest.mark.redis
 

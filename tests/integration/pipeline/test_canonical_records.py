@@ -5,10 +5,10 @@ import pytest
 from aragog.crawl.pipeline.fetch_results import pack
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.page_updates import failure_write
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import Settings
-from aragog.urls.url_filter import UrlFilter
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, page
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.standalone import demo_sites
-from aragog.urls.url_filter import UrlFilter
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
-from aragog.urls.domain import registered_domain, reversed_host
 from aragog.zen.mutations import put_host
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, stand
+from urlspelling.domain import registered_domain, reversed_host
 
 
 def listed(

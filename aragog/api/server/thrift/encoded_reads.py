@@ -19,6 +19,7 @@ from aragog.api.server.thrift import records
 from aragog.api.server.thrift.contract import Encoded, idl
 from aragog.api.server.thrift.errors import Missing
 from aragog.errors import (
+    BAD_INPUT,
     BadInput,
     PermanentError,
     SizeExceeded,
@@ -27,9 +28,9 @@ from aragog.errors import (
     TakenDown,
 )
 from aragog.pages.preferences import PURPOSES
-from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record, is_allowed
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 T = TypeVar("T")
 
@@ -138,7 +139,7 @@ class EncodedReads:
         """The value or the exception of several calls of `get` that share one read."""
         try:
             fields = names(calls[0].fields)
-        except BadInput as error:
+        except BAD_INPUT as error:
             return [error] * len(calls)
         urls, refused = normalized([call.url for call in calls])
         results = self._values(urls, fields) if urls else []
@@ -257,7 +258,7 @@ def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) ->
         return result
     try:
         return _whole(records.one(result, fields))
-    except BadInput as error:
+    except BAD_INPUT as error:
         return error
 
 

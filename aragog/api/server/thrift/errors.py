@@ -10,9 +10,9 @@ from aragog.api.problems import Problem
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import (
+    ALL,
+    BAD_INPUT,
     AccessDenied,
-    AragogError,
-    BadInput,
     SlowDown,
     TakenDown,
     TransientError,
@@ -42,7 +42,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(2, idl.NotFound(message="there is no record of this URL"))
         case TakenDown():
             return Raised(8, idl.TakenDown(message=str(error), url=error.url))
-        case BadInput():
+        case _ if isinstance(error, BAD_INPUT):
             return Raised(1, idl.BadInput(message=str(error)))
         case VersionConflict():
             return Raised(3, idl.Conflict(message=str(error), found_version=error.found))
@@ -56,7 +56,7 @@ def raised_for(error: BaseException) -> Raised:
             return unavailable(str(error), round(error.retry_after_s * 1000))
         case TransientError():
             return unavailable(str(error))
-        case AragogError():
+        case _ if isinstance(error, ALL):
             return Raised(7, idl.InternalError(message=str(error)))
         case _:
             log.error("a Thrift call raised", exc_info=error)

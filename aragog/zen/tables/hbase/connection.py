@@ -26,7 +26,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket
 
-from aragog.hosts import split_port
+from urlspelling.hosts import split_port
 
 __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many", "thrift_api"]
 

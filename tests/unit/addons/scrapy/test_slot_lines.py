@@ -16,7 +16,7 @@ from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import LimiterUnavailable
 from aragog.runtime.clock import ManualClock
-from aragog.urls.domain import host
+from urlspelling.domain import host
 
 SLOT = Slot("a.test", 0.0, 0, 1e5, 1)
 GO, REFUSED = SlotSearch(SLOT, 0, 0.1), SlotSearch(None, 0)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from richpins.rich_pins import EXTRACTOR_VERSION
 
 from aragog.crawl.stages.reextract import ReextractBatch, ReextractStage, text_version, walk
 from aragog.errors import InvalidMessage
-from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.settings import PipelineSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite

@@ -24,10 +24,10 @@ from aragog.api.server.http.pages.lookup_page import address, card, explanation,
 from aragog.api.server.http.parameters import Query, refuse_cross_site
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import Tokens
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.runtime.clock import SystemClock
-from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 REFRESH_WAIT_MS = 10_000
 SHOWN_LINKS = 50
@@ -83,7 +83,7 @@ class Lookup:
                 if refresh:
                     parts.append(await self._refresh(url))
                 parts += await self._parts(url)
-            except (AragogError, Problem, TimeoutError, Overloaded) as error:
+            except (*ALL, Problem, TimeoutError, Overloaded) as error:
                 problem = problem_of(error)
                 status = problem.status
                 parts.append(notice(problem.detail))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 _TEMPLATE = re.compile(
     r"\{\{[^\"%{]|\$\{|\{%(?:[-\s]|%20)|#\{|<[%?]|%%\w|<[A-Za-z_][\w. -]*>"

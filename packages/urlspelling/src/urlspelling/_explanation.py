@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from aragog.urls import steps
-from aragog.urls.domain import host as host_of
-from aragog.urls.domain import is_ip
-from aragog.urls.normalize import current_rules, normalize
-from aragog.urls.parser import parse
-from aragog.urls.query import sort_key
+from urlspelling import _steps as steps
+from urlspelling._normalization import current_rules, normalize
+from urlspelling._parser import resolve
+from urlspelling._query import sort_key
+from urlspelling.domain import host as host_of
+from urlspelling.domain import is_ip
 
 _EDGES = "".join(map(chr, range(0x21)))
 _TAB_OR_NEWLINE = {9: None, 10: None, 13: None}
@@ -59,7 +59,7 @@ def _states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
     """Yield the URL after each step, also if the step changed nothing."""
     text = url.strip(_EDGES).translate(_TAB_OR_NEWLINE)
     yield "white space and control characters removed", text
-    parsed = parse(url, base)
+    parsed = resolve(url, base)
     if base is not None and not _has_host(text):
         text = parsed
         yield "resolved against the base", text

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.urls import parse_link_header
-from aragog.urls.link_header import MAX_LINKS, HeaderLink
+from urlspelling import parse_link_header
+from urlspelling.link_header import MAX_LINKS, HeaderLink
 
 BASE = "http://a.test/b/"
 

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.errors import ConfigError
-from aragog.urls import normalize
-from aragog.urls import normalize as public_normalize
-from aragog.urls.normalize import use_site_rules
-from aragog.urls.query import QueryRules, SiteRule, packaged_rules, site_rules, sort_key
+from urlspelling import InvalidSiteRules, SiteRule, normalize, site_rules, use_site_rules
+from urlspelling import normalize as public_normalize
+from urlspelling._query import QueryRules, packaged_rules, sort_key
 
 RULES = QueryRules(
     removed={"click"},
@@ -111,7 +109,7 @@ def test_the_short_cut_sorts_as_the_rule_does(parameters):
 
 
 def test_the_packaged_files_are_dated_lower_case_and_without_doubles():
-    folder = resources.files("aragog.urls")
+    folder = resources.files("urlspelling")
     data = tomllib.loads(folder.joinpath("query_rules.toml").read_text())
     seen = [
         name
@@ -154,7 +152,7 @@ def test_an_operators_rules_hold_for_the_whole_process():
 def test_every_fault_of_a_site_file_is_reported_at_once():
     text = '[[site]]\nhost = 7\n[[site]]\nhost = "a"\ndrop = "x"\nsort = "no"\nkeeps = []'
 
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(InvalidSiteRules) as caught:
         site_rules(text, "sites.toml")
 
     assert caught.value.problems == (
@@ -167,5 +165,5 @@ def test_every_fault_of_a_site_file_is_reported_at_once():
 
 @pytest.mark.parametrize("text", ["[[site", "site = 7", 'site = ["a"]'])
 def test_a_file_that_is_no_site_file_is_a_config_error(text):
-    with pytest.raises(ConfigError, match=r"sites\.toml"):
+    with pytest.raises(InvalidSiteRules, match=r"sites\.toml"):
         site_rules(text, "sites.toml")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from aragog.errors import InvalidUrl
-from aragog.urls.normalize import normalize
+from urlspelling._normalization import normalize
+from urlspelling.errors import InvalidUrl
 
 MAX_LINKS = 1_000
 """Maximum per response; servers limit all headers together to about 100 KB."""
@@ -40,7 +40,7 @@ class HeaderLink:
         return next((value for key, value in self.parameters if key == name), None)
 
 
-def parse(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]:
+def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]:
     """
     Parse the Link headers of a response; return at most `MAX_LINKS` links in order.
 

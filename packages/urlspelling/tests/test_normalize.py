@@ -9,10 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aragog.errors import InvalidUrl
-from aragog.urls import explain, normalize, url_key
-from aragog.urls.normalize import MAX_URL_CHARS
-from aragog.urls.parser import parse
+from urlspelling import MAX_URL_CHARS, InvalidUrl, explain, normalize, resolve, url_key
 
 SPELLINGS = {
     "white space around and inside": ("  http://a.test/x\ty\n ", "http://a.test/xy"),
@@ -227,7 +224,7 @@ def exactly(url):
 @given(anything.map(lambda text: "".join(c for c in text if not "\ud800" <= c <= "\udfff")))
 def test_the_fast_parser_is_asked_only_where_it_agrees_with_the_exact_one(url):
     try:
-        parsed = parse(url)
+        parsed = resolve(url)
     except ValueError:
         parsed = None
 

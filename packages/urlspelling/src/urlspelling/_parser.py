@@ -31,7 +31,7 @@ Not IGNORECASE: letters outside ASCII, which no host here may have, are then equ
 _fast = can_ada.parse
 
 
-def parse(url: str, base: str | None = None) -> str:
+def resolve(url: str, base: str | None = None) -> str:
     """
     Return the absolute URL of any scheme, including fragment and userinfo.
 
@@ -79,7 +79,7 @@ def _base(base: str) -> can_ada.URL:
 
 
 def _parsed_base(base: str) -> can_ada.URL:
-    return _fast(parse(base))
+    return _fast(resolve(base))
 
 
 _cached_base = lru_cache(_CACHED_BASES)(_parsed_base)

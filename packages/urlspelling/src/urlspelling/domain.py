@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from aragog.errors import InvalidUrl
-from aragog.hosts import split_port
+from urlspelling.errors import InvalidUrl
+from urlspelling.hosts import split_port
 
 _CACHED_HOSTS = 65_536
 _MAX_HOST_CHARS = 253

@@ -2,21 +2,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.errors import InvalidUrl
-from aragog.urls.domain import host, is_ip, origin, registered_domain, reversed_host
-from tests.support.cases import cases
+from urlspelling import InvalidUrl
+from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_host
 
 
 @pytest.mark.parametrize(
     ("url", "of", "name"),
-    cases("""
-        https://www.example.com/a?b  https://www.example.com  www.example.com
-        http://example.com:8080/     http://example.com:8080  example.com
-        http://example.com?x=/       http://example.com       example.com
-        http://127.0.0.1:80/         http://127.0.0.1:80      127.0.0.1
-        http://[2001:db8::1]/        http://[2001:db8::1]     [2001:db8::1]
-        http://[2001:db8::1]:81/x    http://[2001:db8::1]:81  [2001:db8::1]
-    """),
+    [
+        ("https://www.example.com/a?b", "https://www.example.com", "www.example.com"),
+        ("http://example.com:8080/", "http://example.com:8080", "example.com"),
+        ("http://example.com?x=/", "http://example.com", "example.com"),
+        ("http://127.0.0.1:80/", "http://127.0.0.1:80", "127.0.0.1"),
+        ("http://[2001:db8::1]/", "http://[2001:db8::1]", "[2001:db8::1]"),
+        ("http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81", "[2001:db8::1]"),
+    ],
 )
 def test_origin_and_host_are_parts_of_the_url(url, of, name):
     assert (origin(url), host(url)) == (of, name)

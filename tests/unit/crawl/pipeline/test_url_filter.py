@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.crawl.pipeline.url_filter import UrlFilter, matches
 from aragog.errors import BadInput
-from aragog.urls.url_filter import UrlFilter, matches
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=12))

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.crawl.fetcher.attempt import TEMPORARY
-from aragog.fetch_record.outcome import WITHHELD
-from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect, decide, is_gone
+from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect, decide
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"
 OTHER = "https://shop.example/shoes"
@@ -457,10 +455,3 @@ def test_without_declarations_only_redirects_decide(evidence):
     silent = replace(evidence, link_header=(), link_canonical=(), og_url=None, meta_refresh=None)
 
     assert decide(silent).canonical_url in {silent.url, *(hop.target for hop in silent.redirects)}
-
-
-@pytest.mark.parametrize("status", range(400, 500))
-def test_a_known_url_is_gone_where_a_fetch_would_say_so(status):
-    existing = {*TEMPORARY, *WITHHELD, 429}
-
-    assert is_gone(KnownPage(status=status)) is (status not in existing)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """
 URL normalization: `normalize` returns one spelling for equivalent URLs. Idempotent and pure.
 
-The parser (`parser`) follows the URL Standard for hosts, ports, dot segments and white space. The
-modules `steps` and `query` contain the further steps; docs/urls.md has an example and a reason for
+The parser (`_parser`) follows the URL Standard for hosts, ports, dot segments and white space. The
+modules `_steps` and `_query` contain the further steps; the README has an example and a reason for
 each. The time is linear in the length of the URL.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from aragog.errors import InvalidUrl
-from aragog.urls import steps
-from aragog.urls.domain import host
-from aragog.urls.parser import parse
-from aragog.urls.query import QueryRules, SiteRule, packaged_rules
+from urlspelling import _steps as steps
+from urlspelling._parser import resolve
+from urlspelling._query import QueryRules, SiteRule, packaged_rules
+from urlspelling.domain import host
+from urlspelling.errors import InvalidUrl
 
 NORMALIZATION_VERSION = 1
 """Incremented when the result for any URL changes, because stored URLs then have other keys."""
@@ -54,7 +54,7 @@ def normalize(url: str, base: str | None = None) -> str:
     if base is None and _is_normal(url):
         return url
     try:
-        href = parse(url, base)
+        href = resolve(url, base)
     except ValueError:
         raise InvalidUrl(url, _reason(url, base)) from None
     normalized = _finish(href, url)
@@ -72,7 +72,7 @@ def _is_normal(url: str) -> bool:
 @lru_cache(_CACHED_FRONTS)
 def _is_normal_front(front: str) -> bool:
     try:
-        return _finish(parse(f"{front}/"), front) == f"{front}/"
+        return _finish(resolve(f"{front}/"), front) == f"{front}/"
     except ValueError:
         return False
 

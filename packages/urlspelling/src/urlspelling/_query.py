@@ -17,8 +17,8 @@ from operator import methodcaller
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from aragog.errors import ConfigError
-from aragog.hosts import longest_match
+from urlspelling.errors import InvalidSiteRules
+from urlspelling.hosts import longest_match
 
 _CACHED_NAMES = 8_192
 _MAX_CACHED_CHARS = 255
@@ -180,17 +180,17 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
     Parse a file with rules for single sites.
 
     Raises:
-        ConfigError: names every problem, prefixed with `where`.
+        InvalidSiteRules: names every problem, prefixed with `where`.
     """
     try:
         tables = tomllib.loads(text).get("site", [])
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise InvalidSiteRules(f"{where}: {error}") from error
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{where}: site must be tables, each under [[site]], got {tables!r}")
+        raise InvalidSiteRules(f"{where}: site must be tables, each under [[site]], got {tables!r}")
     faults = [f"{where}: {fault}" for n, table in enumerate(tables) for fault in _faults(n, table)]
     if faults:
-        raise ConfigError(*faults)
+        raise InvalidSiteRules(*faults)
     return [
         SiteRule(
             host=table["host"].lower().rstrip("."),
@@ -216,7 +216,7 @@ def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
 
 
 def _packaged(name: str) -> str:
-    return resources.files("aragog.urls").joinpath(name).read_text("utf-8")
+    return resources.files("urlspelling").joinpath(name).read_text("utf-8")
 
 
 def packaged_rules() -> QueryRules:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.urls.placeholders import why_no_page
+from urlspelling import why_no_page
 
 PAGE = "https://a.test/p/1"
 
