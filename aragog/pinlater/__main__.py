@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import click
 
-from aragog.errors import AragogError
 from aragog.pinlater.cli import queue
+from aragog.pinlater.errors import PinlaterError
 from aragog.terminal import echo
 
 
@@ -27,7 +27,7 @@ class QueueCommands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except AragogError as error:
+        except PinlaterError as error:
             echo(str(error), err=True)
             sys.exit(1)
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 
 from aragog.clock import Clock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.acks import AckBuffer, Claim
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.shard import ServerShard, Shard
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater import gates
 from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import Claimed, ClaimRequest
 from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 

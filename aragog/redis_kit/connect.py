@@ -9,7 +9,7 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from aragog.errors import ConfigError
+from aragog.pinlater.errors import InvalidConfig
 from aragog.redis_kit.address import (
     is_sentinel,
     is_usable,
@@ -61,13 +61,13 @@ def connect(
         retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:
-        ConfigError: not a Redis URL, or the path of its socket is too long. The message names the
+        InvalidConfig: not a Redis URL, or the path of its socket is too long. The message names the
             setting and hides the password.
     """
     if not is_usable(url):
         raise _unusable(url, setting)
     if socket_too_long(url):
-        raise ConfigError(
+        raise InvalidConfig(
             f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
             f"{MAX_BYTES} bytes; let the server listen on a shorter one"
         )
@@ -125,8 +125,8 @@ def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
     )
 
 
-def _unusable(url: str, setting: str) -> ConfigError:
-    return ConfigError(
+def _unusable(url: str, setting: str) -> InvalidConfig:
+    return InvalidConfig(
         f"{setting}: {without_password(url)!r} is not a Redis URL; use redis://host:port, "
         "unix:///path or sentinel://host:port/service"
     )

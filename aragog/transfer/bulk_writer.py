@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BadInput, InvalidUrl, NotUnique
+from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urls.normalize import normalize
@@ -95,7 +95,7 @@ class BulkWriter:
             if record.canonical_url is not None:
                 normalize(record.canonical_url)
             return normalize(record.url)
-        except BadInput as error:
+        except BAD_INPUT as error:
             on_problem(number, str(error))
             return None
 
@@ -198,7 +198,7 @@ class BulkWriter:
             )
             if record.fields:
                 self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
-        except BadInput as error:
+        except BAD_INPUT as error:
             on_problem(number, str(error))
             return 0
         return 1

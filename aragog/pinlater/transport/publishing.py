@@ -10,8 +10,8 @@ from kombu.exceptions import BatchPublishError
 from kombu.transport import redis as stock
 
 from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater import publish_receipts
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
 
 _clock = SystemClock()

@@ -3,9 +3,9 @@
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.acks import Claim
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.testing.memory_shard import MemoryShard

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
-from aragog.errors import InvalidMessage
 from aragog.pinlater import envelope, job_codec
 from aragog.pinlater.envelope import HEADER, Collection
+from aragog.pinlater.errors import InvalidMessage
 from aragog.pinlater.models import JobState
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.stages.rescheduling import collected, delayed_batches
