@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from aragog.clock import Clock
+from aragog.pinlater.clock import Clock
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import Claimed, JobState, Nack, Step

@@ -23,9 +23,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from aragog.hosts import split_port
 from aragog.pinlater.errors import InvalidConfig
-from aragog.secret import reveal
+from aragog.pinlater.masking import reveal
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
 POSTGRES_SCHEME = "pinlater+postgresql"
@@ -228,7 +227,7 @@ def single(broker_url: str) -> ServerAddress | None:
         return None
     place, _, path = rest.partition("/")
     user, _, host = place.rpartition("@")
-    name, port = split_port(_host(host))
+    name, _, port = _host(host).rpartition(":")
     userid, _, password = user.partition(":")
     return ServerAddress(
         name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"

@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 
-from aragog.clock import Clock
 from aragog.pinlater.acks import AckBuffer, Claim
+from aragog.pinlater.clock import Clock
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.health import ReapGuard

@@ -22,15 +22,15 @@ from importlib import import_module
 
 import redis
 
-from aragog.breaker import Breaker
-from aragog.clock import Clock, SystemClock
+from aragog.pinlater.breaker import Breaker
 from aragog.pinlater.brokers import is_postgres
+from aragog.pinlater.clock import Clock, SystemClock
 from aragog.pinlater.errors import BrokerFull, BrokerUnavailable, InvalidConfig
+from aragog.pinlater.masking import reveal, without_password
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.shard import ServerShard, Shard
 from aragog.redis_kit.connect import connect
-from aragog.secret import reveal, without_password
 
 logger = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ import orjson
 from flower.views import BaseHandler
 from tornado import web
 
-from aragog.clock import SystemClock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import PINLATER_SCHEMES
+from aragog.pinlater.clock import SystemClock
 from aragog.pinlater.errors import InvalidArgument, PinlaterError
 from aragog.pinlater.flower import LOCKED
 from aragog.pinlater.models import JobState

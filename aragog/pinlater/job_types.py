@@ -8,8 +8,8 @@ Job types defined by a function and a section of a TOML file.
 
 The function becomes a Celery task of the same name. When it raises, its job runs again according to
 the queue's retry policy, and is FAILED after the last attempt. The rate and the policy belong to
-the queue: a worker writes them when it starts, and `aragog queue` changes them live until the next
-start. A job may run more than once, so the function must be safe to repeat.
+the queue: a worker writes them when it starts, and the command `pinlater` changes them live until
+the next start. A job may run more than once, so the function must be safe to repeat.
 """
 
 from __future__ import annotations

@@ -10,7 +10,9 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from aragog.pinlater.errors import InvalidConfig
+from aragog.pinlater.masking import without_password
 from aragog.redis_kit.address import (
+    MOST_SOCKET_BYTES,
     is_sentinel,
     is_usable,
     parse_sentinel,
@@ -20,8 +22,6 @@ from aragog.redis_kit.address import (
 )
 from aragog.redis_kit.client import ReadyClient, ReadyPool
 from aragog.redis_kit.packer import Packer
-from aragog.secret import without_password
-from aragog.socket_paths import MAX_BYTES
 
 try:
     from redis.driver_info import DriverInfo
@@ -69,7 +69,7 @@ def connect(
     if socket_too_long(url):
         raise InvalidConfig(
             f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
-            f"{MAX_BYTES} bytes; let the server listen on a shorter one"
+            f"{MOST_SOCKET_BYTES} bytes; let the server listen on a shorter one"
         )
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,

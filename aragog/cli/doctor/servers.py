@@ -211,7 +211,7 @@ def check_queues(system: CheckedSystem) -> Iterator[Finding]:
     """Queues that are paused, late or without a shard."""
     admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
-        for text in concerns(row):
+        for text in concerns(row, "aragog queue"):
             yield Finding(f"queue {row.queue}", ok=False, text=text)
 
 

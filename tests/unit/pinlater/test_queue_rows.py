@@ -57,7 +57,7 @@ def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
 
     assert concerns(well) == []
     assert concerns(late) == ["a job has been due for 1 h; does a worker with --queues fetch run?"]
-    assert concerns(paused) == ["is paused; `aragog queue resume fetch` resumes it"]
+    assert concerns(paused) == ["is paused; `pinlater resume fetch` resumes it"]
 
 
 def test_the_broker_page_lists_queues_that_no_worker_consumes():
