@@ -46,7 +46,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aragog.pinlater.errors import (
+from pinlater.errors import (
     BrokerFull,
     BrokerUnavailable,
     InvalidArgument,

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
+
 from aragog.bootstrap.graphs import application_graphs
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urls.keys import url_key

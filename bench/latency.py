@@ -33,6 +33,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pinlater.redis.scripts import LuaScript, load_script
 from rich.console import Console
 from rich.table import Table
 
@@ -40,7 +41,6 @@ from aragog.politeness.latencies import PendingLatencies
 from aragog.politeness.nodes.node import LimiterNode
 from aragog.politeness.nodes.scripts import Ask, Departure, acquire_permit, release_permits, reserve
 from aragog.politeness.slots import Slot, unpack_state
-from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick

@@ -19,11 +19,11 @@ import time
 import psutil
 import redis
 from celery import Celery
+from pinlater.brokers import of_socket
+from pinlater.redis_shard import RedisShard
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from bench.pinlater import server, worker

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+from pinlater.models import ClaimRequest, NewJob
+from pinlater.postgres.link import SqlCall
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.postgres.link import SqlCall
 from aragog.standalone.postgres_server import PostgresServer
 from bench.pinlater_postgres import BODY, ENQUEUED, settle, shard_of, size_of
 from bench.quick import add_quick

@@ -26,12 +26,12 @@ import time
 from pathlib import Path
 
 import orjson
+from pinlater.models import ClaimRequest, JobFrame, JobItem, NewJob
+from pinlater.postgres.link import SqlCall
+from pinlater.postgres.shard import PostgresShard
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.models import ClaimRequest, JobFrame, JobItem, NewJob
-from aragog.pinlater.postgres.link import SqlCall
-from aragog.pinlater.postgres.shard import PostgresShard
 from aragog.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
 from bench import figures, pinlater_peers

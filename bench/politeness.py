@@ -39,17 +39,17 @@ from typing import Any
 
 import redis
 from celery import Celery
+from pinlater import job_codec
+from pinlater.brokers import celery_settings, of_socket
+from pinlater.envelope import arguments
+from pinlater.models import Claimed, ClaimRequest
+from pinlater.redis_shard import RedisShard
 from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stages import connect
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Deferred, Gone, Outcome
-from aragog.pinlater import job_codec
-from aragog.pinlater.brokers import celery_settings, of_socket
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import Claimed, ClaimRequest
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import redis
+from pinlater.redis.address import plain
+from pinlater.redis.connect import connect
 
-from aragog.redis_kit.address import plain
-from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 from bench.timing import best_s

@@ -19,11 +19,11 @@ import os
 import time
 
 import psutil
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.models import ClaimRequest, NewJob
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import ClaimRequest, NewJob
 from bench.pinlater import server
 from bench.quick import add_quick
 

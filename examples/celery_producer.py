@@ -14,8 +14,8 @@ from __future__ import annotations
 import sys
 
 from celery import Celery
+from pinlater.brokers import celery_settings
 
-from aragog.pinlater.brokers import celery_settings
 from aragog.settings import load_settings
 
 broker = load_settings().resolved().broker

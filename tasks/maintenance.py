@@ -6,7 +6,8 @@ Safe to run twice and concurrently: see each function.
 
 from __future__ import annotations
 
-from aragog.pinlater import gates
+from pinlater import gates
+
 from aragog.pipeline.routing import Queue
 from aragog.settings.in_use import process_settings
 from aragog.tasks.policy import periodic

@@ -12,12 +12,12 @@ from typing import Any, NoReturn, cast
 from celery import shared_task
 from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
+from pinlater.envelope import TAGGED
+from pinlater.policy import RetryPolicy
+from pinlater.worker import RunLater
 
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
 from aragog.instruments import STAGE_SECONDS, timed
-from aragog.pinlater.envelope import TAGGED
-from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.worker import RunLater
 from aragog.pipeline.outages import OUTAGES
 from aragog.pipeline.url_traces import delivery
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pinlater.cluster import Cluster, connect_shards
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
@@ -25,7 +26,6 @@ from aragog.api.jobs import Jobs
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer

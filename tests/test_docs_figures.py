@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pinlater import flower_pages
+from pinlater.policy import RetryPolicy
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -23,8 +25,6 @@ from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
 from aragog.fetcher.http1 import body, head, pool, reader
 from aragog.pages import extractors, markup_limits, sitemaps
-from aragog.pinlater import flower_pages
-from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import (
     in_flight,
     memory_limit,

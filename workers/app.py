@@ -23,13 +23,13 @@ from celery.signals import (
     worker_process_shutdown,
     worker_ready,
 )
+from pinlater import gates
+from pinlater.worker import follow
 
 from aragog.allocator import return_freed
 from aragog.errors import CONFIG, TRANSIENT, ConfigError, InvalidConfig
 from aragog.logs import format_handlers
 from aragog.open_files import raise_limit
-from aragog.pinlater import gates
-from aragog.pinlater.worker import follow
 from aragog.pipeline.routing import CelerySender, Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings.in_use import process_settings

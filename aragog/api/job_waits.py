@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
+from pinlater.cluster import Cluster
+from pinlater.shard import ServerShard, ShardPoller
+
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.shard import ServerShard, ShardPoller
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,8 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
+from pinlater.brokers import kind_of, shard_urls
+from pinlater.cluster import Cluster, connect_shards
 from prometheus_client.registry import Collector
 
 from aragog.api.batch_progress import Batches
@@ -33,8 +35,6 @@ from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.errors import ConfigError
 from aragog.extras import has
-from aragog.pinlater.brokers import kind_of, shard_urls
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.settings import ServingSettings, Settings

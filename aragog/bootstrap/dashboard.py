@@ -7,6 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of, redis_urls
+
 from aragog.bootstrap.crawl_log import crawl_log_stream
 from aragog.bootstrap.redis_servers import RedisServers
 from aragog.bootstrap.redis_services import (
@@ -19,8 +22,6 @@ from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 import click
+from pinlater.redis.address import is_usable
 from rich.table import Table
 
 from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
 from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.politeness.limiter_ring import LimiterRing, RingReport
-from aragog.redis_kit.address import is_usable
 from aragog.terminal import echo, echo_json, note, print_table
 
 

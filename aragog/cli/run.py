@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of
 from rich.console import Console
 from rich.progress import Progress
 
@@ -33,8 +35,6 @@ from aragog.cli.run_tracker import Ending, RunTracker, Wish
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.waiting_urls import SLOT

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from pinlater.admin import Admin
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import (
@@ -27,7 +28,6 @@ from rich.text import Text
 
 from aragog.cli.run_tracker import Ask, Ending, RunTracker
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.admin import Admin
 from aragog.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.politeness.lines import Lines
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from pinlater.admin import Admin
 
 from aragog.clock import Clock
 from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pinlater.admin import Admin
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.in_flight import InFlightSet

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from pinlater.flower_pages import FlowerPage
 from tornado import web
 
 from aragog.api.json_values import to_json
@@ -22,7 +23,6 @@ from aragog.dashboard.domains import change_domain, find_domains, limiter_key, l
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.formatting import at, moment
-from aragog.pinlater.flower_pages import FlowerPage
 from aragog.politeness.live_overrides import OverrideChange
 from aragog.urlstore.pin_card import PinCard, pin_card
 

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import redis
+from pinlater.admin import count_of
+from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -16,8 +18,6 @@ from prometheus_client.core import (
 from aragog.dashboard.components import Components
 from aragog.instruments import INSTRUMENTS
 from aragog.metric_families import buckets, family
-from aragog.pinlater.admin import count_of
-from aragog.pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 from aragog.pipeline import counters
 from aragog.pipeline.crawl_log import at_ms
 

@@ -28,14 +28,14 @@ from typing import Any, Protocol, cast
 
 import orjson
 import redis
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 from aragog.errors import ContentUnavailable
 from aragog.extras import require
 from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord
 from aragog.pipeline.messages import UrlJob
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.leases import HELD, Leases
-from aragog.redis_kit.scripts import load_script
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite
 

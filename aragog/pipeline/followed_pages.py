@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import redis
+from pinlater.redis.errors import redis_errors
 
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.urls import url_key
 

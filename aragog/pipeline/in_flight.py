@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import redis
+from pinlater.redis.errors import redis_errors
 
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.leases import UNCONFIRMED, Leases
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.urls import url_key

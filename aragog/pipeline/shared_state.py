@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
+from pinlater.redis.connect import connect
 
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.takedown import SiteBlocks
-from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings

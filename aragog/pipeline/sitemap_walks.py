@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import redis
+from pinlater.redis.errors import redis_errors
 
-from aragog.redis_kit.errors import redis_errors
 from aragog.urls.domain import registered_domain
 from aragog.urls.keys import url_key
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import orjson
+from pinlater.admin import Admin
+from pinlater.models import JobInfo, JobState
 
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobInfo, JobState
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool import Spool
 

@@ -14,9 +14,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from pinlater.gates import Opening
+
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TRANSIENT, SpoolUnavailable
-from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.ports import BoundedBodyStore
@@ -43,7 +44,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Opening]:
     """
-    A gate for `aragog.pinlater.gates`: which fetches to claim now, and how many batches.
+    A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
 
     It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import orjson
 import redis
+from pinlater.redis.errors import redis_errors
 
 from aragog.errors import BadInput
 from aragog.pipeline.in_flight import COUNTS_FOR_S
-from aragog.redis_kit.errors import redis_errors
 from aragog.urls import url_key
 
 MOST_CALLS = 100

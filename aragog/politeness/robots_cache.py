@@ -17,6 +17,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from pinlater.redis.connect import connect
+from pinlater.redis.scripts import load_script
+
 from aragog.clock import Clock, SystemClock
 from aragog.politeness.robots_records import (
     HEAD,
@@ -38,9 +41,7 @@ from aragog.politeness.robots_records import (
 from aragog.politeness.robots_refreshes import RobotsRefreshes, robots_errors
 from aragog.politeness.robots_rules import RobotsRules, product_token, rules_for_status
 from aragog.politeness.shared_clock import SharedClock
-from aragog.redis_kit.connect import connect
 from aragog.redis_kit.leases import field
-from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
 

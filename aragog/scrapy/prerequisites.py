@@ -7,13 +7,13 @@ half-opened. The add-on makes these checks before there is anything to close.
 
 from __future__ import annotations
 
+from pinlater.redis.errors import redis_errors
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pipeline.shared_state import SharedState
-from aragog.redis_kit.errors import redis_errors
 from aragog.scrapy.crawl import SpiderCrawl
 from aragog.scrapy.membership import check_owner
 from aragog.scrapy.request_queue import RequestQueue

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
+from pinlater.models import NewJob
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
@@ -26,7 +27,6 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.models import NewJob
 from aragog.scrapy import engine
 from aragog.scrapy.arrivals import vet_arrivals
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of

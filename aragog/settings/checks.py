@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from pinlater.redis.address import is_usable
+
 from aragog.hosts import split_port
-from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, reveal, without_password
 from aragog.settings.crawling import (
     FetchSettings,

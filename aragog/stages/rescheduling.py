@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from pinlater.envelope import Collection
+
 from aragog.clock import Clock
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.envelope import Collection
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import without_fetch
 from aragog.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches

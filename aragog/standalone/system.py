@@ -27,10 +27,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pinlater.brokers import kind_of
+from pinlater.worker_names import worker_name
+
 from aragog.errors import ConfigError
 from aragog.extras import has, require
-from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.worker_names import worker_name
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.settings import claim_folder
 from aragog.standalone.processes import call_in_child

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pinlater.admin import Admin
+
 from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
-from aragog.pinlater.admin import Admin
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import sweep
 from aragog.settings import Settings

@@ -1,6 +1,7 @@
 """The stages' small ports: the ones on Redis behave as those in memory that unit tests use."""
 
 import pytest
+from pinlater.redis.connect import connect
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.counters import Counters
@@ -8,7 +9,6 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.takedown import SiteBlocks
-from aragog.redis_kit.connect import connect
 from aragog.stages.page_limits import RunMarks
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, Nack, NewJob
+
 from aragog.bootstrap.redis_services import (
     limiter,
     lines_of,
@@ -14,8 +17,6 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import ClaimRequest, Nack, NewJob
 from aragog.pipeline.outcome_log import Answered, OutcomeLog
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.live_overrides import LiveOverrides

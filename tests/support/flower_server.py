@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aragog.pinlater.brokers import of_socket
+from pinlater.brokers import of_socket
+
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from deploy.processes import end

@@ -6,8 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 import orjson
-
-from aragog.pinlater.models import NewJob
+from pinlater.models import NewJob
 
 
 def job_of(task: str, message: Any, **options: Any) -> NewJob:

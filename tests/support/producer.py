@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from pinlater.models import JobState
+from pinlater.redis_shard import RedisShard
 
-from aragog.pinlater.models import JobState
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 

@@ -4,14 +4,14 @@ import click
 import orjson
 import pytest
 from click.testing import CliRunner
+from pinlater.admin import Admin
+from pinlater.models import JobState, NewJob
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.cli.arguments import pin_fields
 from aragog.client import Aragog
 from aragog.errors import ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState, NewJob
 from aragog.settings import load_settings
 from tests.support.stores import page
 

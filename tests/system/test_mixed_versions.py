@@ -6,11 +6,11 @@ import json
 from contextlib import ExitStack
 
 import pytest
+from pinlater.admin import Admin
+from pinlater.models import JobState
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState
 from aragog.pipeline.routing import Queue
 from tests.support import earlier_version
 from tests.support.celery_worker import Worker

@@ -2,12 +2,12 @@ import inspect
 import pickle
 from types import ModuleType
 
+import pinlater.errors
 import pytest
 
-import aragog.pinlater.errors
 from aragog import errors
 
-LIBRARIES: tuple[ModuleType, ...] = (aragog.pinlater.errors,)
+LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors,)
 """The errors of each library."""
 
 EXAMPLES = {

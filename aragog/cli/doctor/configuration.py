@@ -8,6 +8,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 
+from pinlater.brokers import kind_of
+from pinlater.redis.address import server_name
+
 from aragog import open_files
 from aragog.api.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
@@ -22,9 +25,7 @@ from aragog.extras import has, require
 from aragog.fetcher.http2_hosts import Http2Hosts
 from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
-from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners

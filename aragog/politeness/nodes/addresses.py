@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aragog.redis_kit.address import hosts_of, is_sentinel, plain
+from pinlater.redis.address import hosts_of, is_sentinel, plain
+
 from aragog.secret import reveal
 
 # The name of the server of `redis.url`, whose address may change.

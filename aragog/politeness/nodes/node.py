@@ -23,11 +23,11 @@ from copy import copy
 from typing import Any, cast
 
 import redis
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
 
 from aragog.errors import LimiterUnavailable
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.secret import without_password
 
 # The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from pinlater.brokers import of_socket
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import (
@@ -17,7 +18,6 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
 from aragog.dashboard.waiting import waits
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
 from aragog.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.politeness.lines import LineEntry

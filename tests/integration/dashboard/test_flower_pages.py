@@ -10,13 +10,13 @@ from http.cookiejar import CookieJar
 
 import pytest
 from click.testing import CliRunner
+from pinlater.admin import Admin
 
 from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
 from aragog.cli.explain import explain
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
 from aragog.politeness.lines import LineEntry
 from aragog.urlstore.records import OutLink
 from tests.support.cases import missing

@@ -2,9 +2,9 @@
 
 import pytest
 import redis
+from pinlater.gates import Opening
 
 from aragog.clock import ManualClock
-from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.spool import Spool

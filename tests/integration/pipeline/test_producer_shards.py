@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 import redis
+from pinlater.brokers import of_socket
 
 from aragog.client import Aragog
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
-from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.memory_limit import REFUSED_FROM
 from aragog.settings import Settings, load_settings

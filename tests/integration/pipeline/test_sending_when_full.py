@@ -3,10 +3,10 @@
 import pytest
 import redis
 from celery import Celery
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 

@@ -2,11 +2,11 @@
 
 import pytest
 from celery import Celery
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
+from pinlater.models import ClaimRequest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.models import ClaimRequest
 from aragog.pipeline.messages import PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool import Spool

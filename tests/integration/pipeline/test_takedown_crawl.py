@@ -7,15 +7,15 @@ import pytest
 import redis
 from celery import Celery
 from click.testing import CliRunner
+from pinlater.admin import Admin
+from pinlater.brokers import celery_settings
+from pinlater.dead_letters import QUEUE
+from pinlater.envelope import arguments
+from pinlater.models import ClaimRequest, JobState, Nack
 
 from aragog.bootstrap.stages import connect
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.dead_letters import QUEUE
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import ClaimRequest, JobState, Nack
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob

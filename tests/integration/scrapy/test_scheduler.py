@@ -9,14 +9,14 @@ from types import MethodType, SimpleNamespace
 
 import pytest
 import scrapy
+from pinlater.admin import Admin
+from pinlater.models import NewJob
 from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import NewJob
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler

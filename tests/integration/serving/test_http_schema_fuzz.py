@@ -3,13 +3,13 @@
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
+from pinlater.cluster import Cluster, connect_shards
 from schemathesis.checks import positive_data_acceptance
 
 from aragog.api.batch_progress import Batches
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 from click.testing import CliRunner
+from pinlater.cluster import Cluster, connect_shards
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
@@ -25,7 +26,6 @@ from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pinlater.cluster import Cluster, connect_shards
 
 from aragog.clock import ManualClock
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 from celery.exceptions import Ignore, Reject, Retry
+from pinlater.envelope import TAGGED
+from pinlater.worker import RunLater
 
 from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
-from aragog.pinlater.envelope import TAGGED
-from aragog.pinlater.worker import RunLater
 from aragog.tasks.policy import (
     GIVE_BACK_S,
     LONGEST_BACKOFF_S,

@@ -4,8 +4,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pinlater import gates
 
-from aragog.pinlater import gates
 from aragog.tasks import maintenance, refresh, robots, webhooks
 from aragog.tasks.maintenance import compactions
 from aragog.tasks.policy import TaskPlaces, periodic

@@ -3,10 +3,10 @@
 from itertools import product
 
 import pytest
+from pinlater import gates
 
 from aragog.beat_schedule import beat_schedule
 from aragog.errors import ConfigError
-from aragog.pinlater import gates
 from aragog.pipeline.routing import Destination, Queue
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
